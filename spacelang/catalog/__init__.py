@@ -1,0 +1,30 @@
+"""What each library's operators take: shipped snapshots, and introspection to refresh them.
+
+`load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve`
+do that. `rules` says what a value or range must satisfy, `policy` what a space may not set.
+"""
+
+from spacelang.catalog.catalogue import (
+    Catalogue,
+    Deprecation,
+    Named,
+    Opaque,
+    Operator,
+    Parameter,
+    Required,
+    Role,
+)
+from spacelang.catalog.snapshot import SnapshotError, load
+
+__all__ = [
+    "Catalogue",
+    "Deprecation",
+    "Named",
+    "Opaque",
+    "Operator",
+    "Parameter",
+    "Required",
+    "Role",
+    "SnapshotError",
+    "load",
+]

@@ -1,0 +1,208 @@
+"""The catalogue of a library: its operators, their parameters and what each of these takes.
+
+Everything here is answered from data, without importing the library: checking a stranger's file runs none
+of its code and is instant.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers
+from spacelang.catalog.wording import expectation
+from spacelang.ir.value import Value
+
+
+class Role(StrEnum):
+    """What an operator can be in a pipeline; it may be several things."""
+
+    CLASSIFIER = "classifier"
+    REGRESSOR = "regressor"
+    TRANSFORMER = "transformer"
+    CLUSTERER = "clusterer"
+    KERNEL = "kernel"
+    """The kernel of a Gaussian process: a value of a parameter, never a step."""
+    OTHER = "other"
+
+
+OPERATOR_TYPES: Final[Mapping[str, Role]] = {"Kernel": Role.KERNEL, "ClusterMixin": Role.CLUSTERER}
+"""The types of the library that operators have, and the role by which an operator is known to have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """That the library will drop something: since which version, what to use instead, and how."""
+
+    since: str
+    replacement: str | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A default that is a function or object which the catalogue lists by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A default for which there is no literal, in the library's own notation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """That there is no default: the parameter must be given."""
+
+
+Default: TypeAlias = "Value | Named | Opaque | Required"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operator.
+
+    `accepts` is None where the library declares nothing: then every literal is taken. `named` are the
+    functions and objects that may be named as the value; `operators` says whether an operator may be the
+    value. `refused` is the reason why a space may not set the parameter at all, `withheld` are single
+    values that the library would take and a space may not use, each with the reason.
+    """
+
+    name: str
+    default: Default
+    accepts: tuple[Rule, ...] | None = None
+    named: tuple[str, ...] = ()
+    operators: bool = False
+    deprecated: Deprecation | None = None
+    refused: str | None = None
+    withheld: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that is taken, for suggesting the nearest one."""
+        options = (value for rule in self.accepts or () if isinstance(rule, Options) for value in rule.values)
+        return (*self.named, *(value for value in options if isinstance(value, str)))
+
+    @property
+    def expected(self) -> str:
+        """What is taken, such as "an integer in [1, inf) or `none`"."""
+        if self.refused is not None:
+            return f"no value, because {self.refused}"
+        if self.accepts is None:
+            return "any literal"
+        return expectation(self.accepts, self.named)
+
+    def refusal(self, value: Value) -> str | None:
+        """The reason why a space may not give this value, though the library would take it; else None."""
+        if self.refused is not None:
+            return self.refused
+        return next((reason for withheld, reason in self.withheld if withheld == value), None)
+
+    def rejects(self, value: Value) -> str | None:
+        """None where the value is legal, else what would be."""
+        if self.refusal(value) is not None:
+            return self.expected
+        if self.accepts is None or (isinstance(value, str) and value in self.named):
+            return None
+        return None if any(rule.takes(value) for rule in self.accepts) else self.expected
+
+    def rejects_range(
+        self, lower: float, upper: float, *, integer: bool, lower_open: bool = False, upper_open: bool = False
+    ) -> str | None:
+        """None where every number (every integer) of the range is legal, else what would be."""
+        if self.refused is not None:
+            return self.expected
+        if self.accepts is None:
+            return None
+        wanted = Piece(lower, upper, lower_open, upper_open)
+        return None if covers(self.accepts, wanted, integer=integer) else self.expected
+
+    def rejects_operator(self, operator: "Operator") -> str | None:
+        """None where this operator may be the value, else what may be."""
+        if self.refused is not None or not self.operators:
+            return self.expected
+        if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
+            return None
+        return self.expected
+
+    def argument(self, value: Value) -> object:
+        """The Python object that stands for a legal value: a list where the library takes only lists."""
+        if not isinstance(value, tuple) or self.accepts is None:
+            return value
+        types = {name for rule in self.accepts if isinstance(rule, OfType) for name in rule.names}
+        return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
+
+
+def _fits(operator: "Operator", rule: Rule) -> bool:
+    match rule:
+        case Implements(methods):
+            return operator.methods.issuperset(methods)
+        case OfType(names):
+            return any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One class of a library.
+
+    `module` is the public module that holds it, `enabled_by` one to import before (experimental classes).
+    `removed` maps parameters that former versions had to what to do instead.
+    """
+
+    name: str
+    module: str
+    roles: frozenset[Role]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    accepts_missing: bool = False
+    accepts_categories: bool = False
+    methods: frozenset[str] = frozenset()
+    removed: Mapping[str, str] = field(default_factory=dict)
+    deprecated: Deprecation | None = None
+    enabled_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The operators of one version of a library; `objects` maps each named object to its module."""
+
+    name: str
+    distribution: str
+    version: str
+    operators: Mapping[str, Operator]
+    objects: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> Operator | None:
+        """The operator with exactly this name, or None."""
+        return self.operators.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the operators, sorted."""
+        return iter(sorted(self.operators))
+
+    def __len__(self) -> int:
+        return len(self.operators)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.operators
+
+    @property
+    def stale(self) -> str | None:
+        """The version that is installed where it is another one; None also where none is."""
+        installed = installed_version(self.distribution)
+        return None if installed == self.version else installed
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution, read from its metadata without importing it."""
+    # This module pulls in the whole `email` package, longer than everything else that a check needs.
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

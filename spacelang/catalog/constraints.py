@@ -1,0 +1,114 @@
+"""Constraints: scikit-learn's declared parameter constraints as rules.
+
+The constraint classes are private to scikit-learn and are told apart by their names, so that this module
+needs no scikit-learn. What it does not know is an error: a rule that is silently missing would reject
+legal values.
+"""
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any, Final
+
+from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.ir.value import Value
+
+_KINDS: Final = {"Integral": Numbers.INTEGER, "Real": Numbers.REAL, "RealNotInt": Numbers.FLOAT}
+_KEYWORDS: Final[dict[str, tuple[Rule, ...]]] = {
+    "array-like": (OfType(("array-like",)),),
+    "sparse matrix": (OfType(("sparse matrix",)),),
+    "random_state": (
+        Interval(Numbers.INTEGER, 0, 2**32 - 1, "both"),
+        Options((None,)),
+        OfType(("RandomState",)),
+    ),
+    "boolean": (Options((True, False)),),
+    "verbose": (Interval(Numbers.INTEGER, 0, math.inf, "left"), Options((True, False))),
+    # Splits given as an iterable of row numbers belong to one data set and have no place in a space.
+    "cv_object": (
+        Interval(Numbers.INTEGER, 2, math.inf, "left"),
+        Options((None,)),
+        OfType(("splitter",)),
+    ),
+    "nan": (OfType(("nan",)),),
+}
+_TYPES: Final[dict[type, str]] = {numbers.Integral: "int", numbers.Real: "number"}
+
+
+class UnknownConstraintError(Exception):
+    """scikit-learn declares a kind of constraint that this version of spacelang does not know."""
+
+
+def translate(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
+    """The rules for one parameter's constraints; None where the library does not validate it.
+
+    Hidden constraints are left out: scikit-learn does not offer them to users. The order is fixed, because
+    scikit-learn's own sets of options have none.
+    """
+    if declared is None or isinstance(declared, str):
+        return None
+    rules = [rule for constraint in declared for rule in _rules(constraint)]
+    return tuple(_merged(rules))
+
+
+def _rules(constraint: Any) -> tuple[Rule, ...]:
+    if constraint is None:
+        return (Options((None,)),)
+    if constraint is callable:
+        return (OfType(("callable",)),)
+    if isinstance(constraint, str) and constraint in _KEYWORDS:
+        return _KEYWORDS[constraint]
+    if isinstance(constraint, float) and math.isnan(constraint):
+        return _KEYWORDS["nan"]
+    if isinstance(constraint, type):
+        return (OfType((_TYPES.get(constraint, constraint.__name__),)),)
+    return _from_object(constraint)
+
+
+def _from_object(constraint: Any) -> tuple[Rule, ...]:
+    match type(constraint).__name__:
+        case "Hidden":
+            return ()
+        case "Interval":
+            return (_interval(constraint),)
+        case "StrOptions" | "Options":
+            return _options(constraint)
+        case "HasMethods" if constraint.methods == ["__iter__"]:
+            return (OfType(("array-like",)),)
+        case "HasMethods":
+            return (Implements(tuple(constraint.methods)),)
+        case "MissingValues":
+            numeric = OfType(("nan", "number"))
+            return (numeric,) if constraint.numeric_only else (numeric, OfType(("str",)), Options((None,)))
+        case other:
+            raise UnknownConstraintError(f"scikit-learn's constraint `{other}` is not known to spacelang")
+
+
+def _interval(constraint: Any) -> Interval:
+    lower = -math.inf if constraint.left is None else constraint.left
+    upper = math.inf if constraint.right is None else constraint.right
+    return Interval(_KINDS[constraint.type.__name__], lower, upper, constraint.closed)
+
+
+def _options(constraint: Any) -> tuple[Rule, ...]:
+    if constraint.type is type:
+        return (OfType(("type",)),)
+    return (Options(tuple(constraint.options)),)
+
+
+def _merged(rules: list[Rule]) -> Iterable[Rule]:
+    """Intervals and protocols as declared, then all types and all options, each once and in a fixed order."""
+    yield from dict.fromkeys(rule for rule in rules if isinstance(rule, Interval | Implements))
+    names = {name for rule in rules if isinstance(rule, OfType) for name in rule.names}
+    if names:
+        yield OfType(tuple(sorted(names)))
+    values = {(type(value), value) for rule in rules if isinstance(rule, Options) for value in rule.values}
+    if values:
+        yield Options(tuple(sorted((value for _, value in values), key=_position)))
+
+
+def _position(value: Value) -> tuple[int, str]:
+    """Words first, then numbers, `true` before `false`, and `none` last."""
+    kinds: tuple[type, ...] = (str, int, float, bool, type(None))
+    text = str(not value) if isinstance(value, bool) else repr(value)
+    return kinds.index(type(value)), text

@@ -1,0 +1,134 @@
+"""History: what scikit-learn has renamed, deprecated and removed, and what to write instead.
+
+Compared from the signatures of the releases 1.0 to 1.9; a parameter stands here under the version that no
+longer has it. The snapshot takes over what applies to its own version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """That these operators lost a parameter in this version, and what to do instead."""
+
+    parameter: str
+    version: str
+    operators: tuple[str, ...]
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to use instead of something deprecated: a parameter or operator, and how."""
+
+    replacement: str | None
+    note: str
+
+
+_SCALE_BEFORE: Final = "put `StandardScaler` before it"
+_ALPHAS: Final = "use `alphas`, which takes the number of values too"
+_ONE_VS_REST: Final = (
+    "leave it out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
+)
+_STORE: Final = "use `store_cv_results`"
+_LINEAR_1_2: Final = (
+    "ARDRegression",
+    "BayesianRidge",
+    "ElasticNet",
+    "ElasticNetCV",
+    "Lasso",
+    "LassoCV",
+    "LinearRegression",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
+    "Ridge",
+    "RidgeCV",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+)
+_LINEAR_1_4: Final = (
+    "Lars",
+    "LarsCV",
+    "LassoLars",
+    "LassoLarsCV",
+    "LassoLarsIC",
+    "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV",
+)
+_ENSEMBLES: Final = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
+_PATHS: Final = ("ElasticNetCV", "LassoCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV")
+
+REMOVALS: Final[tuple[Removal, ...]] = (
+    Removal("normalize", "1.2", _LINEAR_1_2, _SCALE_BEFORE),
+    Removal("normalize", "1.4", _LINEAR_1_4, _SCALE_BEFORE),
+    Removal("alpha", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
+    Removal("regularization", "1.2", ("NMF",), "use `alpha_W` and `alpha_H`"),
+    Removal("base_estimator", "1.3", ("RANSACRegressor",), "use `estimator`"),
+    Removal("verbose", "1.3", ("SimpleImputer",), "leave it out"),
+    Removal("square_distances", "1.3", ("TSNE",), "leave it out, distances are always squared"),
+    Removal("base_estimator", "1.4", (*_ENSEMBLES, "CalibratedClassifierCV"), "use `estimator`"),
+    Removal("affinity", "1.4", ("AgglomerativeClustering", "FeatureAgglomeration"), "use `metric`"),
+    Removal("n_iter", "1.4", ("MiniBatchDictionaryLearning", "MiniBatchSparsePCA"), "use `max_iter`"),
+    Removal("sparse", "1.4", ("OneHotEncoder",), "use `sparse_output`"),
+    Removal("n_iter", "1.5", ("ARDRegression", "BayesianRidge"), "use `max_iter`"),
+    Removal("store_cv_values", "1.7", ("RidgeCV", "RidgeClassifierCV"), _STORE),
+    Removal("n_iter", "1.7", ("TSNE",), "use `max_iter`"),
+    Removal("algorithm", "1.8", ("AdaBoostClassifier",), "leave it out, SAMME is the only algorithm left"),
+    Removal("copy", "1.8", ("Birch",), "leave it out, it had no effect"),
+    Removal("multi_class", "1.8", ("LogisticRegression", "LogisticRegressionCV"), _ONE_VS_REST),
+    Removal("base_estimator", "1.8", ("SelfTrainingClassifier",), "use `estimator`"),
+    Removal("copy_X", "1.8", ("TheilSenRegressor",), "leave it out, a copy is always made"),
+    Removal("base_estimator", "1.9", ("ClassifierChain", "RegressorChain"), "use `estimator`"),
+    Removal("force_int_remainder_cols", "1.9", ("ColumnTransformer",), "leave it out"),
+    Removal("n_alphas", "1.9", _PATHS, _ALPHAS),
+)
+
+_PENALTY: Final = (
+    "`l1_ratio = 0` stands for l2, `l1_ratio = 1` for l1, a number between for elasticnet; "
+    "a very large `C` stands for no penalty"
+)
+_PENALTIES: Final = "in `l1_ratios` 0 stands for l2, 1 for l1, a number between for elasticnet"
+_CALIBRATE: Final = "wrap the operator: `CalibratedClassifierCV {{ estimator = {}, ensemble = false }}`"
+_SGD: Final = "use `{} {{ loss = {}, penalty = none, learning_rate = pa1 }}` with `eta0` for `C`"
+
+REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
+    ("LogisticRegression", "penalty"): Remedy("l1_ratio", _PENALTY),
+    ("LogisticRegressionCV", "penalty"): Remedy("l1_ratios", _PENALTIES),
+    ("GradientBoostingClassifier", "criterion"): Remedy(None, "leave it out, it has no effect"),
+    ("GradientBoostingRegressor", "criterion"): Remedy(None, "leave it out, it has no effect"),
+    ("MDS", "dissimilarity"): Remedy("metric", "use `metric`"),
+    ("SVC", "probability"): Remedy(None, _CALIBRATE.format("SVC")),
+    ("NuSVC", "probability"): Remedy(None, _CALIBRATE.format("NuSVC")),
+    ("TargetEncoder", "shuffle"): Remedy(None, "leave it out, folds are always shuffled"),
+    ("TargetEncoder", "random_state"): Remedy(None, "leave it out"),
+    ("LogisticRegression", "n_jobs"): Remedy(None, "leave it out, it has no effect"),
+}
+"""By operator and deprecated parameter; the others are described in the library's own words."""
+
+OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
+    "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format("SGDClassifier", "hinge")),
+    "PassiveAggressiveRegressor": Remedy("SGDRegressor", _SGD.format("SGDRegressor", "epsilon_insensitive")),
+}
+
+
+def removals(operator: str, version: str) -> dict[str, str]:
+    """The parameters that this operator had in earlier versions, each with what to do instead."""
+    return {
+        removal.parameter: f"removed in {removal.version}: {removal.remedy}"
+        for removal in REMOVALS
+        if operator in removal.operators and release(removal.version) <= release(version)
+    }
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version for comparing, without suffixes: "1.9.1rc1" is (1, 9)."""
+    numbers = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)

@@ -1,0 +1,334 @@
+"""Introspection: the catalogue of the scikit-learn that is installed here.
+
+This is the trusted code that writes snapshots. It imports scikit-learn and constructs operators with their
+defaults; it fits nothing.
+"""
+
+import importlib
+import inspect
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from spacelang.catalog import policy
+from spacelang.catalog.catalogue import (
+    OPERATOR_TYPES,
+    Catalogue,
+    Default,
+    Deprecation,
+    Named,
+    Opaque,
+    Operator,
+    Parameter,
+    Required,
+    Role,
+)
+from spacelang.catalog.constraints import translate
+from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
+from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
+from spacelang.catalog.rules import SEQUENCES, Implements, OfType, Options, Rule
+from spacelang.catalog.snapshot import dump, user_file
+from spacelang.ir.value import Value
+
+EXPERIMENTS: Final[Mapping[str, str]] = {
+    "HalvingGridSearchCV": "sklearn.experimental.enable_halving_search_cv",
+    "HalvingRandomSearchCV": "sklearn.experimental.enable_halving_search_cv",
+    "IterativeImputer": "sklearn.experimental.enable_iterative_imputer",
+}
+"""Experimental operators and the module whose import adds them to the library."""
+
+METHODS: Final = (
+    "decision_function",
+    "fit",
+    "fit_predict",
+    "fit_transform",
+    "predict",
+    "predict_proba",
+    "score",
+    "transform",
+)
+"""The methods by which scikit-learn describes the operators that a parameter takes."""
+
+SENTINEL: Final = "deprecated"
+"""What scikit-learn writes as the default of a deprecated parameter, to see whether a user has set it."""
+
+
+def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
+    """Write the catalogue of the installed library and return the file's path.
+
+    Without a destination the file goes where `load` finds it for exactly the installed version. It appears
+    whole or not at all. Raises LookupError for a library that cannot be introspected, OSError where the
+    folder cannot be written.
+    """
+    if name != "sklearn":
+        raise LookupError(f"there is no introspection for the catalogue `{name}`")
+    catalogue = introspect_sklearn()
+    path = destination or user_file(catalogue.name, catalogue.version)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_whole(path, dump(catalogue))
+    return path
+
+
+def introspect_sklearn() -> Catalogue:
+    """The catalogue of the installed scikit-learn: every public operator, and the Gaussian processes' kernels."""
+    import sklearn
+    from sklearn.utils import all_estimators
+
+    for module in sorted(set(EXPERIMENTS.values())):
+        importlib.import_module(module)
+    classes = dict(all_estimators()) | dict(_kernels())
+    return Catalogue(
+        name="sklearn",
+        distribution="scikit-learn",
+        version=sklearn.__version__,
+        operators={name: _operator(name, classes[name], sklearn.__version__) for name in sorted(classes)},
+        objects=dict(policy.OBJECTS),
+    )
+
+
+def _kernels() -> Iterator[tuple[str, type]]:
+    from sklearn.gaussian_process import kernels
+
+    for name, member in vars(kernels).items():
+        is_kernel = inspect.isclass(member) and issubclass(member, kernels.Kernel)
+        if is_kernel and not inspect.isabstract(member) and not name.startswith("_"):
+            yield name, member
+
+
+def _operator(name: str, operator: type, version: str) -> Operator:
+    tags = _tags(operator)
+    parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
+    removed = removals(name, version)
+    deprecated = deprecated_class(operator.__doc__)
+    return Operator(
+        name=name,
+        module=_public_module(operator),
+        roles=_roles(operator, tags),
+        parameters=parameters,
+        accepts_missing=tags is not None and (tags.input_tags.allow_nan or tags.no_validation),
+        accepts_categories=_accepts_categories(name, tags, parameters),
+        methods=frozenset(method for method in METHODS if hasattr(operator, method)),
+        removed={parameter: text for parameter, text in removed.items() if parameter not in parameters},
+        deprecated=_with_remedy(deprecated, OPERATOR_REMEDIES.get(name)),
+        enabled_by=EXPERIMENTS.get(name),
+    )
+
+
+def _public_module(operator: type) -> str:
+    """The outermost public module that holds the class: private ones move between versions."""
+    parts = operator.__module__.split(".")
+    for length in range(2, len(parts) + 1):
+        module = ".".join(parts[:length])
+        if parts[length - 1].startswith("_"):
+            break
+        if vars(importlib.import_module(module)).get(operator.__name__) is operator:
+            return module
+    return operator.__module__
+
+
+# Roles and tags
+
+
+def _roles(operator: type, tags: Any) -> frozenset[Role]:
+    from sklearn import base
+    from sklearn.gaussian_process.kernels import Kernel
+
+    if issubclass(operator, Kernel):
+        return frozenset({Role.KERNEL})
+    roles = {
+        role
+        for mixin, role in (
+            (base.ClassifierMixin, Role.CLASSIFIER),
+            (base.RegressorMixin, Role.REGRESSOR),
+            (base.ClusterMixin, Role.CLUSTERER),
+        )
+        if issubclass(operator, mixin)
+    }
+    if _transforms_data(operator, tags):
+        roles.add(Role.TRANSFORMER)
+    return frozenset(roles or {Role.OTHER})
+
+
+def _transforms_data(operator: type, tags: Any) -> bool:
+    """Whether the operator can stand in the middle of a pipeline.
+
+    A `transform` that exists only with a suitable part (GridSearchCV) does not count, neither does one for
+    labels (LabelEncoder) or a `fit_transform` alone (TSNE).
+    """
+    if not inspect.isfunction(inspect.getattr_static(operator, "transform", None)):
+        return False
+    return tags is None or not (tags.target_tags.one_d_labels or tags.target_tags.two_d_labels)
+
+
+def _tags(operator: type) -> Any:
+    """The tags of an instance with its defaults and, for what has none, permissive parts; None for a kernel.
+
+    A tree stands for the parts of meta-operators, so that these count as accepting missing values when they
+    pass them on.
+    """
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn.utils import get_tags
+
+    if not issubclass(operator, BaseEstimator):
+        return None
+    tree = DecisionTreeRegressor() if issubclass(operator, RegressorMixin) else DecisionTreeClassifier()
+    parts: Mapping[str, object] = {
+        "dictionary": [[1.0]],
+        "estimator": tree,
+        "estimators": [("part", tree)],
+        "param_distributions": {},
+        "param_grid": {},
+        "steps": [("part", tree)],
+        "transformer_list": [("part", "passthrough")],
+        "transformers": [("part", "passthrough", [0])],
+    }
+    required = {
+        name: parts[name] for name, default in _defaults(operator) if default is inspect.Parameter.empty
+    }
+    if operator.__name__ == "SelfTrainingClassifier":
+        # Its default, no estimator at all, has been an error since the parameter was renamed.
+        required["estimator"] = tree
+    with warnings.catch_warnings():
+        # A deprecated class says so when it is constructed; that is recorded from its documentation.
+        warnings.simplefilter("ignore", FutureWarning)
+        return get_tags(operator(**required))
+
+
+def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter]) -> bool:
+    if tags is None or name in policy.TAKES_CODES_ONLY:
+        return False
+    takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
+    declared = tags.input_tags.categorical or takes_strings or tags.no_validation
+    return declared or "categorical_features" in parameters or name in policy.TAKES_CATEGORIES
+
+
+# Parameters
+
+
+def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
+    for parameter in inspect.signature(operator).parameters.values():
+        if parameter.kind in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
+            yield parameter.name, parameter.default
+
+
+def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
+    declared = getattr(operator, "_parameter_constraints", {})
+    documented = deprecated_parameters(operator.__doc__)
+    for parameter, default in _defaults(operator):
+        rules = _rules(name, parameter, declared.get(parameter))
+        deprecated = documented.get(parameter)
+        if deprecated is None and isinstance(default, str) and default == SENTINEL:
+            deprecated = Deprecation(version, None, "the library will remove it")
+        named = policy.NAMED.get((name, parameter), ())
+        yield Parameter(
+            name=parameter,
+            default=_default(default, rules),
+            accepts=rules,
+            named=named,
+            operators=_takes_operators(name, parameter, rules),
+            deprecated=_with_remedy(deprecated, REMEDIES.get((name, parameter))),
+            refused=_refused(parameter, rules, named),
+            withheld=policy.WITHHELD.get(parameter, ()),
+        )
+
+
+def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
+    if (name, parameter) in policy.OPERATOR_PARAMETERS and declared is None:
+        kernel = not name.startswith("Frozen")
+        return (OfType(("Kernel",)),) if kernel else (Implements(("fit",)),)
+    if parameter in policy.OVERRIDES:
+        return policy.OVERRIDES[parameter]
+    holds_objects = parameter in policy.HOLDS_OBJECTS
+    rules = translate(declared)
+    if rules is None:
+        return (OfType(("objects",)),) if holds_objects else None
+    dropped = {SENTINEL, *(value for value, _ in policy.WITHHELD.get(parameter, ()))}
+    kept = (_without(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
+    return tuple(rule for rule in kept if rule is not None)
+
+
+def _without(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
+    """The rule without these words and with the types among `types` marked as holding objects."""
+    match rule:
+        case Options(values):
+            kept = tuple(value for value in values if value not in words)
+            return Options(kept) if kept else None
+        case OfType(names):
+            return OfType(tuple(dict.fromkeys("objects" if name in types else name for name in names)))
+        case _:
+            return rule
+
+
+def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) -> bool:
+    if (name, parameter) in policy.OPERATOR_PARAMETERS:
+        return True
+    return any(
+        bool({"fit", "transform"} & set(rule.methods))
+        if isinstance(rule, Implements)
+        else isinstance(rule, OfType) and not OPERATOR_TYPES.keys().isdisjoint(rule.names)
+        for rule in rules or ()
+    )
+
+
+def _refused(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
+    if parameter in policy.REFUSED:
+        return policy.REFUSED[parameter]
+    code = OfType(("callable",))
+    only_code = rules is not None and code in rules and set(rules) <= {code, Options((None,))}
+    return policy.TAKES_CODE if only_code and not named else None
+
+
+def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
+    if default is inspect.Parameter.empty:
+        return Required()
+    if inspect.isroutine(default) or isinstance(default, type):
+        return _named_or_opaque(default)
+    literal = _literal(default)
+    if rules is None or isinstance(literal, Opaque) or any(rule.takes(literal) for rule in rules):
+        return literal
+    # A word that the library does not offer is a mark of its own, such as "warn". Another default that it
+    # rejects itself (SelfTrainingClassifier's estimator) means that a value must be given.
+    return Opaque(literal) if isinstance(literal, str) else Required()
+
+
+def _named_or_opaque(default: Any) -> Named | Opaque:
+    if default.__name__ in policy.OBJECTS:
+        return Named(default.__name__)
+    return Opaque(f"{default.__module__}.{default.__qualname__}")
+
+
+def _literal(default: Any) -> "Value | Opaque":
+    match default:
+        case None | bool() | str():
+            return default
+        case int():
+            return int(default)
+        case float():
+            # NumPy's floats are floats too, and print differently; there is no literal for NaN.
+            return Opaque("nan") if math.isnan(default) else float(default)
+        case tuple():
+            items = tuple(_literal(item) for item in default)
+            plain = tuple(item for item in items if not isinstance(item, Opaque))
+            return plain if len(plain) == len(items) else Opaque(repr(default))
+        case _:
+            return Opaque(repr(default))
+
+
+def _with_remedy(deprecated: Deprecation | None, remedy: Remedy | None) -> Deprecation | None:
+    if deprecated is None or remedy is None:
+        return deprecated
+    return Deprecation(deprecated.since, remedy.replacement, remedy.note)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write beside the destination, then rename over it: a reader sees the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,196 @@
+"""Rules: which values a parameter takes, as the library declares them.
+
+A parameter is legal when one of its rules takes the value. Nothing here knows any library: the rules are
+data, written by introspection and read from a snapshot.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal, TypeAlias, assert_never
+
+from spacelang.ir.value import Value, is_number, same
+
+
+class Numbers(StrEnum):
+    """Which numbers an interval holds."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    """Every number, whether written as `1` or as `1.0`."""
+    FLOAT = "float"
+    """Only numbers written with a point: scikit-learn takes `1.0` as a share and `1` as a count."""
+
+
+Closed: TypeAlias = Literal["left", "right", "both", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The numbers of one kind from `lower` to `upper`; infinite ends are infinities."""
+
+    numbers: Numbers
+    lower: float
+    upper: float
+    closed: Closed
+
+    @property
+    def integer(self) -> bool:
+        """Whether only integers are taken."""
+        return self.numbers is Numbers.INTEGER
+
+    @property
+    def lower_open(self) -> bool:
+        """Whether `lower` itself lies outside."""
+        return self.closed in {"right", "neither"}
+
+    @property
+    def upper_open(self) -> bool:
+        """Whether `upper` itself lies outside."""
+        return self.closed in {"left", "neither"}
+
+    def takes(self, value: Value) -> bool:
+        """Whether the value is a number of this kind that lies inside; no boolean and no NaN does."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        wanted = {Numbers.INTEGER: int, Numbers.REAL: int | float, Numbers.FLOAT: float}[self.numbers]
+        if not isinstance(value, wanted):
+            return False
+        above = value > self.lower or (value == self.lower and not self.lower_open)
+        below = value < self.upper or (value == self.upper and not self.upper_open)
+        return above and below
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A few values by themselves: words, `true` and `false`, `none`, single numbers."""
+
+    values: tuple[Value, ...]
+
+    def takes(self, value: Value) -> bool:
+        """Whether the value is one of them (1 is not `true`)."""
+        return any(same(value, option) for option in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class OfType:
+    """Anything of one of these types, named as in the library's documentation.
+
+    Names without a literal (`dict`, `callable`, `ndarray`, ...) take no value: they are kept so that a
+    reader of the snapshot sees all that the library takes.
+    """
+
+    names: tuple[str, ...]
+
+    def takes(self, value: Value) -> bool:
+        """Whether a literal of one of the types is this value; a tuple stands for a list or an array."""
+        return any(_is_of_type(value, name) for name in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Implements:
+    """An object that has all of these methods: an operator, or something without a literal."""
+
+    methods: tuple[str, ...]
+
+    def takes(self, value: Value) -> bool:  # noqa: ARG002 - the four rules answer the same question
+        """No literal has methods to offer."""
+        return False
+
+
+Rule: TypeAlias = Interval | Options | OfType | Implements
+
+SEQUENCES: Final = frozenset({"tuple", "list", "array-like"})
+
+
+def _is_of_type(value: Value, name: str) -> bool:
+    match name:
+        case "str":
+            return isinstance(value, str)
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, float)
+        case "number":
+            return is_number(value)
+        case "nan":
+            return isinstance(value, float) and math.isnan(value)
+        case _:
+            return name in SEQUENCES and isinstance(value, tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of numbers, for asking whether a whole range is covered."""
+
+    lower: float
+    upper: float
+    lower_open: bool = False
+    upper_open: bool = False
+
+    def integers(self) -> "Piece":
+        """The same integers with both ends included."""
+        return Piece(
+            _up(self.lower, excluded=self.lower_open),
+            _down(self.upper, excluded=self.upper_open),
+        )
+
+
+def covers(rules: Iterable[Rule], wanted: Piece, *, integer: bool) -> bool:
+    """Whether every number of `wanted` (every integer of it) is taken by some rule."""
+    pieces = [piece for rule in rules for piece in _pieces(rule, integer=integer)]
+    if integer:
+        return _covers_integers(pieces, wanted.integers())
+    return _covers_reals(pieces, wanted)
+
+
+def _pieces(rule: Rule, *, integer: bool) -> Iterator[Piece]:
+    match rule:
+        case Interval():
+            unsuitable = Numbers.FLOAT if integer else Numbers.INTEGER
+            if rule.numbers is not unsuitable:
+                yield Piece(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
+        case Options():
+            for value in rule.values:
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    yield Piece(value, value)
+        case OfType():
+            if {"number", "int" if integer else "float"} & set(rule.names):
+                yield Piece(-math.inf, math.inf)
+        case Implements():
+            return
+        case _:
+            assert_never(rule)
+
+
+def _covers_integers(pieces: list[Piece], wanted: Piece) -> bool:
+    reached = wanted.lower - 1
+    for piece in sorted((piece.integers() for piece in pieces), key=lambda piece: piece.lower):
+        if piece.lower <= reached + 1:
+            reached = max(reached, piece.upper)
+    return reached >= wanted.upper
+
+
+def _covers_reals(pieces: list[Piece], wanted: Piece) -> bool:
+    # Everything below `reached` is covered, and `reached` itself where `included`.
+    reached, included = wanted.lower, wanted.lower_open
+    for piece in sorted(pieces, key=lambda piece: (piece.lower, piece.lower_open)):
+        joins = piece.lower < reached or (piece.lower == reached and (included or not piece.lower_open))
+        if joins:
+            reached, included = max((reached, included), (piece.upper, not piece.upper_open))
+    return reached > wanted.upper or (reached == wanted.upper and (included or wanted.upper_open))
+
+
+def _up(bound: float, *, excluded: bool) -> float:
+    if math.isinf(bound):
+        return bound
+    whole = math.ceil(bound)
+    return whole + 1 if excluded and whole == bound else whole
+
+
+def _down(bound: float, *, excluded: bool) -> float:
+    if math.isinf(bound):
+        return bound
+    whole = math.floor(bound)
+    return whole - 1 if excluded and whole == bound else whole

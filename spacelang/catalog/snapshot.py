@@ -1,0 +1,326 @@
+"""Snapshots: catalogues as JSON, the shipped one and the one that a user has refreshed.
+
+One line holds one operator, so that a new version of the library shows as a readable difference, and so
+that an operator is decoded only when it is asked for.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, cast
+
+from spacelang.catalog.catalogue import (
+    Catalogue,
+    Default,
+    Deprecation,
+    Named,
+    Opaque,
+    Operator,
+    Parameter,
+    Required,
+    Role,
+    installed_version,
+)
+from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.ir.value import Value, from_json
+
+FORMAT: Final = 1
+SHIPPED: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
+"""The catalogues that there are, with the distribution that each describes."""
+
+
+class SnapshotError(Exception):
+    """A snapshot that cannot be read: which, and why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot read the catalogue {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def load(name: str = "sklearn") -> Catalogue:
+    """The catalogue with this name: the user's for exactly the installed version, else the shipped one.
+
+    Raises LookupError where there is no such catalogue, SnapshotError where a file is damaged.
+    """
+    if name not in SHIPPED:
+        raise LookupError(f"there is no catalogue `{name}`")
+    return _load(name, user_folder())
+
+
+@cache
+def _load(name: str, folder: Path) -> Catalogue:
+    # Asking for the installed version is slower than reading the catalogue: only where it can matter.
+    if any(folder.glob(f"{name}-*.json")):
+        version = installed_version(SHIPPED[name])
+        path = folder / f"{name}-{version}.json"
+        if version is not None and path.is_file():
+            return _checked(read(_text(path), str(path)), name, version, str(path))
+    resource = files("spacelang.catalog").joinpath("snapshots", f"{name}.json")
+    return read(resource.read_text(encoding="utf-8"), f"{name}.json")
+
+
+def user_folder() -> Path:
+    """Where refreshed snapshots are kept: below $XDG_DATA_HOME, by default ~/.local/share."""
+    base = Path(os.environ.get("XDG_DATA_HOME", ""))
+    # The XDG specification says that a relative path is to be ignored.
+    home = base if base.is_absolute() else Path.home() / ".local" / "share"
+    return home / "spacelang" / "catalogues"
+
+
+def user_file(name: str, version: str) -> Path:
+    """The file of a refreshed snapshot."""
+    return user_folder() / f"{name}-{version}.json"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SnapshotError(str(path), f"{error}") from error
+
+
+def _checked(catalogue: Catalogue, name: str, version: str, path: str) -> Catalogue:
+    if (catalogue.name, catalogue.version) != (name, version):
+        raise SnapshotError(path, f"it describes {catalogue.name} {catalogue.version}, not {name} {version}")
+    return catalogue
+
+
+# Writing
+
+
+def dump(catalogue: Catalogue) -> str:
+    """The catalogue as JSON, one operator a line, sorted: the same text for the same catalogue."""
+    head = {
+        "format": FORMAT,
+        "name": catalogue.name,
+        "distribution": catalogue.distribution,
+        "version": catalogue.version,
+        "objects": dict(sorted(catalogue.objects.items())),
+    }
+    lines = (f"{_line(name)}:{_line(_write_operator(catalogue.operators[name]))}" for name in catalogue)
+    body = ",\n".join(lines)
+    return f'{_line(head)[:-1]},"operators":{{\n{body}\n}}}}\n'
+
+
+def _line(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _write_operator(operator: Operator) -> dict[str, object]:
+    optional = {
+        "missing": operator.accepts_missing,
+        "categories": operator.accepts_categories,
+        "enabled_by": operator.enabled_by,
+        "deprecated": _write_deprecation(operator.deprecated),
+        "removed": dict(sorted(operator.removed.items())),
+    }
+    return {
+        "module": operator.module,
+        "roles": sorted(operator.roles),
+        "methods": sorted(operator.methods),
+        **{key: entry for key, entry in optional.items() if entry},
+        "parameters": {name: _write_parameter(entry) for name, entry in operator.parameters.items()},
+    }
+
+
+def _write_parameter(parameter: Parameter) -> dict[str, object]:
+    accepts = None if parameter.accepts is None else [_write_rule(rule) for rule in parameter.accepts]
+    optional = {
+        "named": parameter.named,
+        "operators": parameter.operators,
+        "deprecated": _write_deprecation(parameter.deprecated),
+        "refused": parameter.refused,
+        "withheld": dict(parameter.withheld),
+    }
+    return {
+        **({} if isinstance(parameter.default, Required) else {"default": _write_default(parameter.default)}),
+        **({} if accepts is None else {"accepts": accepts}),
+        **{key: entry for key, entry in optional.items() if entry},
+    }
+
+
+def _write_deprecation(deprecation: Deprecation | None) -> list[str | None] | None:
+    if deprecation is None:
+        return None
+    return [deprecation.since, deprecation.replacement, deprecation.note]
+
+
+def _write_default(default: Default) -> object:
+    match default:
+        case Named(name):
+            return {"named": name}
+        case Opaque(text):
+            return {"opaque": text}
+        case Required():
+            raise AssertionError("a required parameter has no default to write")
+        case _:
+            return _write_value(default)
+
+
+def _write_rule(rule: Rule) -> list[object]:
+    match rule:
+        case Interval(numbers, lower, upper, closed):
+            return [numbers, *(None if math.isinf(bound) else bound for bound in (lower, upper)), closed]
+        case Options(values):
+            return ["options", *map(_write_value, values)]
+        case OfType(names):
+            return ["type", *names]
+        case Implements(methods):
+            return ["methods", *methods]
+
+
+def _write_value(value: Value) -> object:
+    if isinstance(value, tuple):
+        return [_write_value(item) for item in value]
+    # JSON has no infinities.
+    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# Reading
+
+
+def read(text: str, path: str = "<text>") -> Catalogue:
+    """The catalogue that `dump` wrote; raises SnapshotError, naming `path`, for anything else.
+
+    The head is checked at once, an operator when it is first asked for.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(path, f"it is not JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SnapshotError(path, f"it is not a catalogue of format {FORMAT}")
+    head = {key: data.get(key) for key in ("name", "distribution", "version")}
+    operators, objects = data.get("operators"), data.get("objects")
+    if not all(isinstance(entry, str) for entry in head.values()):
+        raise SnapshotError(path, "the name, distribution or version is missing")
+    if not isinstance(operators, dict) or not isinstance(objects, dict):
+        raise SnapshotError(path, "the operators or objects are missing")
+    for module in objects.values():
+        _check_module(module, cast(str, head["name"]), path)
+    name, distribution, version = (cast(str, entry) for entry in head.values())
+    return Catalogue(name, distribution, version, _Operators(operators, name, path), objects)
+
+
+def _check_module(module: object, library: str, path: str) -> None:
+    """A catalogue names modules that are imported later: never one outside its own library."""
+    if not isinstance(module, str) or module.split(".")[0] != library:
+        raise SnapshotError(path, f"the module {module!r} is not one of {library}")
+
+
+class _Operators(Mapping[str, Operator]):
+    """The operators of a snapshot, each decoded when it is first asked for."""
+
+    __slots__ = ("_decoded", "_library", "_path", "_raw")
+
+    def __init__(self, raw: dict[str, Any], library: str, path: str) -> None:
+        self._raw = raw
+        self._library = library
+        self._path = path
+        self._decoded: dict[str, Operator] = {}
+
+    def __getitem__(self, name: str) -> Operator:
+        if name not in self._decoded:
+            self._decoded[name] = self._decode(name)
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw
+
+    def _decode(self, name: str) -> Operator:
+        raw = self._raw[name]
+        try:
+            operator = _read_operator(name, raw)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            reason = f"the entry of `{name}` is damaged ({type(error).__name__}: {error})"
+            raise SnapshotError(self._path, reason) from error
+        for module in (operator.module, operator.enabled_by or operator.module):
+            _check_module(module, self._library, self._path)
+        return operator
+
+
+def _read_operator(name: str, raw: dict[str, Any]) -> Operator:
+    return Operator(
+        name=name,
+        module=raw["module"],
+        roles=frozenset(map(Role, raw["roles"])),
+        parameters={key: _read_parameter(key, entry) for key, entry in raw["parameters"].items()},
+        accepts_missing=raw.get("missing", False),
+        accepts_categories=raw.get("categories", False),
+        methods=frozenset(raw["methods"]),
+        removed=raw.get("removed", {}),
+        deprecated=_read_deprecation(raw.get("deprecated")),
+        enabled_by=raw.get("enabled_by"),
+    )
+
+
+def _read_parameter(name: str, raw: dict[str, Any]) -> Parameter:
+    return Parameter(
+        name=name,
+        default=_read_default(raw["default"]) if "default" in raw else Required(),
+        accepts=tuple(map(_read_rule, raw["accepts"])) if "accepts" in raw else None,
+        named=tuple(raw.get("named", ())),
+        operators=raw.get("operators", False),
+        deprecated=_read_deprecation(raw.get("deprecated")),
+        refused=raw.get("refused"),
+        withheld=tuple(raw.get("withheld", {}).items()),
+    )
+
+
+def _read_deprecation(raw: list[Any] | None) -> Deprecation | None:
+    return None if raw is None else Deprecation(*raw)
+
+
+def _read_default(raw: object) -> Default:
+    match raw:
+        case {"named": str(name)}:
+            return Named(name)
+        case {"opaque": str(text)}:
+            return Opaque(text)
+        case _:
+            return _read_value(raw)
+
+
+def _read_rule(raw: list[Any]) -> Rule:
+    match raw:
+        case ["options", *values]:
+            return Options(tuple(map(_read_value, values)))
+        case ["type", *names]:
+            return OfType(tuple(names))
+        case ["methods", *methods]:
+            return Implements(tuple(methods))
+        case [numbers, lower, upper, ("left" | "right" | "both" | "neither") as closed]:
+            return Interval(Numbers(numbers), _bound(lower, -math.inf), _bound(upper, math.inf), closed)
+        case _:
+            raise ValueError(f"{raw!r} is not a rule")
+
+
+def _bound(raw: object, infinity: float) -> float:
+    match raw:
+        case None:
+            return infinity
+        case int() | float():
+            return raw
+        case _:
+            raise ValueError(f"{raw!r} is not a bound")
+
+
+def _read_value(raw: object) -> Value:
+    match raw:
+        case {"float": str(text)}:
+            return float(text)
+        case list():
+            return tuple(map(_read_value, raw))
+        case _:
+            return from_json(raw)

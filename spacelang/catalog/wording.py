@@ -1,0 +1,85 @@
+"""Wording: what a set of rules takes, in the words of a diagnostic."""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Final, assert_never
+
+from spacelang.catalog.rules import SEQUENCES, Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.ir.value import Value
+
+LONGEST_LIST: Final = 12
+"""A list of more words than this is cut: nobody reads the sixty names of the scorers in an error."""
+
+_TYPES: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a float",
+    "number": "a number",
+    "Kernel": "a kernel",
+    "ClusterMixin": "a clusterer",
+}
+_KINDS: Final = {Numbers.INTEGER: "an integer", Numbers.REAL: "a number", Numbers.FLOAT: "a float"}
+
+
+def expectation(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
+    """What would be taken: lowercase, without full stop, such as "an integer in [1, inf) or `none`"."""
+    rules = tuple(rules)
+    constants = [spell(value) for rule in rules if isinstance(rule, Options) for value in rule.values]
+    phrases = [phrase for rule in rules for phrase in _phrases(rule)]
+    phrases += _one_of([*named, *constants])
+    distinct = list(dict.fromkeys(phrases))
+    if not distinct:
+        return "nothing that can be written as a literal"
+    return distinct[0] if len(distinct) == 1 else f"{', '.join(distinct[:-1])} or {distinct[-1]}"
+
+
+def spell(value: Value) -> str:
+    """The value as it is written in a `.space` file."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(spell, value))})"
+    return value if isinstance(value, str) else _number(value)
+
+
+def _phrases(rule: Rule) -> Iterator[str]:
+    match rule:
+        case Interval():
+            yield _interval(rule)
+        case OfType():
+            yield from (_TYPES[name] for name in rule.names if name in _TYPES)
+            if SEQUENCES.intersection(rule.names):
+                yield "a tuple"
+        case Implements():
+            methods = " and ".join(f"`{method}`" for method in rule.methods)
+            yield f"an operator with {methods}"
+        case Options():
+            return
+        case _:
+            assert_never(rule)
+
+
+def _interval(rule: Interval) -> str:
+    kind = _KINDS[rule.numbers]
+    if math.isinf(rule.lower) and math.isinf(rule.upper):
+        return kind
+    opening, closing = "(" if rule.lower_open else "[", ")" if rule.upper_open else "]"
+    return f"{kind} in {opening}{_number(rule.lower)}, {_number(rule.upper)}{closing}"
+
+
+def _one_of(words: list[str]) -> list[str]:
+    quoted = [f"`{word}`" for word in words]
+    if len(quoted) <= 2:
+        return quoted
+    if len(quoted) <= LONGEST_LIST:
+        return [f"one of {', '.join(quoted)}"]
+    return [f"one of {', '.join(quoted[:LONGEST_LIST])} and {len(quoted) - LONGEST_LIST} more"]
+
+
+def _number(number: float) -> str:
+    # A bound of 0.0 reads as 0; beyond 2**53 the integers of a float are no longer exact.
+    if abs(number) < 2**53 and number == int(number):
+        return str(int(number))
+    return repr(number)

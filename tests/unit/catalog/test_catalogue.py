@@ -1,0 +1,252 @@
+"""The shipped catalogue of scikit-learn, asked as the checker asks it."""
+
+import importlib.metadata
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from spacelang.catalog import Named, Opaque, Operator, Required, Role, load
+from spacelang.catalog.history import REMOVALS, release
+
+
+def operator(name: str) -> Operator:
+    found = load().get(name)
+    assert found is not None
+    return found
+
+
+def test_loading_imports_no_library() -> None:
+    code = (
+        "import sys; from spacelang.catalog import load; catalogue = load();"
+        "[catalogue.get(name) for name in catalogue]; catalogue.stale;"
+        "catalogue.get('SVC').parameters['C'].rejects_range(0, 1, integer=False);"
+        "print([m for m in sys.modules if m.split('.')[0] in {'sklearn', 'numpy', 'pandas', 'scipy'}])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_look_ups_are_exact() -> None:
+    catalogue = load()
+    assert catalogue.get("svc") is None
+    assert catalogue.get("sklearn.svm.SVC") is None
+    assert "SVC" in catalogue
+    assert list(catalogue) == sorted(catalogue)
+    assert len(catalogue) == len(list(catalogue))
+
+
+@pytest.mark.parametrize(
+    ("name", "roles"),
+    [
+        ("SVC", {Role.CLASSIFIER}),
+        ("Ridge", {Role.REGRESSOR}),
+        ("PCA", {Role.TRANSFORMER}),
+        ("LinearDiscriminantAnalysis", {Role.CLASSIFIER, Role.TRANSFORMER}),
+        ("KMeans", {Role.CLUSTERER, Role.TRANSFORMER}),
+        ("CountVectorizer", {Role.TRANSFORMER}),
+        ("SelfTrainingClassifier", {Role.CLASSIFIER}),
+        ("RBF", {Role.KERNEL}),
+        ("TSNE", {Role.OTHER}),
+        ("LabelEncoder", {Role.OTHER}),
+        ("IsolationForest", {Role.OTHER}),
+        ("GridSearchCV", {Role.OTHER}),
+    ],
+)
+def test_roles(name: str, roles: set[Role]) -> None:
+    assert operator(name).roles == roles
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "categories"),
+    [
+        ("HistGradientBoostingClassifier", True, True),
+        ("SimpleImputer", True, True),
+        ("OneHotEncoder", True, True),
+        ("StandardScaler", True, False),
+        ("LogisticRegression", False, False),
+        ("CategoricalNB", False, False),
+        ("VotingClassifier", True, False),
+    ],
+)
+def test_what_data_an_operator_accepts(name: str, missing: bool, categories: bool) -> None:
+    found = operator(name)
+    assert (found.accepts_missing, found.accepts_categories) == (missing, categories)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "reason"),
+    [
+        ("AgglomerativeClustering", "memory", "it names a cache folder, whose pickles would be run"),
+        ("Pipeline", "memory", "it names a cache folder, whose pickles would be run"),
+        ("GridSearchCV", "pre_dispatch", "it is evaluated as code"),
+        ("RandomForestClassifier", "n_jobs", "the runtime sets it"),
+        ("SVC", "verbose", "the runtime sets it"),
+        ("FunctionTransformer", "func", "it takes code"),
+        ("TransformedTargetRegressor", "inverse_func", "it takes code"),
+        ("CountVectorizer", "tokenizer", "it takes code"),
+        ("RANSACRegressor", "is_model_valid", "it takes code"),
+        ("FeatureAgglomeration", "pooling_func", "it takes code"),
+    ],
+)
+def test_refused_parameters(name: str, parameter: str, reason: str) -> None:
+    found = operator(name).parameters[parameter]
+    assert found.refused == reason
+    assert found.rejects(found.default if isinstance(found.default, str | None) else None) is not None
+
+
+def test_random_state_is_allowed() -> None:
+    assert operator("SVC").parameters["random_state"].rejects(3) is None
+    assert operator("SVC").parameters["random_state"].rejects(-1) == "an integer in [0, 4294967295] or `none`"
+
+
+@pytest.mark.parametrize("name", ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"])
+def test_values_that_open_files_are_refused(name: str) -> None:
+    found = operator(name).parameters["input"]
+    assert found.refusal("filename") == "it opens files"
+    assert found.refusal("file") == "it reads from open files"
+    assert found.rejects("filename") == "`content`"
+    assert found.refusal("content") is found.rejects("content") is None
+
+
+def test_a_path_of_attributes_is_refused() -> None:
+    assert operator("RFE").parameters["importance_getter"].rejects("__class__.mro") is not None
+
+
+def test_no_parameter_takes_a_callable_by_itself() -> None:
+    for name in load():
+        for parameter in operator(name).parameters.values():
+            if parameter.default == Opaque("numpy.mean") or parameter.name in {"func", "callback"}:
+                assert parameter.refused
+
+
+def test_score_functions_are_named() -> None:
+    found = operator("SelectKBest").parameters["score_func"]
+    assert found.default == Named("f_classif")
+    assert found.rejects("chi2") is None
+    assert found.rejects("mutual_info_classif") is None
+    assert found.rejects("os.system") is not None
+    assert found.rejects(None) is not None
+    assert "chi2" in found.words
+    assert operator("SelectFdr").parameters["score_func"].rejects("mutual_info_classif") is not None
+
+
+def test_defaults_that_are_no_literal() -> None:
+    assert operator("SimpleImputer").parameters["missing_values"].default == Opaque("nan")
+    assert operator("OneHotEncoder").parameters["dtype"].default == Opaque("numpy.float64")
+    assert operator("HDBSCAN").parameters["copy"].default == Opaque("warn")
+    assert operator("RFE").parameters["estimator"].default == Required()
+    assert operator("SelfTrainingClassifier").parameters["estimator"].default == Required()
+
+
+def test_operators_as_values() -> None:
+    estimator = operator("CalibratedClassifierCV").parameters["estimator"]
+    assert estimator.operators
+    assert estimator.rejects_operator(operator("LinearSVC")) is None
+    assert estimator.rejects_operator(operator("Ridge")) is not None
+    assert estimator.rejects_operator(operator("PCA")) is not None
+    kernel = operator("GaussianProcessClassifier").parameters["kernel"]
+    assert kernel.operators
+    assert kernel.rejects_operator(operator("Matern")) is None
+    assert kernel.rejects_operator(operator("SVC")) == "a kernel or `none`"
+    assert operator("Sum").parameters["k1"].rejects_operator(operator("RBF")) is None
+    assert operator("Birch").parameters["n_clusters"].rejects_operator(operator("KMeans")) is None
+    assert operator("SVC").parameters["C"].rejects_operator(operator("PCA")) is not None
+
+
+def test_numbers_written_as_integers_are_counts() -> None:
+    share = operator("DecisionTreeClassifier").parameters["min_samples_split"]
+    assert share.rejects(1) == "an integer in [2, inf) or a float in (0, 1]"
+    assert share.rejects(1.0) is None
+    assert share.rejects_range(0.1, 1.0, integer=False) is None
+    assert share.rejects_range(1, 5, integer=True) is not None
+
+
+def test_deprecated_parameters() -> None:
+    penalty = operator("LogisticRegression").parameters["penalty"].deprecated
+    assert penalty is not None
+    assert (penalty.since, penalty.replacement) == ("1.8", "l1_ratio")
+    assert operator("LogisticRegression").parameters["penalty"].rejects("deprecated") is not None
+    dissimilarity = operator("MDS").parameters["dissimilarity"].deprecated
+    assert dissimilarity is not None
+    assert dissimilarity.replacement == "metric"
+    probability = operator("SVC").parameters["probability"].deprecated
+    assert probability is not None
+    assert probability.since == "1.9"
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("LogisticRegression", "l1_ratio"),
+        ("SGDClassifier", "power_t"),
+        ("LogisticRegressionCV", "use_legacy_attributes"),
+    ],
+)
+def test_a_deprecated_value_or_a_plan_deprecates_no_parameter(name: str, parameter: str) -> None:
+    assert operator(name).parameters[parameter].deprecated is None
+
+
+def test_deprecated_operators() -> None:
+    deprecated = operator("PassiveAggressiveClassifier").deprecated
+    assert deprecated is not None
+    assert (deprecated.since, deprecated.replacement) == ("1.8", "SGDClassifier")
+
+
+def test_removed_parameters() -> None:
+    boosting = operator("AdaBoostClassifier")
+    assert "algorithm" not in boosting.parameters
+    assert boosting.removed["algorithm"].startswith("removed in 1.8: leave it out")
+    assert boosting.removed["base_estimator"] == "removed in 1.4: use `estimator`"
+    assert operator("OneHotEncoder").removed["sparse"] == "removed in 1.4: use `sparse_output`"
+
+
+def test_the_history_speaks_of_operators_and_remedies_that_exist() -> None:
+    for removal in REMOVALS:
+        assert release(removal.version) <= release(load().version)
+        for name in removal.operators:
+            assert removal.parameter in operator(name).removed
+
+
+def test_every_replacement_exists() -> None:
+    for name in load():
+        found = operator(name)
+        for parameter in found.parameters.values():
+            if parameter.deprecated and parameter.deprecated.replacement:
+                assert parameter.deprecated.replacement in found.parameters
+        if found.deprecated and found.deprecated.replacement:
+            assert found.deprecated.replacement in load()
+
+
+def test_reasons_are_lowercase_without_full_stop() -> None:
+    for name in load():
+        for parameter in operator(name).parameters.values():
+            for text in (
+                parameter.expected,
+                parameter.refused,
+                parameter.deprecated and parameter.deprecated.note,
+            ):
+                assert text is None or (text[0] == text[0].lower() and not text.endswith("."))
+
+
+def test_every_default_is_legal() -> None:
+    for name in load():
+        for parameter in operator(name).parameters.values():
+            if parameter.refused is None and not isinstance(parameter.default, Named | Opaque | Required):
+                assert parameter.rejects(parameter.default) is None, (name, parameter)
+
+
+def test_stale() -> None:
+    shipped = load()
+    installed = importlib.metadata.version("scikit-learn")
+    assert replace(shipped, version=installed).stale is None
+    assert replace(shipped, version="0.1").stale == installed
+    assert replace(shipped, distribution="a-distribution-that-nobody-has").stale is None
+
+
+def test_release() -> None:
+    assert release("1.10") > release("1.9.1")
+    assert release("1.9.1rc1") == (1, 9)

@@ -1,0 +1,212 @@
+"""Introspection against the library itself: the rules say what scikit-learn's own validation says."""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.utils._param_validation import (
+    Hidden,
+    InvalidParameterError,
+    validate_parameter_constraints,
+)
+
+from spacelang.catalog import Catalogue, Parameter, load, policy
+from spacelang.catalog.catalogue import installed_version
+from spacelang.catalog.constraints import UnknownConstraintError, translate
+from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
+from spacelang.catalog.introspect import introspect_sklearn, refresh
+from spacelang.catalog.resolve import operator_class
+from spacelang.catalog.rules import Interval, Options
+from spacelang.catalog.snapshot import dump, read
+from spacelang.ir.value import Value
+
+PROBES: tuple[Value, ...] = (
+    None, True, False, -2, -1, 0, 1, 2, 3, 7, 10**6, 2**32, -1.5, -1.0, 0.0, 1e-9, 0.25, 0.5, 0.999, 1.0, 1.5,
+    2.0, 100.0, math.inf, -math.inf, math.nan, "", "auto", "nonsense", "mean", (), (1, 2), (0.5, 1.0, 2.0),
+    ("a", "b"), ((1, 2), (3, 4)),
+)  # fmt: skip
+
+
+@cache
+def fresh() -> Catalogue:
+    return introspect_sklearn()
+
+
+def cases() -> Iterator[tuple[str, Parameter, list[Any]]]:
+    """Every parameter that scikit-learn validates and a space may set, with the constraints it shows."""
+    for name in fresh():
+        declared = getattr(operator_class(fresh(), name), "_parameter_constraints", {})
+        for parameter in fresh().operators[name].parameters.values():
+            constraints = declared.get(parameter.name, "no_validation")
+            if constraints != "no_validation" and parameter.refused is None:
+                yield name, parameter, [entry for entry in constraints if not isinstance(entry, Hidden)]
+
+
+def probes(parameter: Parameter) -> Iterator[Value]:
+    yield from PROBES
+    yield from parameter.words
+    for rule in parameter.accepts or ():
+        if isinstance(rule, Interval):
+            for bound in (rule.lower, rule.upper):
+                yield from (bound, float(bound))
+                if not math.isinf(bound):
+                    yield from (bound - 1, bound + 1, math.nextafter(bound, -1e9), math.nextafter(bound, 1e9))
+        elif isinstance(rule, Options):
+            yield from rule.values
+
+
+def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
+    """Why the catalogue may be stricter than scikit-learn here."""
+    if isinstance(value, bool):
+        return "a boolean is no number in a space, though it is one in Python"
+    if parameter.name in policy.OVERRIDES:
+        return "an override of the policy"
+    if parameter.refusal(value) is not None:
+        return "a value that opens files"
+    if isinstance(value, tuple) and parameter.name in policy.HOLDS_OBJECTS:
+        return "its lists hold dictionaries or operators"
+    if isinstance(value, tuple | str) and parameter.name == "cv":
+        return "splits by row numbers belong to one data set"
+    if isinstance(value, str) and parameter.name == "vocabulary":
+        return "a string is an iterable of letters, no vocabulary"
+    if value == "deprecated" and name == "TargetEncoder":
+        return "a mark, not hidden by an oversight"
+    return None
+
+
+def library_accepts(name: str, parameter: Parameter, constraints: list[Any], value: Value) -> bool:
+    try:
+        validate_parameter_constraints(
+            {parameter.name: constraints}, {parameter.name: parameter.argument(value)}, name
+        )
+    except InvalidParameterError:
+        return False
+    return True
+
+
+def test_rules_agree_with_the_librarys_validation() -> None:
+    compared, differences = 0, []
+    for name, parameter, constraints in cases():
+        for value in probes(parameter):
+            if isinstance(value, str) and value in parameter.named:
+                continue  # the library sees the function, not its name
+            ours = parameter.rejects(value) is None
+            theirs = library_accepts(name, parameter, constraints, value)
+            compared += 1
+            # Stricter is allowed for a reason that is written down, more permissive never.
+            if ours != theirs and (ours or deliberate(name, parameter, value) is None):
+                differences.append((name, parameter.name, value, ours, theirs))
+    assert not differences
+    assert compared > 50_000
+
+
+def test_integer_ranges_agree_with_the_librarys_validation() -> None:
+    for name, parameter, constraints in cases():
+        for lower, upper in [(0, 3), (1, 4), (2, 5), (-2, 1), (1, 1)]:
+            ours = parameter.rejects_range(lower, upper, integer=True) is None
+            theirs = all(
+                library_accepts(name, parameter, constraints, value) for value in range(lower, upper + 1)
+            )
+            assert ours == theirs or deliberate(name, parameter, lower), (name, parameter, lower, upper)
+
+
+def test_real_ranges_agree_with_the_librarys_validation() -> None:
+    for name, parameter, constraints in cases():
+        for lower, upper in [(0.0, 1.0), (0.1, 1.0), (0.1, 0.9), (0.5, 3.0), (-1.0, 1.0), (1e-9, 1e9)]:
+            steps = [lower + (upper - lower) * step / 12 for step in range(13)]
+            ours = parameter.rejects_range(lower, upper, integer=False) is None
+            theirs = all(library_accepts(name, parameter, constraints, value) for value in steps)
+            assert ours == theirs or deliberate(name, parameter, lower), (name, parameter, lower, upper)
+
+
+def test_the_shipped_snapshot_is_what_introspection_finds() -> None:
+    if installed_version("scikit-learn") != load().version:
+        pytest.skip("the snapshot describes another version of scikit-learn")
+    assert dump(fresh()) == dump(load())
+    assert fresh() == load()
+
+
+def test_introspection_round_trip() -> None:
+    assert read(dump(fresh())) == fresh()
+
+
+def test_every_public_operator_is_there() -> None:
+    from sklearn.utils import all_estimators
+
+    assert {name for name, _ in all_estimators()} <= set(fresh())
+    assert {"IterativeImputer", "HalvingGridSearchCV", "Pipeline", "RBF"} <= set(fresh())
+
+
+def test_modules_are_public() -> None:
+    assert not [name for name in fresh() if "._" in fresh().operators[name].module]
+
+
+def test_refresh_writes_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = refresh(destination=tmp_path / "new" / "sklearn.json")
+    assert read(path.read_text(encoding="utf-8")) == fresh()
+    assert [entry.name for entry in path.parent.iterdir()] == ["sklearn.json"]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert refresh() == tmp_path / "spacelang" / "catalogues" / f"sklearn-{fresh().version}.json"
+
+
+def test_only_known_libraries_are_introspected() -> None:
+    with pytest.raises(LookupError, match="no introspection for the catalogue `os`"):
+        refresh("os")
+
+
+def test_an_unknown_constraint_is_an_error() -> None:
+    with pytest.raises(UnknownConstraintError, match="`complex`"):
+        translate([1j])
+
+
+DOCSTRING = """An operator.
+
+    .. deprecated:: 1.8
+        The whole class was deprecated in 1.8. Instead use `Other`.
+
+    Parameters
+    ----------
+    old : int
+        An old one.
+
+        ..deprecated:: 1.9
+           The `old` parameter is deprecated and will be removed in 1.11.
+           Use `new` instead.
+
+    first, second : bool
+        Two.
+
+        .. deprecated:: 1.7
+           ``second`` was renamed `third`.
+
+    value : int or None
+        .. deprecated:: 1.8
+            `None` is deprecated and will be removed in version 1.10.
+
+    future : int
+        .. deprecated:: 1.10
+            `future` will be deprecated in version 1.10.
+
+    Attributes
+    ----------
+    gone_ : int
+        .. deprecated:: 1.9
+            `gone_` is deprecated.
+    """
+
+
+def test_deprecation_notes() -> None:
+    found = deprecated_parameters(DOCSTRING)
+    assert {name: (entry.since, entry.replacement) for name, entry in found.items()} == {
+        "old": ("1.9", "new"),
+        "second": ("1.7", "third"),
+    }
+    assert found["old"].note == "use `new` instead"
+    whole = deprecated_class(DOCSTRING)
+    assert whole is not None
+    assert (whole.since, whole.note) == ("1.8", "instead use `Other`")
+    assert deprecated_parameters(None) == {}
+    assert deprecated_class(None) is None

@@ -1,0 +1,11 @@
+"""Where the files that ship with the package are: beside it in a checkout, inside it in an installed wheel."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+
+
+def folder(name: str) -> Path:
+    """The folder `grammars` or `spaces`."""
+    inside = _PACKAGE / name
+    return inside if inside.is_dir() else _PACKAGE.parent / name

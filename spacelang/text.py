@@ -1,0 +1,65 @@
+"""Source text and the places in it: what every later phase points at when it has something to say."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Source:
+    """One text with the name under which it is shown (a path as the user wrote it, or a bundled name)."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The offset of the first character of every line."""
+        starts = [0]
+        starts.extend(offset + 1 for offset, character in enumerate(self.text) if character == "\n")
+        return tuple(starts)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and column of an offset, both counted from 1, as editors show them."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line (counted from 1) without its line end; empty beyond the last line."""
+        if not 1 <= number <= len(self.line_starts):
+            return ""
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] - 1 if number < len(self.line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of characters `[start, end)` of a source."""
+
+    source: Source = field(compare=False, repr=False)
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """The line on which the span starts, counted from 1."""
+        return self.source.position(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        """The column at which the span starts, counted from 1."""
+        return self.source.position(self.start)[1]
+
+    @property
+    def text(self) -> str:
+        """The characters that the span covers."""
+        return self.source.text[self.start : self.end]
+
+    def to(self, other: "Span") -> "Span":
+        """The span from the start of this one to the end of the other."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+
+NOWHERE = Span(Source("<made>", ""), 0, 0)
+"""The span of what no text says: nodes made by a program."""

@@ -4,9 +4,11 @@ Everything here is answered from data, without importing the library: checking a
 of its code and is instant.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers
@@ -199,6 +201,9 @@ class Catalogue:
 
 def installed_version(distribution: str) -> str | None:
     """The version of an installed distribution, read from its metadata without importing it."""
+    found = _version_in_folders(distribution)
+    if found is not None:
+        return found
     # This module pulls in the whole `email` package, longer than everything else that a check needs.
     import importlib.metadata
 
@@ -206,3 +211,17 @@ def installed_version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _version_in_folders(distribution: str) -> str | None:
+    """The version in the name of the metadata folder that installers write: found by a glance at the search path."""
+    prefix = distribution.replace("-", "_").lower() + "-"
+    for folder in sys.path:
+        try:
+            names = [path.name for path in Path(folder).iterdir()]
+        except OSError:
+            continue
+        for name in names:
+            if name.lower().startswith(prefix) and name.endswith(".dist-info"):
+                return name[len(prefix) : -len(".dist-info")]
+    return None

@@ -29,9 +29,7 @@ class Remedy:
 
 _SCALE_BEFORE: Final = "put `StandardScaler` before it"
 _ALPHAS: Final = "use `alphas`, which takes the number of values too"
-_ONE_VS_REST: Final = (
-    "leave it out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
-)
+_ONE_VS_REST: Final = "leave it out, or wrap the operator: `OneVsRestClassifier { estimator = LogisticRegression }`"
 _STORE: Final = "use `store_cv_results`"
 _LINEAR_1_2: Final = (
     "ARDRegression",

@@ -186,9 +186,7 @@ def _tags(operator: type) -> Any:
         "transformer_list": [("part", "passthrough")],
         "transformers": [("part", "passthrough", [0])],
     }
-    required = {
-        name: parts[name] for name, default in _defaults(operator) if default is inspect.Parameter.empty
-    }
+    required = {name: parts[name] for name, default in _defaults(operator) if default is inspect.Parameter.empty}
     if operator.__name__ == "SelfTrainingClassifier":
         # Its default, no estimator at all, has been an error since the parameter was renamed.
         required["estimator"] = tree

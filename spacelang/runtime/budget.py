@@ -1,0 +1,48 @@
+"""Budgets: how long a search may go on."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+"""Seconds in each unit of a duration."""
+
+_DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most so many seconds and so many trials; None is no limit.
+
+    Raises ValueError for a limit that is not positive.
+    """
+
+    seconds: float | None = None
+    trials: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"a budget of {self.seconds:g} seconds allows nothing")
+        if self.trials is not None and self.trials < 1:
+            raise ValueError(f"a budget of {self.trials} trials allows nothing")
+
+    def is_exhausted(self, seconds: float, trials: int) -> bool:
+        """Whether no further evaluation may start after so many seconds and so many trials."""
+        out_of_time = self.seconds is not None and seconds >= self.seconds
+        return out_of_time or (self.trials is not None and trials >= self.trials)
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from `500ms`, `30s`, `2m`, `1.5h` or a plain number of seconds.
+
+    Raises ValueError, with a message for people, for another text and for nothing at all.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is not a duration such as `500ms`, `30s`, `2m` or `1.5h`")
+    number, unit = match.groups()
+    seconds = float(number) * UNITS[unit]
+    if seconds == 0 or not math.isfinite(seconds):
+        raise ValueError(f"`{text}` is not a duration in which anything can be done")
+    return seconds

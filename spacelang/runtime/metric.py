@@ -1,0 +1,83 @@
+"""Metrics: the loss of a fitted pipeline on rows that it has not seen, always to be minimised."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from spacelang.runtime.errors import MetricError, nearest
+from spacelang.runtime.labels import Dataset
+
+NEGATED: Final = "neg_"
+"""How the names of scorers begin whose score is an error with the sign turned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A loss: `name` is that of the score, `formula` how the loss is made of it.
+
+    `loss(pipeline, features, target)` is a number that need not be finite; it may raise whatever the pipeline raises.
+    """
+
+    name: str
+    formula: str
+    loss: Callable[[Any, Any, Any], float] = field(compare=False, repr=False)
+
+
+def default_metric(dataset: Dataset) -> Metric:
+    """1 - AUROC for two classes, 1 - balanced accuracy for more, 1 - R² for regression."""
+    if dataset.kind == "regression":
+        return named_metric("r2")
+    return (
+        Metric("roc_auc", "1 - roc_auc", _auroc_loss)
+        if len(dataset.classes) == 2
+        else named_metric("balanced_accuracy")
+    )
+
+
+def named_metric(name: str) -> Metric:
+    """The loss by the name of a scikit-learn scorer: 1 - score, and the error itself for `neg_*`.
+
+    Raises MetricError for an unknown name.
+    """
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    known = get_scorer_names()
+    if name not in known:
+        raise MetricError(f"there is no metric `{name}`", nearest(name, known) or "take one of scikit-learn's scorers")
+    scorer = get_scorer(name)
+    if name.startswith(NEGATED):
+        return Metric(name, name.removeprefix(NEGATED), lambda *trial: -float(scorer(*trial)))
+    return Metric(name, f"1 - {name}", lambda *trial: 1.0 - float(scorer(*trial)))
+
+
+def check_metric(metric: Metric, dataset: Dataset) -> None:
+    """Make sure before the search that the metric can be computed; raises MetricError with the library's reason."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
+    nothing = np.zeros((len(dataset.target), 1))
+    target = dataset.target.to_numpy()
+    try:
+        with warnings.catch_warnings():
+            # A constant prediction is what some metrics warn about; here it only stands in for a pipeline.
+            warnings.simplefilter("ignore")
+            metric.loss(model.fit(nothing, target), nothing, target)
+    except (ValueError, TypeError, AttributeError) as error:
+        what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
+        reason = str(error).strip().splitlines()[0]
+        raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
+
+
+def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    if hasattr(pipeline, "predict_proba"):
+        scores = pipeline.predict_proba(features)[:, 1]
+    elif hasattr(pipeline, "decision_function"):
+        scores = pipeline.decision_function(features)
+    else:
+        raise TypeError("the pipeline gives neither probabilities nor a decision function")
+    return 1.0 - float(roc_auc_score(target, scores))

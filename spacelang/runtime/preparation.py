@@ -1,0 +1,238 @@
+"""The preparation: what must be done to a table before the pipelines of a space can take it.
+
+Where the space does not handle them itself, missing values are imputed with the most common value and categories are
+one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from spacelang.catalog import Role
+from spacelang.ir.domain import Categorical
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.library import entry
+
+TEXT_VALUES: Final = 200
+"""A text column is no category if it has more different values than this and they are more than half of its rows."""
+
+IMPUTERS: Final = "sklearn.impute"
+"""The module whose operators fill in missing values."""
+
+ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
+"""The operators that turn text into numbers. Predictors that take categories take only pandas' category type."""
+
+CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
+"""The operators to which a missing value is a category like any other, so that none comes out of them."""
+
+TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
+"""The strategies with which a `SimpleImputer` takes text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What is done to which columns, by name and in the order of the table.
+
+    A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
+    `keeps_categories` says that text reaches the pipeline, which then takes a DataFrame rather than an array.
+    """
+
+    imputed: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    keeps_categories: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is done."""
+        return not (self.imputed or self.encoded or self.dropped)
+
+    @property
+    def sentence(self) -> str:
+        """What is done, as one sentence for people; empty where nothing is."""
+        done = []
+        if self.imputed:
+            done.append(f"missing values in {_columns(self.imputed)} imputed with the most common value")
+        if self.encoded:
+            done.append(f"{_columns(self.encoded)} of categories one-hot encoded")
+        if self.dropped:
+            done.append(f"{_columns(self.dropped)} without any value left out")
+        return f"Before the pipeline: {', '.join(done)}." if done else ""
+
+    def transformer(self) -> Any:
+        """An unfitted `ColumnTransformer` that takes the table as a DataFrame; None where nothing is done.
+
+        Its output is dense: an array of floats, or a DataFrame where categories are kept.
+        """
+        if self.is_empty:
+            return None
+        from sklearn.compose import ColumnTransformer
+        from sklearn.pipeline import Pipeline
+
+        both = set(self.imputed) & set(self.encoded)
+        parts = [
+            ("kept", "passthrough", list(self.kept)),
+            ("imputed", _imputer(), [column for column in self.imputed if column not in both]),
+            ("encoded", _encoder(), [column for column in self.encoded if column not in both]),
+            (
+                "imputed_encoded",
+                Pipeline([("imputer", _imputer()), ("encoder", _encoder())]),
+                [column for column in self.encoded if column in both],
+            ),
+        ]
+        chosen = [part for part in parts if part[2]]
+        if self.keeps_categories:
+            return ColumnTransformer(chosen, verbose_feature_names_out=False).set_output(transform="pandas")
+        return ColumnTransformer(chosen)
+
+
+def plan(space: Space, features: pd.DataFrame) -> Preparation:
+    """The preparation that every pipeline of the space needs for this table.
+
+    Raises DataError for columns that no preparation makes usable: infinite numbers, dates, mixed types, free text
+    where the space needs numbers, or no column with a value at all.
+    """
+    kinds = {column: _kind(features[column]) for column in features.columns}
+    dropped = tuple(column for column, kind in kinds.items() if kind is _Column.EMPTY)
+    if len(dropped) == len(kinds):
+        raise DataError("no column of the features holds any value")
+    categories = tuple(column for column, kind in kinds.items() if kind is _Column.CATEGORY)
+    encoded = () if _flow(space.root, _categories) is _Flow.ENDS else categories
+    for column in encoded:
+        _refuse_text(features[column])
+    used = [column for column in kinds if column not in dropped]
+    missing = tuple(column for column in used if bool(features[column].isna().any()))
+    # A missing category that is encoded here never reaches the space, so the space cannot be the one to handle it.
+    handled = _flow(space.root, _missing) is not _Flow.BREAKS
+    imputed = tuple(column for column in missing if column in encoded) if handled else missing
+    return Preparation(
+        imputed=imputed,
+        encoded=encoded,
+        kept=tuple(column for column in used if column not in {*imputed, *encoded}),
+        dropped=dropped,
+        keeps_categories=bool(categories) and not encoded,
+    )
+
+
+class _Flow(Enum):
+    """What becomes of a troublesome value in a part of a pipeline, whatever is chosen there."""
+
+    PASSES = "it may come out again"
+    ENDS = "it is taken, and never comes out"
+    BREAKS = "some alternative does not take it"
+
+
+def _flow(node: Node, judge: Callable[[Operator], _Flow]) -> _Flow:
+    match node:
+        case Operator():
+            return judge(node)
+        case Choice():
+            return _alternatives([_flow(branch.node, judge) for branch in node.branches])
+        case Product(kind=Kind.SEQUENCE):
+            flows = [_flow(child, judge) for child in node.children]
+            return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
+        case Product():
+            return _alternatives([_flow(child, judge) for child in node.children])
+        case Hyperparameter():
+            return _Flow.PASSES
+
+
+def _alternatives(flows: list[_Flow]) -> _Flow:
+    if _Flow.BREAKS in flows:
+        return _Flow.BREAKS
+    return _Flow.ENDS if flows and _Flow.PASSES not in flows else _Flow.PASSES
+
+
+def _missing(operator: Operator) -> _Flow:
+    if entry(operator).module == IMPUTERS or operator.name in CATEGORIES_OF_MISSING:
+        return _Flow.ENDS
+    # An ensemble takes what the operators inside it take.
+    return _Flow.PASSES if all(entry(inner).accepts_missing for inner in operators(operator)) else _Flow.BREAKS
+
+
+def _categories(operator: Operator) -> _Flow:
+    known = entry(operator)
+    if operator.name in ENCODERS:
+        return _Flow.ENDS
+    if operator.name == "SimpleImputer":
+        return _Flow.PASSES if _strategies(operator) <= TEXT_STRATEGIES else _Flow.BREAKS
+    passes = known.accepts_categories and Role.TRANSFORMER in known.roles
+    return _Flow.PASSES if passes else _Flow.BREAKS
+
+
+def _strategies(operator: Operator) -> set[object]:
+    """Every strategy that a `SimpleImputer` of the space may have."""
+    fixed = dict(operator.fixed)
+    if "strategy" in fixed:
+        return {fixed["strategy"]}
+    for child in operator.children:
+        if isinstance(child, Hyperparameter) and child.name == "strategy" and isinstance(child.domain, Categorical):
+            return {*child.domain.values, *({"mean"} if child.condition is not None else ())}
+    return {"mean"}
+
+
+class _Column(Enum):
+    NUMBER = "number"
+    CATEGORY = "category"
+    EMPTY = "empty"
+
+
+def _kind(column: pd.Series) -> _Column:
+    if bool(column.isna().all()):
+        return _Column.EMPTY
+    if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+        return _Column.CATEGORY
+    if pd.api.types.is_object_dtype(column):
+        return _object_kind(column)
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+        raise DataError(
+            f"the column `{column.name}` holds values of the type `{column.dtype}`", "turn them into numbers"
+        )
+    if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+        raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
+    return _Column.NUMBER
+
+
+def _object_kind(column: pd.Series) -> _Column:
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred in {"string", "boolean"}:
+        return _Column.CATEGORY
+    raise DataError(
+        f"the column `{column.name}` holds values of the type `{inferred}`",
+        "make all of its values numbers or all text",
+    )
+
+
+def _refuse_text(column: pd.Series) -> None:
+    distinct = column.nunique()
+    if distinct > TEXT_VALUES and 2 * distinct > len(column):
+        raise DataError(
+            f"the column `{column.name}` holds text where numbers are needed: {distinct} different values "
+            f"in {len(column)} rows",
+            "leave the column out, or begin the space with an operator that encodes it, such as `TargetEncoder`",
+        )
+
+
+def _imputer() -> Any:
+    from sklearn.impute import SimpleImputer
+
+    # A column without a value in the training part is kept, so that the width does not depend on the split.
+    return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+
+
+def _encoder() -> Any:
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def _columns(columns: tuple[str, ...]) -> str:
+    shown = ", ".join(f"`{column}`" for column in columns[:3])
+    return f"column {shown}" if len(columns) == 1 else f"{len(columns)} columns ({shown}{', ...' * (len(columns) > 3)})"

@@ -1,0 +1,80 @@
+"""Splits: which rows are held out, and in which order training takes the others."""
+
+import heapq
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
+"""Row numbers of a table."""
+
+
+def stratified_holdout(codes: Rows, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Training rows and held-out rows: of every class the share `test_size` is held out, but never none and never all.
+
+    `codes` are the classes of n rows, each with two rows at least. Both answers are in random order.
+    """
+    training, held_out = [], []
+    for code in np.unique(codes):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        count = min(max(round(test_size * len(rows)), 1), len(rows) - 1)
+        held_out.append(rows[:count])
+        training.append(rows[count:])
+    return rng.permutation(np.concatenate(training)), rng.permutation(np.concatenate(held_out))
+
+
+def plain_holdout(count: int, test_size: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Training rows and held-out rows of a table of `count` rows, two at least, in random order."""
+    rows = rng.permutation(count)
+    held_out = min(max(math.ceil(test_size * count), 1), count - 1)
+    return rows[held_out:], rows[:held_out]
+
+
+def stratified_order(codes: Rows, rng: np.random.Generator) -> Rows:
+    """A permutation of n rows of which every prefix is a stratified sample (ALGORITHMS.md 2.1).
+
+    In a prefix of t rows each class differs by less than one row from its share of t; two classes are there from the
+    second row on.
+    """
+    members = [rng.permutation(np.flatnonzero(codes == code)) for code in np.unique(codes)]
+    turns = _interleaved([len(rows) for rows in members])
+    taken = [iter(rows) for rows in members]
+    return np.array([next(taken[turn]) for turn in turns], dtype=np.int64)
+
+
+def _interleaved(counts: Sequence[int]) -> list[int]:
+    """Whose turn it is, place by place: each class in proportion to its count.
+
+    The k-th row of a class has a window of places in which it keeps the class within one row of its share. Taking
+    among the rows whose window is open the one whose window closes first misses no window (earliest deadline first,
+    optimal for unit jobs on one machine; the windows are those of Steiner and Yeomans' just-in-time sequences).
+    """
+    total = sum(counts)
+    waiting = [(0, number, 0) for number in range(len(counts))]  # (place from which it is open, class, rows before it)
+    open_now: list[tuple[int, int, int]] = []  # (last place of the window, class, rows before it)
+    turns: list[int] = []
+    for place in range(total):
+        while waiting and waiting[0][0] <= place:
+            _, number, before = heapq.heappop(waiting)
+            heapq.heappush(open_now, (-(-(before + 1) * total // counts[number]) - 1, number, before))
+        number, before = _next(open_now, turns)
+        turns.append(number)
+        if before + 1 < counts[number]:
+            heapq.heappush(waiting, ((before + 1) * total // counts[number], number, before + 1))
+    return turns
+
+
+def _next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[int, int]:
+    """Take the row whose window closes first; as the second row of all one of another class than the first's.
+
+    That one exception postpones only rows of the first class, each by one place, and none has its window end so soon:
+    it is not all of the rows.
+    """
+    _, number, before = heapq.heappop(open_now)
+    if len(turns) == 1 and number == turns[0] and open_now:
+        _, other, other_before = heapq.heappop(open_now)
+        heapq.heappush(open_now, (0, number, before))
+        return other, other_before
+    return number, before

@@ -1,0 +1,172 @@
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import among, branch, hyperparameter, operator, sequence, side_by_side, space, stage
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.feature_selection import chi2, f_classif
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.space import Choice, Kind, Named, Product, Space
+from spacelang.runtime.build import build
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.preparation import plan
+
+
+def built(made: Space, random_state: int | None = None, **values: object) -> Pipeline:
+    configuration = Configuration({key.replace("__", "."): value for key, value in values.items()})
+    return build(made, configuration, random_state=random_state)
+
+
+SELECTOR = stage(
+    "selector",
+    "none",
+    operator("SelectPercentile", among("selector.score_func", "f_classif", named=("f_classif", "chi2"))),
+)
+FOREST = operator(
+    "RandomForestClassifier",
+    hyperparameter("estimator.max_depth", Union((Categorical((None,)), Integer(2, 50)))),
+    hyperparameter("estimator.max_features", Real(0.0, 1.0, lower_open=True)),
+    n_estimators=7,
+)
+MADE = space(stage("scaler", "none", "StandardScaler"), SELECTOR, stage("estimator", FOREST, "SVC"))
+
+
+def test_steps_have_the_names_of_the_stages_and_the_values_of_the_configuration():
+    pipeline = built(MADE, 3, scaler="StandardScaler", selector="SelectPercentile", selector__score_func="f_classif",
+                     estimator="RandomForestClassifier", estimator__max_depth=5, estimator__max_features=1)  # fmt: skip
+    assert list(pipeline.named_steps) == ["scaler", "selector", "estimator"]
+    assert pipeline["selector"].score_func is f_classif
+    forest = pipeline["estimator"]
+    assert (forest.max_depth, forest.max_features, forest.n_estimators) == (5, 1.0, 7)
+    assert type(forest.max_features) is float, "1 would be one feature, 1.0 is all of them"
+    assert (forest.random_state, forest.n_jobs) == (3, 1)
+
+
+def test_a_stage_that_takes_none_is_left_out_and_an_inactive_parameter_has_the_default():
+    pipeline = built(
+        MADE, scaler="none", selector="none", estimator="RandomForestClassifier", estimator__max_depth=None
+    )
+    assert isinstance(pipeline, Pipeline)
+    assert list(pipeline.named_steps) == ["estimator"]
+    assert (pipeline["estimator"].max_depth, pipeline["estimator"].max_features) == (None, "sqrt")
+    assert pipeline["estimator"].random_state is None
+
+
+def test_nested_decisions_and_fixed_operators_are_built_with_the_random_state():
+    nested = stage(
+        "estimator.estimator",
+        operator("DecisionTreeClassifier", hyperparameter("estimator.estimator.max_depth", Integer(1, 9))),
+        "GaussianNB",
+    )
+    made = space(stage("estimator", operator("AdaBoostClassifier", nested)))
+    values = {
+        "estimator": "AdaBoostClassifier",
+        "estimator.estimator": "DecisionTreeClassifier",
+        "estimator.estimator.max_depth": 3,
+    }
+    boost = build(made, Configuration(values), random_state=8)["estimator"]
+    assert repr(boost) == repr(AdaBoostClassifier(DecisionTreeClassifier(max_depth=3, random_state=8), random_state=8))
+    fixed = operator("BaggingClassifier", estimator=operator("DecisionTreeClassifier", max_depth=2, random_state=1))
+    bagging = built(space(fixed), 8)["baggingclassifier"]
+    tree = DecisionTreeClassifier(max_depth=2, random_state=1)
+    assert repr(bagging) == repr(BaggingClassifier(tree, n_jobs=1, random_state=8))
+
+
+def test_a_value_beside_operators_in_a_nested_decision():
+    value = hyperparameter("estimator.init.value", Categorical(("zero",)))
+    nested = stage("estimator.init", "none", "DummyClassifier", value)
+    made = space(stage("estimator", operator("GradientBoostingClassifier", nested)))
+    taken = {"estimator": "GradientBoostingClassifier", "estimator.init": "none"}
+    assert build(made, Configuration(taken))["estimator"].init is None
+    taken = {"estimator": "GradientBoostingClassifier", "estimator.init": "structure", "estimator.init.value": "zero"}
+    assert build(made, Configuration(taken))["estimator"].init == "zero"
+
+
+def test_fixed_functions_and_lists():
+    pipeline = built(space(operator("SelectKBest", score_func=Named("chi2"), k=3), operator("GaussianNB")))
+    assert pipeline["selectkbest"].score_func is chi2
+
+
+def test_what_the_library_warns_about_is_not_set():
+    pipeline = built(space(operator("TargetEncoder"), operator("LogisticRegression")), 3)
+    assert pipeline["targetencoder"].random_state == "deprecated"
+    assert pipeline["logisticregression"].n_jobs is None
+    assert pipeline["logisticregression"].random_state == 3
+
+
+def test_names_are_made_apart_and_legal():
+    made = space(operator("PCA"), stage("memory", "PCA"), operator("PCA"), stage("a__b", "PCA"), operator("SVC"))
+    pipeline = build(made, Configuration({"memory": "PCA", "a__b": "PCA"}))
+    assert list(pipeline.named_steps) == ["pca", "memory_", "pca_2", "a_b", "svc"]
+    pipeline.fit(np.random.default_rng(0).normal(size=(20, 3)), [0, 1] * 10)
+
+
+def test_structures_within_an_alternative():
+    both = sequence(operator("StandardScaler"), operator("PCA"))
+    made = space(stage("first", both, "none"), sequence(operator("MinMaxScaler")), operator("SVC"))
+    pipeline = built(made, first="structure")
+    assert [type(step).__name__ for _, step in pipeline.steps] == ["Pipeline", "MinMaxScaler", "SVC"]
+    assert list(pipeline["first"].named_steps) == ["standardscaler", "pca"]
+
+
+@pytest.mark.parametrize(
+    ("reducer", "names"), [("PCA", ["reducer", "selectkbest", "pipeline"]), ("none", ["selectkbest", "pipeline"])]
+)
+def test_parts_side_by_side(reducer, names):
+    longer = sequence(operator("StandardScaler"), operator("PCA"))
+    made = space(side_by_side(stage("reducer", "none", "PCA"), operator("SelectKBest"), longer), operator("SVC"))
+    union = built(made, reducer=reducer)["featureunion"]
+    assert isinstance(union, FeatureUnion)
+    assert [name for name, _ in union.transformer_list] == names
+
+
+def test_a_union_of_which_all_is_left_out_is_left_out():
+    made = space(side_by_side(stage("a", "none", "PCA"), stage("b", "none", "PCA")), operator("SVC"))
+    assert list(built(made, a="none", b="none").named_steps) == ["svc"]
+
+
+def test_the_preparation_comes_first():
+    frame = pd.DataFrame({"a": ["x", "y"] * 3, "b": range(6)})
+    made = space(operator("SVC"))
+    pipeline = build(made, Configuration({}), preparation=plan(made, frame))
+    assert list(pipeline.named_steps) == ["preparation", "svc"]
+    assert pipeline.fit(frame, [0, 1] * 3).predict(frame).tolist() == [0, 1] * 3
+
+
+def strange(kind: Kind) -> Space:
+    return space(Product(kind, (operator("PCA"),)), operator("SVC"))
+
+
+@pytest.mark.parametrize(
+    ("made", "values", "message"),
+    [
+        (MADE, {}, "does not say which alternative `scaler` takes"),
+        (MADE, {"scaler": "Scaler"}, "`Scaler` is not an alternative of `scaler`"),
+        (MADE, {"scaler": 3}, "`3` is not an alternative of `scaler`"),
+        (
+            space(stage("estimator", FOREST)),
+            {"estimator": "RandomForestClassifier", "estimator.max_depth": 51},
+            "not `51`",
+        ),
+        (space(stage("estimator", "none")), {"estimator": "none"}, "every step of the pipeline is left out"),
+        (strange(Kind.COLUMNS), {}, "a structure of the kind `columns` cannot be built"),
+        (strange(Kind.PERMUTATION), {}, "a structure of the kind `permutation` cannot be built"),
+        (space(operator("Mystery")), {}, "`Mystery` is not in the catalogue `sklearn`"),
+        (space(operator("SVC", kernel=Named("nothing"))), {}, "`nothing` is not listed"),
+        (space(among("a", 1)), {"a": 1}, "is a hyperparameter where a step should be"),
+    ],
+)
+def test_what_cannot_be_built(made, values, message):
+    with pytest.raises(BuildError) as caught:
+        build(made, Configuration(values))
+    assert message in caught.value.message
+
+
+def test_a_decision_in_a_decision():
+    inner = Choice("inner", "inner", "inner", (branch("PCA"), branch("none")))
+    made = space(stage("outer", inner, "none"), operator("SVC"))
+    assert list(built(made, outer="structure", inner="PCA").named_steps) == ["outer", "svc"]
+    assert list(built(made, outer="structure", inner="none").named_steps) == ["svc"]

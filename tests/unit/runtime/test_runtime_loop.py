@@ -1,0 +1,220 @@
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.loop import KNOWN_ROUNDS, Ending, Outcome, run
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def request(number: int, fidelity: int | None = None) -> Request:
+    return Request(Configuration({"x": number}), fidelity)
+
+
+class Objective:
+    """A second a trial; the loss is looked up, None fails."""
+
+    def __init__(self, clock: Clock, losses: dict[int, float | None] | None = None) -> None:
+        self.clock, self.losses, self.asked = clock, losses or {}, []
+
+    def __call__(self, wanted: Request) -> Trial:
+        self.clock.now += 1
+        self.asked.append(wanted)
+        number = wanted.configuration["x"]
+        loss = self.losses.get(number, 1 / (1 + number))
+        if loss is None:
+            return Trial(wanted, None, 1.0, Status.FAILED, "ValueError: no")
+        return Trial(wanted, loss, 1.0)
+
+
+def in_turn(*batches: list[Request], told: list[list[Trial]] | None = None) -> Search:
+    for batch in batches:
+        answers = yield batch
+        if told is not None:
+            told.append(list(answers))
+
+
+def endless() -> Iterator[list[Request]]:
+    number = 0
+    while True:
+        yield [request(number)]
+        number += 1
+
+
+def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
+    clock = Clock()
+    objective = Objective(clock, options.pop("losses", None))
+    return run(search, objective, budget or Budget(), clock=clock, **options), objective
+
+
+def test_a_search_that_returns_is_exhausted():
+    told: list[list[Trial]] = []
+    outcome, _ = drive(in_turn([request(1), request(2)], [request(3)], told=told))
+    assert outcome.ended is Ending.EXHAUSTED
+    assert [record.index for record in outcome.records] == [1, 2, 3]
+    assert [(record.started, record.finished) for record in outcome.records] == [(0, 1), (1, 2), (2, 3)]
+    assert [trial.request for batch in told for trial in batch] == [request(1), request(2), request(3)]
+
+
+def test_a_search_that_asks_for_nothing_at_all():
+    outcome, _ = drive(in_turn())
+    assert (outcome.ended, outcome.best, outcome.curve, outcome.failed) == (Ending.EXHAUSTED, None, (), 0)
+
+
+@pytest.mark.parametrize(("budget", "trials"), [(Budget(trials=4), 4), (Budget(seconds=2.5), 3), (Budget(3, 9), 3)])
+def test_no_evaluation_starts_once_the_budget_is_exhausted(budget, trials):
+    outcome, objective = drive(endless(), budget)
+    assert outcome.ended is Ending.BUDGET
+    assert len(objective.asked) == len(outcome.records) == trials
+    assert outcome.seconds == trials
+
+
+def test_a_batch_that_the_budget_cuts_is_evaluated_as_far_as_it_goes_and_the_search_closed():
+    closed = []
+
+    def search() -> Search:
+        try:
+            yield [request(number) for number in range(5)]
+        finally:
+            closed.append(True)
+
+    outcome, _ = drive(search(), Budget(trials=3))
+    assert len(outcome.records) == 3
+    assert (outcome.ended, closed) == (Ending.BUDGET, [True])
+
+
+def test_repetitions_are_answered_from_memory_free_of_charge():
+    told: list[list[Trial]] = []
+    search = in_turn([request(1), request(1)], [request(1, 50), request(1, 200)], told=told)
+    outcome, objective = drive(search, training_size=100)
+    assert [wanted.fidelity for wanted in objective.asked] == [None, 50]
+    assert outcome.answered == 2
+    assert [trial.cost for batch in told for trial in batch] == [1, 0, 1, 0]
+    assert told[1][1] == Trial(request(1, 200), 0.5, 0.0)
+
+
+def test_failures_are_remembered_too():
+    outcome, objective = drive(in_turn([request(1)], [request(1)]), losses={1: None})
+    assert (len(objective.asked), outcome.failed, outcome.best) == (1, 1, None)
+
+
+def known_for_ever() -> Search:
+    while True:
+        yield [request(1)]
+
+
+def test_an_endless_search_for_known_things_ends():
+    outcome, _ = drive(known_for_ever(), Budget(trials=5))
+    assert (outcome.ended, len(outcome.records)) == (Ending.EXHAUSTED, 1)
+    assert outcome.answered == KNOWN_ROUNDS
+
+
+def test_an_endless_search_for_nothing_ends():
+    def search() -> Search:
+        while True:
+            yield []
+
+    assert drive(search())[0].ended is Ending.EXHAUSTED
+
+
+def test_an_endless_search_for_known_things_ends_with_the_time():
+    clock = Clock()
+
+    def search() -> Search:
+        while True:
+            clock.now += 0.1
+            yield [request(1)]
+
+    outcome = run(search(), Objective(clock), Budget(seconds=5), clock=clock)
+    assert outcome.ended is Ending.BUDGET
+    assert outcome.answered < 50
+
+
+def test_the_incumbent_is_the_first_smallest_loss_on_all_rows():
+    search = in_turn([request(1, 10), request(2, 100), request(3), request(4)])
+    outcome, _ = drive(search, losses={1: 0.1, 2: 0.3, 3: 0.3, 4: 0.2}, training_size=100)
+    assert outcome.incumbent.index == 4
+    assert outcome.best_any_fidelity.index == 1
+    assert outcome.best is outcome.incumbent
+    assert [(point.seconds, point.trial, point.loss) for point in outcome.curve] == [(2, 2, 0.3), (4, 4, 0.2)]
+
+
+def test_where_no_trial_had_all_rows_the_best_of_the_rest_counts():
+    outcome, _ = drive(in_turn([request(1, 10), request(2, 20)]), training_size=100)
+    assert outcome.incumbent is None
+    assert outcome.best.index == 2
+    assert outcome.curve == ()
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from([None, 10, 100])), max_size=30))
+def test_the_incumbent_curve_never_rises(trials):
+    losses = {number: loss for number, (loss, _) in enumerate(trials)}
+    wishes = [[request(number, fidelity)] for number, (_, fidelity) in enumerate(trials)]
+    outcome, _ = drive(in_turn(*wishes), losses=losses, training_size=100)
+    curve = [point.loss for point in outcome.curve]
+    assert curve == sorted(set(curve), reverse=True)
+    full = [loss for loss, fidelity in trials if loss is not None and fidelity != 10]
+    assert (curve[-1] if curve else None) == (min(full) if full else None)
+
+
+@pytest.mark.parametrize("where", ["evaluation", "search"])
+def test_an_interrupt_keeps_everything_so_far(where):
+    clock = Clock()
+    objective = Objective(clock)
+
+    def evaluate(wanted: Request) -> Trial:
+        if where == "evaluation" and wanted == request(2):
+            raise KeyboardInterrupt
+        return objective(wanted)
+
+    def search() -> Search:
+        yield [request(0)]
+        yield [request(1)]
+        if where == "search":
+            raise KeyboardInterrupt
+        yield [request(2)]
+
+    outcome = run(search(), evaluate, Budget(), clock=clock)
+    assert outcome.ended is Ending.INTERRUPTED
+    assert len(outcome.records) == 2
+    assert outcome.best.index == 2
+
+
+def test_bugs_of_a_search_are_not_hidden():
+    def search() -> Search:
+        yield [request(1)]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        drive(search())
+
+
+class Diary:
+    def __init__(self) -> None:
+        self.lines = []
+
+    def started(self, budget):
+        self.lines.append(budget)
+
+    def trial(self, record, best):
+        self.lines.append((record.index, best.index))
+
+    def finished(self, outcome):
+        self.lines.append(outcome.ended)
+
+
+def test_the_listener_is_told():
+    diary = Diary()
+    drive(in_turn([request(3), request(1), request(5)]), losses={3: None, 1: 0.5, 5: 0.7}, listener=diary)
+    assert diary.lines == [Budget(), (1, 1), (2, 2), (3, 2), Ending.EXHAUSTED]

@@ -1,0 +1,287 @@
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import hyperparameter, operator, space, stage
+from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
+from sklearn.utils.validation import check_is_fitted
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Integer
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Status
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.build import build
+from spacelang.runtime.data import load_dataset, make_table
+from spacelang.runtime.errors import BuildError, DataError, MetricError
+from spacelang.runtime.labels import Dataset, check_labels
+from spacelang.runtime.library import task_kind
+from spacelang.runtime.loop import run
+from spacelang.runtime.objective import Objective, Settings
+
+CLASSIFIERS = space(
+    stage("scaler", "none", "StandardScaler"),
+    stage("reducer", "none", operator("PCA", hyperparameter("reducer.n_components", Integer(1, 10_000)))),
+    stage("estimator", "GaussianNB", "RidgeClassifier", "LogisticRegression", "ExtraTreeClassifier", "LinearSVC"),
+)
+REGRESSORS = space(stage("estimator", "Ridge", "DecisionTreeRegressor"))
+
+
+@cache
+def shipped(name: str, kind: str = "classification") -> Dataset:
+    return check_labels(load_dataset(f"sklearn:{name}"), kind)
+
+
+def wish(estimator: str = "GaussianNB", scaler: str = "none", fidelity: int | None = None, **more: object) -> Request:
+    values = {"scaler": scaler, "reducer": "none", "estimator": estimator, **more}
+    return Request(Configuration(values), fidelity)
+
+
+def loss(objective: Objective, request: Request) -> float:
+    trial = objective.evaluate(request)
+    assert trial.status is Status.SUCCESS, trial.reason
+    return trial.loss
+
+
+def in_hand(objective: Objective, request: Request):
+    """The same trial made by hand."""
+    parts = objective._parts
+    rows = request.fidelity or objective.training_size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = build(objective._space, request.configuration, random_state=objective.random_state)
+        return pipeline.fit(parts.training[:rows], parts.training_target[:rows]), parts.held_out, parts.held_out_target
+
+
+def test_thirty_percent_are_held_out():
+    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    assert objective.training_size == 398
+    assert np.bincount(objective._parts.held_out_target).tolist() == [64, 107]
+
+
+@pytest.mark.parametrize("estimator", ["GaussianNB", "LinearSVC"], ids=["probabilities", "decision function"])
+def test_two_classes_are_judged_by_the_area_under_the_curve(estimator):
+    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    request = wish(estimator, "StandardScaler")
+    pipeline, features, target = in_hand(objective, request)
+    scores = (
+        pipeline.predict_proba(features)[:, 1] if estimator == "GaussianNB" else pipeline.decision_function(features)
+    )
+    assert loss(objective, request) == pytest.approx(1 - roc_auc_score(target, scores))
+    assert (objective.metric.name, objective.metric.formula) == ("roc_auc", "1 - roc_auc")
+
+
+def test_more_classes_are_judged_by_balanced_accuracy():
+    objective = Objective(CLASSIFIERS, shipped("wine"))
+    pipeline, features, target = in_hand(objective, wish())
+    assert loss(objective, wish()) == pytest.approx(1 - balanced_accuracy_score(target, pipeline.predict(features)))
+    assert objective.metric.name == "balanced_accuracy"
+
+
+def test_regression_is_judged_by_r2():
+    objective = Objective(REGRESSORS, shipped("diabetes", "regression"))
+    request = Request(Configuration({"estimator": "Ridge"}))
+    pipeline, features, target = in_hand(objective, request)
+    assert loss(objective, request) == pytest.approx(1 - r2_score(target, pipeline.predict(features)))
+    assert objective.training_size == 442 - 133
+
+
+@pytest.mark.parametrize(("metric", "low", "high"), [("accuracy", 0, 0.3), ("neg_log_loss", 0, 3), ("f1", 0, 0.3)])
+def test_any_scorer_can_be_the_metric(metric, low, high):
+    assert low < loss(Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(metric)), wish()) < high
+
+
+def test_the_loss_of_a_negated_scorer_is_the_error_itself():
+    objective = Objective(REGRESSORS, shipped("diabetes", "regression"), Settings("neg_root_mean_squared_error"))
+    assert 40 < loss(objective, Request(Configuration({"estimator": "Ridge"}))) < 80
+    assert objective.metric.formula == "root_mean_squared_error"
+
+
+@pytest.mark.parametrize(
+    ("metric", "data", "message", "help_text"),
+    [
+        ("accurracy", "wine", "there is no metric `accurracy`", "did you mean `accuracy`?"),
+        ("zzz", "wine", "there is no metric `zzz`", "scorers"),
+        ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "multi_class"),
+        ("accuracy", "diabetes", "cannot be computed for regression", ""),
+    ],
+)
+def test_a_metric_that_does_not_fit_is_refused_at_once(metric, data, message, help_text):
+    made, kind = (REGRESSORS, "regression") if data == "diabetes" else (CLASSIFIERS, "classification")
+    with pytest.raises(MetricError) as caught:
+        Objective(made, shipped(data, kind), Settings(metric))
+    assert message in caught.value.message
+    assert help_text in caught.value.help
+
+
+ALL = [(estimator, scaler, fidelity) for estimator in ("ExtraTreeClassifier", "LogisticRegression", "LinearSVC")
+       for scaler in ("none", "StandardScaler") for fidelity in (None, 50, 200)]  # fmt: skip
+
+
+def test_the_same_seed_gives_exactly_the_same_losses_and_another_seed_does_not():
+    def losses(seed: int) -> list[float]:
+        objective = Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(seed=seed))
+        np.random.seed(np.random.default_rng().integers(1000))
+        return [loss(objective, wish(*request)) for request in ALL]
+
+    assert losses(1) == losses(1) != losses(2)
+
+
+def test_operators_without_a_random_state_are_repeatable_and_leave_the_global_generator_alone():
+    frame = pd.DataFrame({"a": list("xyzw") * 50, "b": list("pq") * 100})
+    dataset = check_labels(make_table(frame, np.random.default_rng(0).integers(0, 2, 200)), "classification")
+    made = space(operator("TargetEncoder"), operator("DecisionTreeClassifier"))
+    objective = Objective(made, dataset)
+    before = np.random.get_state()[1].copy()
+    first, second = (loss(objective, Request(Configuration({}))) for _ in range(2))
+    assert first == second
+    assert (np.random.get_state()[1] == before).all()
+
+
+def test_smaller_fidelities_train_on_the_first_rows_of_one_stratified_order():
+    objective = Objective(CLASSIFIERS, shipped("wine"))
+    target = objective._parts.training_target
+    share = np.bincount(target) / len(target)
+    for rows in range(2, len(target)):
+        assert np.abs(np.bincount(target[:rows], minlength=3) - rows * share).max() < 1
+    pipeline, features, expected = in_hand(objective, wish(fidelity=40))
+    assert loss(objective, wish(fidelity=40)) == 1 - balanced_accuracy_score(expected, pipeline.predict(features))
+    everything = loss(objective, wish())
+    assert (
+        loss(objective, wish(fidelity=objective.training_size)) == loss(objective, wish(fidelity=10**9)) == everything
+    )
+
+
+@pytest.mark.parametrize("other", [REGRESSORS, CLASSIFIERS])
+def test_the_order_depends_on_the_seed_alone(other):
+    dataset = shipped("diabetes", "regression")
+    made = space(stage("estimator", "Ridge"))
+    if other is REGRESSORS:
+        assert (Objective(made, dataset)._parts.training == Objective(other, dataset)._parts.training).all()
+    assert not (
+        Objective(made, dataset, Settings(seed=1))._parts.training == Objective(made, dataset)._parts.training
+    ).all()
+
+
+def test_a_pipeline_that_raises_is_a_failed_trial_with_the_reason_and_the_step():
+    objective = Objective(CLASSIFIERS, shipped("iris"), clock=iter(range(100)).__next__)
+    trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
+    assert (trial.status, trial.loss, trial.cost) == (Status.FAILED, None, 1)
+    assert trial.reason.startswith("ValueError: n_components=9000 must be between 0 and")
+    assert trial.reason.endswith("(step `reducer`)")
+    assert "\n" not in trial.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (MemoryError(), "MemoryError"),
+        (RecursionError("deep\nand deeper"), "RecursionError: deep"),
+        (ValueError("\n  \n  first  \nsecond"), "ValueError: first"),
+        (ValueError("x" * 500), "ValueError: " + "x" * 185 + "..."),
+    ],
+)
+def test_reasons_are_one_short_line(monkeypatch, error, reason):
+    def fail(pipeline, features, target):
+        raise error
+
+    objective = Objective(CLASSIFIERS, shipped("iris"))
+    monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.fit", fail)
+    assert objective.evaluate(wish()).reason == reason
+
+
+def test_a_score_that_is_no_number_fails(monkeypatch):
+    objective = Objective(CLASSIFIERS, shipped("iris"))
+    object.__setattr__(objective.metric, "loss", lambda *_: float("nan"))
+    trial = objective.evaluate(wish())
+    assert (trial.status, trial.loss, trial.reason) == (Status.FAILED, None, "the balanced_accuracy is nan")
+
+
+def test_an_interrupt_passes(monkeypatch):
+    def interrupt(pipeline, features, target):
+        raise KeyboardInterrupt
+
+    objective = Objective(CLASSIFIERS, shipped("iris"))
+    monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.fit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        objective.evaluate(wish())
+
+
+def test_a_configuration_of_another_space_is_a_bug():
+    with pytest.raises(BuildError):
+        Objective(CLASSIFIERS, shipped("iris")).evaluate(Request(Configuration({"scaler": "Mystery"})))
+
+
+def test_a_run_goes_on_after_failures():
+    def search():
+        for components in (9_000, 2, 9_000, 3):
+            yield [wish(reducer="PCA", **{"reducer.n_components": components})]
+
+    objective = Objective(CLASSIFIERS, shipped("iris"))
+    outcome = run(search(), objective.evaluate, Budget(), clock=iter(range(10_000)).__next__)
+    assert [record.trial.status for record in outcome.records] == ["failed", "success", "success"]
+    assert outcome.answered == 1
+
+
+MIXED = pd.DataFrame({"size": [1.0, None, 3.0, 4.0] * 20, "town": ["a", "b", None, "a"] * 20, "empty": [None] * 80})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [CLASSIFIERS, space(operator("OneHotEncoder", handle_unknown="ignore"), operator("LogisticRegression"))],
+    ids=["prepared", "encoded by the space"],
+)
+def test_the_refitted_pipeline_takes_the_table_and_predicts_the_labels_as_written(made):
+    labels = ["yes" if town == "b" else "no" for town in MIXED["town"]]
+    objective = Objective(made, check_labels(make_table(MIXED, labels), "classification"))
+    request = wish("LogisticRegression") if made is CLASSIFIERS else Request(Configuration({}))
+    assert loss(objective, request) == 0
+    pipeline = objective.refit(request.configuration)
+    check_is_fitted(pipeline)
+    assert pipeline.predict(MIXED).tolist() == labels
+    assert list(pipeline.feature_names_in_) == ["size", "town", "empty"]
+    assert loss(objective, Request(request.configuration, 20)) >= 0
+
+
+def test_warnings_of_the_library_stay_in_the_trial():
+    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        objective.evaluate(wish("LogisticRegression"))
+        objective.refit(wish("LogisticRegression").configuration)
+    assert not caught
+
+
+def test_trials_have_one_thread():
+    from threadpoolctl import threadpool_info
+
+    objective = Objective(CLASSIFIERS, shipped("iris"))
+    seen = []
+    object.__setattr__(objective.metric, "loss", lambda *_: seen.extend(threadpool_info()) or 0.5)
+    objective.evaluate(wish())
+    assert seen
+    assert {pool["num_threads"] for pool in seen} == {1}
+
+
+@pytest.mark.parametrize("test_size", [0, 1, -0.1, 2])
+def test_an_impossible_holdout(test_size):
+    with pytest.raises(DataError, match="must lie between 0 and 1"):
+        Objective(CLASSIFIERS, shipped("iris"), Settings(test_size=test_size))
+
+
+def test_too_few_rows():
+    with pytest.raises(DataError, match="has 3 rows, too few"):
+        Objective(REGRESSORS, check_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
+
+
+def test_a_space_with_an_operator_that_cannot_be_run_is_refused_at_once():
+    made: Space = space(stage("scaler", "none", "Mystery"), operator("SVC"))
+    with pytest.raises(BuildError, match="Mystery"):
+        Objective(made, shipped("iris"))
+
+
+def test_the_kind_of_task_of_these_spaces():
+    assert task_kind(CLASSIFIERS.root) == "classification"
+    assert task_kind(REGRESSORS.root) == "regression"

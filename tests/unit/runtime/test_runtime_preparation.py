@@ -1,0 +1,197 @@
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import among, operator, sequence, side_by_side, space, stage
+
+from spacelang.runtime.errors import BuildError, DataError
+from spacelang.runtime.library import task_kind
+from spacelang.runtime.preparation import Preparation, plan
+
+ROWS = 12
+PLAIN = space(stage("scaler", "none", "StandardScaler"), stage("estimator", "LogisticRegression", "GaussianNB"))
+GAPS = pd.DataFrame(
+    {
+        "number": np.arange(ROWS, dtype=float),
+        "holes": [None, 1.0, 1.0, 2.0] * 3,
+        "flag": [True, False] * 6,
+        "town": ["a", None, "b", "a"] * 3,
+        "colour": pd.Categorical(["red", "blue", "red"] * 4),
+        "void": [None] * ROWS,
+    }
+)
+NUMBERS = GAPS[["number", "holes"]]
+
+
+def imputed_by(*children):
+    return not plan(space(*children), NUMBERS).imputed
+
+
+def encoded_by(*children):
+    return not plan(space(*children), GAPS[["number", "town"]]).encoded
+
+
+def test_what_the_space_does_not_handle_is_imputed_and_encoded():
+    preparation = plan(PLAIN, GAPS)
+    assert preparation == Preparation(
+        imputed=("holes", "town"), encoded=("flag", "town", "colour"), kept=("number",), dropped=("void",)
+    )
+    table = preparation.transformer().fit_transform(GAPS)
+    assert table.shape == (ROWS, 1 + 1 + 2 + 2 + 2)
+    assert table.dtype == np.float64
+    assert np.isfinite(table).all()
+    assert table[0, 1] == 1.0, "the most common value"
+
+
+def test_what_is_done_is_said_in_one_sentence():
+    assert plan(PLAIN, GAPS).sentence == (
+        "Before the pipeline: missing values in 2 columns (`holes`, `town`) imputed with the most common value, "
+        "3 columns (`flag`, `town`, `colour`) of categories one-hot encoded, column `void` without any value left out."
+    )
+
+
+def test_nothing_is_done_to_numbers_without_gaps():
+    preparation = plan(PLAIN, GAPS[["number"]])
+    assert preparation.is_empty
+    assert preparation.transformer() is None
+    assert preparation.sentence == ""
+
+
+def test_unknown_categories_and_a_training_part_without_values_do_not_break_it():
+    preparation = plan(PLAIN, GAPS)
+    transformer = preparation.transformer().fit(GAPS[GAPS["holes"].isna()])
+    assert transformer.transform(GAPS).shape[0] == ROWS
+
+
+TREES = stage("estimator", "RandomForestClassifier", "HistGradientBoostingClassifier")
+LAST = stage("estimator", "LogisticRegression")
+
+
+@pytest.mark.parametrize(
+    ("handled", "children"),
+    [
+        (True, [TREES]),
+        (True, [stage("scaler", "none", "StandardScaler"), TREES]),
+        (False, [stage("estimator", "RandomForestClassifier", "LogisticRegression")]),
+        (False, [stage("reducer", "none", "PCA"), TREES]),
+        (True, [stage("imputer", "SimpleImputer", "KNNImputer"), stage("reducer", "none", "PCA"), LAST]),
+        (True, [operator("SimpleImputer"), LAST]),
+        (True, [operator("IterativeImputer"), LAST]),
+        (False, [stage("imputer", "none", "SimpleImputer"), LAST]),
+        (True, [stage("imputer", "none", "SimpleImputer"), TREES]),
+        (True, [stage("scaler", "none", "RobustScaler"), operator("SimpleImputer"), LAST]),
+        (False, [operator("Normalizer"), operator("SimpleImputer"), LAST]),
+        (True, [stage("first", sequence(operator("StandardScaler"), operator("KNNImputer")), "SimpleImputer"), LAST]),
+        (True, [side_by_side(operator("SimpleImputer"), operator("MissingIndicator")), LAST]),
+        (False, [side_by_side(operator("SimpleImputer"), operator("PCA")), LAST]),
+        (False, [side_by_side(operator("SimpleImputer"), operator("StandardScaler")), LAST]),
+        (True, [operator("OneHotEncoder"), LAST]),
+        (False, [operator("OrdinalEncoder"), LAST]),
+        (False, [operator("BaggingClassifier", estimator=operator("LogisticRegression"))]),
+        (True, [operator("BaggingClassifier", estimator=operator("DecisionTreeClassifier"))]),
+    ],
+)
+def test_missing_values_are_imputed_unless_every_structure_takes_them(handled, children):
+    assert imputed_by(*children) is handled
+
+
+CONSTANT = operator("SimpleImputer", strategy="constant")
+
+
+@pytest.mark.parametrize(
+    ("handled", "children"),
+    [
+        (True, [operator("OneHotEncoder"), LAST]),
+        (True, [stage("encoder", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), LAST]),
+        (False, [stage("encoder", "none", "OneHotEncoder"), LAST]),
+        (True, [stage("encoder", "none", "OneHotEncoder"), operator("TargetEncoder"), LAST]),
+        (False, [operator("StandardScaler"), operator("OneHotEncoder"), LAST]),
+        (True, [CONSTANT, operator("OneHotEncoder"), LAST]),
+        (False, [operator("SimpleImputer"), operator("OneHotEncoder"), LAST]),
+        (
+            True,
+            [
+                operator("SimpleImputer", among("s.strategy", "most_frequent", "constant")),
+                operator("OneHotEncoder"),
+                LAST,
+            ],
+        ),
+        (
+            False,
+            [operator("SimpleImputer", among("s.strategy", "most_frequent", "mean")), operator("OneHotEncoder"), LAST],
+        ),
+        (False, [CONSTANT, LAST]),
+        (False, [TREES]),
+        (False, [LAST]),
+    ],
+)
+def test_categories_are_encoded_unless_every_structure_encodes_them(handled, children):
+    assert encoded_by(*children) is handled
+
+
+def test_an_encoded_category_is_imputed_even_where_the_space_takes_missing_numbers():
+    preparation = plan(space(TREES), GAPS)
+    assert preparation.imputed == ("town",)
+    assert preparation.kept == ("number", "holes")
+
+
+def test_categories_that_the_space_encodes_reach_it_in_a_table():
+    preparation = plan(space(operator("OneHotEncoder"), LAST), GAPS)
+    assert preparation.keeps_categories
+    assert preparation == Preparation(
+        kept=("number", "holes", "flag", "town", "colour"), dropped=("void",), keeps_categories=True
+    )
+    table = preparation.transformer().fit_transform(GAPS)
+    assert list(table.columns) == list(preparation.kept)
+
+
+WORDS = [f"word {number}" for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.Series(WORDS), "holds text where numbers are needed: 300 different values in 300 rows"),
+        (pd.Series([1.0, np.inf, 2.0]), "infinite"),
+        (pd.Series([1, "a", 2], dtype=object), "the type `mixed-integer`"),
+        (pd.Series(pd.date_range("2020-01-01", periods=3)), "datetime"),
+        (pd.Series([1j, 2j]), "complex128"),
+        (pd.Series([None, None], dtype=float), "no column of the features holds any value"),
+    ],
+)
+def test_columns_that_no_preparation_makes_usable(column, message):
+    with pytest.raises(DataError) as caught:
+        plan(PLAIN, pd.DataFrame({"note": column}))
+    assert message in caught.value.message
+    assert "note" in caught.value.message or "no column" in message
+
+
+@pytest.mark.parametrize("words", [WORDS[:200], WORDS * 2], ids=["few", "repeated"])
+def test_what_still_passes_for_categories(words):
+    assert plan(PLAIN, pd.DataFrame({"note": words})).encoded == ("note",)
+
+
+def test_text_is_no_mistake_where_the_space_encodes_it():
+    assert plan(space(operator("TargetEncoder"), LAST), pd.DataFrame({"note": WORDS})).is_empty
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        (TREES, "classification"),
+        (stage("estimator", "Ridge", "SVR"), "regression"),
+        (sequence(operator("PCA"), operator("SVC")), "classification"),
+    ],
+)
+def test_the_kind_of_task_is_that_of_the_last_stage(last, kind):
+    assert task_kind(space(stage("scaler", "none", "StandardScaler"), last).root) == kind
+
+
+@pytest.mark.parametrize("last", [stage("e", "SVC", "SVR"), stage("e", "PCA"), sequence()])
+def test_a_space_that_predicts_nothing_or_two_kinds_is_refused(last):
+    with pytest.raises(BuildError):
+        task_kind(last)
+
+
+def test_an_unknown_operator_is_refused():
+    with pytest.raises(BuildError, match="`Mystery` is not in the catalogue"):
+        task_kind(operator("Mystery"))

@@ -1,0 +1,151 @@
+"""Progress of a run on standard error: a live line on a terminal, a line now and then elsewhere."""
+
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.loop import Listener, Outcome, Record
+
+EVERY: Final = 30.0
+"""Seconds between two lines where there is no terminal."""
+
+
+class ProgressListener(Listener, Protocol):
+    """A listener that cleans up after itself: `with progress(console) as listener: run(..., listener=listener)`."""
+
+    def __enter__(self) -> Self:
+        """The listener itself."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+
+
+def progress(console: Console) -> ProgressListener:
+    """The progress that suits a console, which should write to standard error."""
+    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+
+
+class LiveProgress:
+    """A bar with trials, failures, the best loss and the time left; it disappears at the end."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            _BudgetBar(),
+            TextColumn("{task.fields[state]}", markup=False),
+            _TimeLeft(),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._counts = _Counts()
+
+    def __enter__(self) -> Self:
+        """The listener itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        self._progress.stop()
+
+    def started(self, budget: Budget) -> None:
+        """Show the bar."""
+        self._task = self._progress.add_task("", total=budget.trials, state="", seconds=budget.seconds)
+        self._progress.start()
+
+    def trial(self, record: Record, best: Record) -> None:
+        """Show the new figures."""
+        self._counts.add(record)
+        if self._task is not None:
+            self._progress.update(self._task, completed=record.index, state=self._counts.text(best))
+
+    def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - a listener's signature
+        """Take the bar away: the summary follows."""
+        self._progress.stop()
+
+
+class PlainProgress:
+    """A line of figures every half minute, for logs; a short run leaves none."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._counts = _Counts()
+        self._told = 0.0
+
+    def __enter__(self) -> Self:
+        """The listener itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing has to be put back."""
+
+    def started(self, budget: Budget) -> None:
+        """Say nothing yet."""
+
+    def trial(self, record: Record, best: Record) -> None:
+        """Print the figures if the last ones are old."""
+        self._counts.add(record)
+        if record.finished - self._told >= EVERY:
+            self._told = record.finished
+            line = f"{record.finished:.0f} s: {self._counts.text(best)}"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Say nothing more: the summary follows."""
+
+
+class _Counts:
+    """How many trials there were, and how many of them failed."""
+
+    def __init__(self) -> None:
+        self.trials = 0
+        self.failed = 0
+
+    def add(self, record: Record) -> None:
+        self.trials += 1
+        self.failed += record.trial.loss is None
+
+    def text(self, best: Record) -> str:
+        parts = [f"{self.trials} trial{'s' if self.trials > 1 else ''}"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if best.trial.loss is not None:
+            parts.append(f"best loss {best.trial.loss:.6g}")
+        return ", ".join(parts)
+
+
+class _BudgetBar(BarColumn):
+    """The share of the budget that is used: of the trials where they are limited, else of the time."""
+
+    def render(self, task: Task) -> ProgressBar:
+        seconds = task.fields["seconds"]
+        if task.total is None and seconds is not None:
+            return ProgressBar(total=seconds, completed=min(task.elapsed or 0.0, seconds), width=self.bar_width)
+        return super().render(task)
+
+
+class _TimeLeft(ProgressColumn):
+    """The time that the budget leaves, the time that has gone by where it has no limit."""
+
+    def render(self, task: Task) -> Text:
+        elapsed, seconds = task.elapsed or 0.0, task.fields["seconds"]
+        if seconds is None:
+            return Text(_clock_face(elapsed), style="progress.elapsed")
+        return Text(f"{_clock_face(max(0.0, seconds - elapsed))} left", style="progress.remaining")
+
+
+def _clock_face(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

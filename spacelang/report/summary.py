@@ -1,0 +1,126 @@
+"""What a run found: for people as a short text, for programs as one JSON document."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import literal
+from spacelang.runtime.loop import Ending, Outcome
+from spacelang.runtime.metric import Metric
+
+ENDINGS = {
+    Ending.BUDGET: "the budget is used up",
+    Ending.EXHAUSTED: "the optimizer has nothing left to try",
+    Ending.INTERRUPTED: "interrupted",
+}
+"""Why a run ended, for people."""
+
+REASONS = 3
+"""How many reasons of failed trials are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the outcome of a run does not know: who searched for what, and where it is stored (None: nowhere)."""
+
+    optimizer: str
+    seed: int
+    metric: Metric
+    training_size: int
+    preparation: str = ""
+    store: str | None = None
+
+
+def document(outcome: Outcome, run: Run) -> dict[str, object]:
+    """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
+
+    `fidelity` is the number of training rows of the best trial, None for all of them.
+    """
+    best = outcome.best
+    return {
+        "loss": None if best is None else best.trial.loss,
+        "metric": run.metric.name,
+        "configuration": None if best is None else best.trial.request.configuration.to_dict(),
+        "fidelity": best.trial.request.fidelity if best is not None and outcome.incumbent is None else None,
+        "trials": len(outcome.records),
+        "failed": outcome.failed,
+        "seconds": outcome.seconds,
+        "optimizer": run.optimizer,
+        "seed": run.seed,
+        "store": run.store,
+        "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
+        "ended": outcome.ended.value,
+        "preparation": run.preparation,
+        "reasons": dict(_reasons(outcome)),
+    }
+
+
+def print_summary(outcome: Outcome, run: Run, console: Console) -> None:
+    """Print the summary; a console that is no terminal gets it without colours."""
+    console.print(summary(outcome, run))
+
+
+def summary(outcome: Outcome, run: Run) -> RenderableType:
+    """The best loss with its configuration, the preparation, the failures and the effort."""
+    parts: list[RenderableType] = [_headline(outcome, run)]
+    if outcome.best is not None and len(outcome.best.trial.request.configuration) > 0:
+        parts.append(Padding(_table(outcome.best.trial.request.configuration), (1, 0, 1, 2)))
+    if run.preparation:
+        parts.append(Text(run.preparation))
+    parts.extend(_failures(outcome))
+    parts.append(_effort(outcome, run))
+    return Group(*parts)
+
+
+def _headline(outcome: Outcome, run: Run) -> Text:
+    best = outcome.best
+    if best is None:
+        return Text("No trial succeeded.", style="bold red")
+    text = Text.assemble((f"Best {run.metric.formula}: ", "bold"), (f"{best.trial.loss:.6g}", "bold green"))
+    text.append(f" (trial {best.index})")
+    if outcome.incumbent is None:
+        text.append(
+            f", on {best.trial.request.fidelity} of {run.training_size} training rows: no trial had all of them"
+        )
+    return text
+
+
+def _table(configuration: Configuration) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in configuration.items():
+        # As text, because rich would take square brackets for its own markup.
+        table.add_row(Text(key), Text(literal(value)))
+    return table
+
+
+def _failures(outcome: Outcome) -> list[Text]:
+    if not outcome.failed:
+        return []
+    lines = [Text(f"{_count(outcome.failed, 'trial')} failed:", style="yellow")]
+    reasons = _reasons(outcome)
+    lines.extend(Text(f"  {count} x {reason}") for reason, count in reasons[:REASONS])
+    if len(reasons) > REASONS:
+        lines.append(Text(f"  and {_count(len(reasons) - REASONS, 'other reason')}"))
+    return lines
+
+
+def _effort(outcome: Outcome, run: Run) -> Text:
+    trials = _count(len(outcome.records), "trial")
+    seconds = f"{outcome.seconds:.1f} s"
+    return Text(f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ENDINGS[outcome.ended]}.", style="dim")
+
+
+def _reasons(outcome: Outcome) -> list[tuple[str, int]]:
+    """The reasons of failed trials with their counts, the most frequent first."""
+    return Counter(record.trial.reason for record in outcome.records if record.trial.loss is None).most_common()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,204 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, Ordinal, Real, Union
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
+from spacelang.report.code import WIDTH, source
+from spacelang.runtime.build import build
+from spacelang.runtime.preparation import Preparation, plan
+
+
+def leaf(key: str, domain: Domain, named: tuple[str, ...] = ()) -> Hyperparameter:
+    return Hyperparameter(key.rsplit(".", 1)[-1], key, key, domain, domain.middle, named=named)
+
+
+def operator(name: str, *children: Hyperparameter | Choice, **fixed: object) -> Operator:
+    return Operator(name, "sklearn", children, tuple(fixed.items()))
+
+
+def stage(key: str, *alternatives: Operator | Product) -> Choice:
+    names = [node.name if isinstance(node, Operator) else f"other_{place}" for place, node in enumerate(alternatives)]
+    branches = tuple(Branch(name, node) for name, node in zip(names, alternatives, strict=True))
+    return Choice(key.rsplit(".", 1)[-1], key, key, branches)
+
+
+KERNEL = stage(
+    "estimator.kernel",
+    operator("RBF", leaf("estimator.kernel.length_scale", Real(0.1, 10, log=True))),
+    operator("Matern", nu=0.5),
+)
+BOTH = Product(
+    Kind.SEQUENCE, (operator("StandardScaler"), operator("PCA", leaf("scaler.n_components", Real(0.5, 0.99))))
+)
+SIDES: Product = Product(
+    Kind.PARALLEL,
+    (
+        stage("left", NOTHING, operator("PCA", leaf("left.whiten", BOOLEANS), n_components=2)),
+        operator(
+            "SelectPercentile", leaf("select.score_func", Categorical(("chi2", "f_classif")), ("chi2", "f_classif"))
+        ),
+    ),
+)
+MADE = Space(
+    "handmade",
+    Product(
+        Kind.SEQUENCE,
+        (
+            operator("IterativeImputer", max_iter=3),
+            stage("scaler", NOTHING, operator("MinMaxScaler", feature_range=(0, 2)), BOTH),
+            SIDES,
+            stage(
+                "estimator",
+                operator(
+                    "MLPClassifier",
+                    leaf("estimator.hidden_layer_sizes", Categorical(((100,), (50, 20)))),
+                    leaf("estimator.alpha", Real(1e-7, 1e-1, log=True)),
+                    leaf("estimator.activation", Ordinal(("relu", "tanh"))),
+                    early_stopping=True,
+                    solver="sgd",
+                    learning_rate="invscaling",
+                ),
+                operator("SVC", leaf("estimator.gamma", Union((Categorical(("auto",)), Real(1e-5, 8))))),
+                operator("GaussianProcessClassifier", KERNEL),
+                operator("AdaBoostClassifier", estimator=operator("DecisionTreeClassifier", max_depth=2)),
+                operator(
+                    "RandomForestClassifier", leaf("estimator.max_depth", Union((Categorical((None,)), Integer(2, 9))))
+                ),
+            ),
+        ),
+    ),
+)
+MIXED = pd.DataFrame(
+    {f"a rather long name of column {place}": [1.0, None, 2.0] * 4 for place in range(9)}
+    | {'it\'s "quoted"': ["a", "b", None] * 4, "town": ["x", "y", "z"] * 4}
+)
+
+
+def evaluated(text: str):
+    compile(text, "generated", "exec")
+    names: dict[str, object] = {}
+    exec(text, names)
+    return names["pipeline"]
+
+
+def described(pipeline) -> str:
+    """The parameters of every part, deeply, by their text: what `==` would compare if estimators had it."""
+    parameters = pipeline.get_params(deep=True).items()
+    # The parameters of a part have keys of their own, so its type says the rest.
+    return repr(
+        sorted(
+            (key, type(value).__name__ if hasattr(value, "get_params") else _text(value)) for key, value in parameters
+        )
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return f"{type(value)}[{', '.join(map(_text, value))}]"
+    return type(value).__name__ if hasattr(value, "get_params") else repr(value)
+
+
+@pytest.mark.parametrize("preparation", [None, plan(Space("none", operator("SVC")), MIXED)], ids=["bare", "prepared"])
+@pytest.mark.parametrize("random_state", [None, 7])
+def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_state):
+    sampler = Sampler(Structures(MADE))
+    rng = np.random.default_rng(0)
+    estimators = set()
+    for _ in range(60):
+        configuration = sampler.configuration(rng)
+        estimators.add(configuration["estimator"])
+        text = source(MADE, configuration, preparation, random_state=random_state)
+        wanted = build(MADE, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
+        assert described(evaluated(text)) == described(wanted)
+        assert max(map(len, text.splitlines())) <= WIDTH
+    assert len(estimators) == 5
+
+
+def simple(*children: Node) -> Space:
+    return Space("simple", Product(Kind.SEQUENCE, children))
+
+
+def test_the_code_is_what_a_person_would_write():
+    made = simple(stage("scaler", operator("StandardScaler")), stage("estimator", operator("SVC", C=2.0, gamma="auto")))
+    text = source(made, Configuration({"scaler": "StandardScaler", "estimator": "SVC"}), random_state=1)
+    assert text == (
+        "from sklearn.pipeline import Pipeline\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "from sklearn.svm import SVC\n"
+        "\n"
+        "pipeline = Pipeline([\n"
+        '    ("scaler", StandardScaler()),\n'
+        '    ("estimator", SVC(C=2.0, gamma="auto", random_state=1)),\n'
+        "])\n"
+    )
+
+
+def test_the_code_stands_alone(tmp_path):
+    made = simple(stage("estimator", operator("LogisticRegression")))
+    text = source(made, Configuration({"estimator": "LogisticRegression"}), plan(made, MIXED))
+    MIXED.to_csv(tmp_path / "mixed.csv", index=False)
+    (tmp_path / "found.py").write_text(
+        f"{text}\nimport pandas\n\nframe = pandas.read_csv('mixed.csv')\n"
+        "print(pipeline.fit(frame, [0, 1] * 6).predict(frame).shape)\n"
+    )
+    done = subprocess.run([sys.executable, "found.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "(12,)\n"
+
+
+def test_categories_that_the_space_encodes_reach_it_in_a_table():
+    made = simple(operator("OneHotEncoder"), operator("SVC"))
+    frame = MIXED.assign(empty=None)
+    preparation = plan(made, frame)
+    assert preparation.keeps_categories
+    pipeline = evaluated(source(made, Configuration({}), preparation))
+    assert isinstance(pipeline["preparation"].fit_transform(frame), pd.DataFrame)
+
+
+def test_categories_that_need_no_preparation_leave_the_code_alone():
+    made = simple(operator("OneHotEncoder"), operator("SVC"))
+    frame = MIXED[["town"]]
+    assert plan(made, frame).keeps_categories
+    assert "set_output" not in source(made, Configuration({}), plan(made, frame))
+
+
+def test_experimental_operators_are_enabled_first():
+    text = source(simple(operator("IterativeImputer"), operator("SVC")), Configuration({}))
+    assert text.startswith("from sklearn.experimental import enable_iterative_imputer  # noqa: F401\n")
+
+
+@pytest.mark.parametrize(
+    "value", [float("inf"), -float("inf"), np.float64(0.25), np.int64(3), 'a "b"', "it's", "\\", "a\nb"]
+)
+def test_unusual_values(value):
+    made = simple(operator("SVC", C=value))
+    assert repr(evaluated(source(made, Configuration({})))["svc"].C) == repr(
+        value.item() if isinstance(value, np.generic) else value
+    )
+
+
+def test_nan_is_written_where_it_is_not_the_default():
+    made = simple(operator("SimpleImputer", missing_values=-1), operator("SimpleImputer"), operator("SVC"))
+    text = source(made, Configuration({}))
+    assert "SimpleImputer(missing_values=-1)" in text
+    assert "SimpleImputer()" in text
+
+
+def test_an_object_without_code_is_refused():
+    with pytest.raises(TypeError, match="there is no code for an object of the type dict"):
+        source(simple(operator("SVC", class_weight={0: 1})), Configuration({}))
+
+
+def test_functions_are_imported():
+    text = source(simple(operator("SelectKBest", score_func=Named("chi2")), operator("SVC")), Configuration({}))
+    assert "from sklearn.feature_selection import SelectKBest, chi2\n" in text
+
+
+def test_an_empty_preparation_adds_nothing():
+    assert "preparation" not in source(simple(operator("SVC")), Configuration({}), Preparation(kept=("a",)))

@@ -1,0 +1,157 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
+from spacelang.report.summary import Run, document, print_summary
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.loop import Ending, Outcome, run
+from spacelang.runtime.metric import named_metric
+
+METRIC = named_metric("accuracy")
+FACTS = Run("blds", 3, METRIC, training_size=100)
+
+
+def outcome_of(
+    *trials: tuple[float | None, str, int | None], seconds: float = 1.0, ended: Ending | None = None
+) -> Outcome:
+    """One trial after the other, each with its loss, its reason and its fidelity."""
+    now = [0.0]
+    wishes = [
+        Request(Configuration({"estimator": "SVC", "estimator.C": place}), row[2]) for place, row in enumerate(trials)
+    ]
+
+    def evaluate(request: Request) -> Trial:
+        now[0] += seconds
+        loss, reason, _ = trials[wishes.index(request)]
+        return Trial(request, loss, seconds, Status.FAILED if loss is None else Status.SUCCESS, reason)
+
+    def search():
+        for wish in wishes:
+            yield [wish]
+        if ended is Ending.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    return run(search(), evaluate, Budget(), clock=lambda: now[0], training_size=100)
+
+
+def printed(outcome: Outcome, facts: Run = FACTS, *, terminal: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(), width=100, force_terminal=terminal, color_system="standard" if terminal else None
+    )
+    print_summary(outcome, facts, console)
+    return console.file.getvalue()
+
+
+def test_the_summary_says_what_was_found_how_and_what_failed():
+    facts = Run("blds", 3, METRIC, 100, preparation="Before the pipeline: column `a` without any value left out.")
+    text = printed(outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None)), facts)
+    assert [line.rstrip() for line in text.splitlines()] == [
+        "Best 1 - accuracy: 0.125 (trial 3)",
+        "",
+        "  estimator    SVC",
+        "  estimator.C  2",
+        "",
+        "Before the pipeline: column `a` without any value left out.",
+        "1 trial failed:",
+        "  1 x ValueError: no",
+        "3 trials in 3.0 s with blds, seed 3: the optimizer has nothing left to try.",
+    ]
+
+
+def test_without_a_success_it_says_so_and_shows_the_most_frequent_reasons():
+    trials = [(None, reason, None) for reason in ["a", "b", "b", "c", "c", "c", "d", "e"]]
+    text = printed(outcome_of(*trials))
+    assert "No trial succeeded." in text
+    assert "8 trials failed:" in text
+    assert text.index("3 x c") < text.index("2 x b") < text.index("1 x a")
+    assert "and 2 other reasons" in text
+
+
+def test_an_incumbent_on_some_rows_only_is_called_so():
+    text = printed(outcome_of((0.5, "", 50)))
+    assert "Best 1 - accuracy: 0.5 (trial 1), on 50 of 100 training rows: no trial had all of them" in text
+
+
+def test_an_interrupted_run_says_so():
+    assert "seed 3: interrupted." in printed(outcome_of((0.5, "", None), ended=Ending.INTERRUPTED))
+
+
+def test_colours_are_for_terminals_and_brackets_are_not_markup():
+    outcome = outcome_of((0.5, "", None), (None, "ValueError: [red]no[/red]", None))
+    assert "\x1b" not in printed(outcome)
+    assert "\x1b" in printed(outcome, terminal=True)
+    assert "ValueError: [red]no[/red]" in printed(outcome)
+
+
+def test_the_document():
+    outcome = outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None), (0.01, "", 10))
+    assert json.loads(json.dumps(document(outcome, FACTS), allow_nan=False)) == {
+        "loss": 0.125,
+        "metric": "accuracy",
+        "configuration": {"estimator": "SVC", "estimator.C": 2},
+        "fidelity": None,
+        "trials": 4,
+        "failed": 1,
+        "seconds": 4.0,
+        "optimizer": "blds",
+        "seed": 3,
+        "store": None,
+        "incumbent": [{"seconds": 1.0, "trial": 1, "loss": 0.25}, {"seconds": 3.0, "trial": 3, "loss": 0.125}],
+        "ended": "exhausted",
+        "preparation": "",
+        "reasons": {"ValueError: no": 1},
+    }
+
+
+def test_the_document_of_a_run_without_success_or_with_some_rows_only():
+    nothing = document(outcome_of((None, "no", None)), FACTS)
+    assert (nothing["loss"], nothing["configuration"], nothing["incumbent"]) == (None, None, [])
+    some = document(outcome_of((0.5, "", 50)), FACTS)
+    assert (some["loss"], some["fidelity"], some["incumbent"]) == (0.5, 50, [])
+
+
+def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
+    with progress(console) as listener:
+        listener.started(budget)
+        best = outcome.records[0]
+        for record in outcome.records:
+            if record.trial.loss is not None:
+                best = record
+            listener.trial(record, best)
+        listener.finished(outcome)
+    return console.file.getvalue()
+
+
+def test_a_log_gets_a_line_now_and_then():
+    console = Console(file=io.StringIO())
+    assert isinstance(progress(console), PlainProgress)
+    trials = [(0.5, "", None), (None, "no", None), (0.25, "", None)]
+    text = followed(console, outcome_of(*trials, seconds=EVERY / 2), Budget())
+    assert text == "30 s: 2 trials, 1 failed, best loss 0.5\n"
+
+
+def test_a_short_run_leaves_nothing_in_a_log():
+    assert followed(Console(file=io.StringIO()), outcome_of((0.5, "", None)), Budget()) == ""
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(seconds=5000), Budget(trials=9), Budget(5000, 9)])
+def test_a_terminal_gets_a_bar(budget):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    assert isinstance(progress(console), LiveProgress)
+    text = followed(console, outcome_of((None, "no", None), (0.25, "", None)), budget)
+    assert "2 trials, 1 failed, best loss 0.25" in text
+    assert (" left" in text) is (budget.seconds is not None)
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h"), "the cursor is shown again"
+
+
+def test_the_bar_goes_away_when_the_run_breaks():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    listener = progress(console)
+    listener.started(Budget())
+    listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert console.file.getvalue().count("\x1b[?25h") == 1

@@ -1,0 +1,122 @@
+"""How a discrepancy tree is shown: as text for a terminal and as a graph in the DOT language."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from spacelang.targets._layers import Layer
+
+FEW: Final = 64
+"""A tree of so many leaves is drawn as a whole."""
+WIDTH: Final = 110
+"""Where lines of alternatives are broken."""
+USUAL, OTHER = "●", "○"
+
+
+def listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:
+    """The layers as a tree, the heuristic's choice first in each, and the leaves by discrepancy from the default."""
+    lines = [
+        _title(name, layers, leaves),
+        f"{USUAL} the heuristic's choice   {OTHER} one discrepancy",
+        "",
+        *_below(None, layers, ""),
+        "",
+        "discrepancy   leaves",
+        *(f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy)),
+    ]
+    return "\n".join(lines)
+
+
+def draw(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
+    """The tree with all of its leaves where they are few, otherwise a node for each alternative, layer by layer."""
+    body = _whole(layers, in_order) if leaves <= FEW else _layered(layers)
+    return "\n".join(
+        [
+            f"digraph {_quoted(name)} {{",
+            f"  label={_quoted(_title(name, layers, leaves))};",
+            "  node [shape=box, style=rounded];",
+            *(f"  {line};" for line in body),
+            "}",
+        ]
+    )
+
+
+def _title(name: str, layers: Sequence[Layer], leaves: int) -> str:
+    return f"{name}: {_counted(len(layers), 'layer')}, {_counted(leaves, 'leaf', 'leaves')}"
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _below(owner: int | None, layers: Sequence[Layer], indent: str) -> Iterator[str]:
+    mine = [place for place, layer in enumerate(layers) if (layer.owner and layer.owner[0]) == owner]
+    for place in mine:
+        layer, is_last = layers[place], place == mine[-1]
+        deeper = indent + ("   " if is_last else "│  ")
+        yield f"{indent}{'└─' if is_last else '├─'} {layer.stage}{_under(layer, layers)}"
+        has_layers = any(other.owner is not None and other.owner[0] == place for other in layers)
+        yield from _alternatives(layer, deeper + ("│  " if has_layers else "   "))
+        yield from _below(place, layers, deeper)
+
+
+def _under(layer: Layer, layers: Sequence[Layer]) -> str:
+    if layer.owner is None:
+        return ""
+    owner, branch = layer.owner
+    return f" (with {layers[owner].alternatives[branch]})"
+
+
+def _alternatives(layer: Layer, indent: str) -> list[str]:
+    others = (name for place, name in enumerate(layer.alternatives) if place != layer.default)
+    words = [f"{USUAL} {layer.alternatives[layer.default]}", *(f"{OTHER} {name}" for name in others)]
+    # An alternative is never broken from its mark: the blank between them does not count as one.
+    text = "  ".join(word.replace(" ", "\0") for word in words)
+    wide = max(WIDTH, len(indent) + 40)
+    lines = textwrap.wrap(text, wide, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return [line.replace("\0", " ") for line in lines]
+
+
+def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
+    """A node for each prefix; discrepancies are dashed, leaves show how many lie on their path."""
+    seen: set[tuple[int, ...]] = set()
+    yield '"()" [label="", shape=point]'
+    for leaf in in_order:
+        parent: tuple[int, ...] = ()
+        for number, place in enumerate(leaf):
+            if place < 0:
+                continue
+            prefix, layer = tuple(leaf[: number + 1]), layers[number]
+            if prefix not in seen:
+                seen.add(prefix)
+                label = f"{layer.stage}\n{layer.alternatives[place]}"
+                yield f'"{prefix}" [label={_quoted(label)}]'
+                yield f'"{parent}" -> "{prefix}"' + ("" if place == layer.default else " [style=dashed]")
+            parent = prefix
+        count = sum(place not in (-1, layer.default) for place, layer in zip(leaf, layers, strict=True))
+        yield f'"{parent}" -> "leaf {parent}"'
+        yield f'"leaf {parent}" [label="{_counted(count, "discrepancy", "discrepancies")}", shape=plaintext]'
+
+
+def _layered(layers: Sequence[Layer]) -> Iterator[str]:
+    """A cluster for each layer with its alternatives; edges lead from the one choice of the heuristic to the next."""
+    for number, layer in enumerate(layers):
+        inner = [f'"{number}.{place}" [label={_quoted(name)}]' for place, name in enumerate(layer.alternatives)]
+        title = _quoted(layer.stage + _under(layer, layers))
+        yield f"subgraph cluster_{number} {{ label={title}; {'; '.join(inner)} }}"
+    previous = None
+    for number, layer in enumerate(layers):
+        source = f'"{previous[0]}.{previous[1]}"' if previous else '"()"'
+        if layer.owner is not None:
+            source = f'"{layer.owner[0]}.{layer.owner[1]}"'
+        for place in range(len(layer.alternatives)):
+            style = "" if place == layer.default else " [style=dashed]"
+            yield f'{source} -> "{number}.{place}"{style}'
+        if layer.owner is None:
+            previous = (number, layer.default)
+    yield '"()" [label="", shape=point]'
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

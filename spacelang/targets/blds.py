@@ -1,0 +1,256 @@
+"""The target `blds`: the discrepancy tree that limited discrepancy search walks (ALGORITHMS.md 3.2, 3.3).
+
+Every decision is a layer, every admissible structure a leaf. A leaf's discrepancy from a pipeline is the number of
+decisions in which it differs from it; a decision that the pipeline does not reach differs where it does not take its
+default. Nothing is listed before it is walked.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import Completer
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Space
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.targets._drawing import draw, listing
+from spacelang.targets._layers import Hurdle, Layer, hurdles_of, layers_of
+from spacelang.targets._lowered import Entry, Lowered, Status, entries
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Pipeline: TypeAlias = tuple[int, ...]
+"""The place of the branch that each layer's decision takes; NOT_REACHED for a decision that is not reached."""
+NOT_REACHED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Blds:
+    """The discrepancy tree: algorithm selection, every hyperparameter at its default."""
+
+    paper: ClassVar[str] = (
+        "Kishimoto et al., Bandit Limited Discrepancy Search and Application to Machine Learning Pipeline "
+        "Optimization, AAAI 2022"
+    )
+
+    def lower(self, space: Space) -> Lowered["DiscrepancyTree", "Leaf"]:
+        """The discrepancy tree of the space; raises UndecidableError where its constraints cannot be decided."""
+        tree = DiscrepancyTree(Structures(space))
+        return Lowered(tree, tree.encode, tree.decode, _report(space))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf of the tree with the values of one of its configurations by their keys.
+
+    Without values it stands for the default completion of its pipeline (`DiscrepancyTree.complete`).
+    """
+
+    pipeline: Pipeline
+    values: tuple[tuple[str, Value], ...] = ()
+
+
+class DiscrepancyTree:
+    """The admissible structures of a space as the leaves of a tree that is walked lazily."""
+
+    def __init__(self, structures: Structures) -> None:
+        """The tree over compiled structures; its cost does not depend on the number of leaves."""
+        self.structures = structures
+        self.space = structures.space
+        self.layers: tuple[Layer, ...] = layers_of(self.space)
+        self._sampler = Sampler(structures)
+        self._completer = Completer(structures)
+        self._counts = lru_cache(maxsize=128)(lambda pipeline: structures.by_discrepancy(self.structure_of(pipeline)))
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return self.structures.count
+
+    @cached_property
+    def default(self) -> Pipeline:
+        """The pipeline in which every decision takes its default: the heuristic's choices."""
+        return self.pipeline_of(default_structure(self.space))
+
+    def leaves_by_discrepancy(self, pipeline: Pipeline) -> tuple[int, ...]:
+        """The numbers of leaves that differ from a pipeline in exactly 0, 1, 2, ... decisions."""
+        counts: tuple[int, ...] = self._counts(pipeline)
+        return counts
+
+    def leaves_at(self, pipeline: Pipeline, discrepancy: int) -> int:
+        """The number of leaves that differ from a pipeline in exactly so many decisions."""
+        counts = self.leaves_by_discrepancy(pipeline)
+        return counts[discrepancy] if discrepancy < len(counts) else 0
+
+    def leaves_within(self, pipeline: Pipeline, discrepancy: int) -> int:
+        """The number of leaves that differ from a pipeline in at most so many decisions, itself included."""
+        return sum(self.leaves_by_discrepancy(pipeline)[: discrepancy + 1])
+
+    def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
+        """The leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH (3.3).
+
+        Layers are taken in order and alternatives in the order of the text; where the discrepancy is used up, the
+        remaining layers stay as they are in the pipeline.
+        """
+        waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaves else []
+        while waiting:
+            prefix, left = waiting.pop()
+            if left == 0 or len(prefix) == len(self.layers):
+                leaf = self._usual_leaf(prefix, pipeline)
+                if self._is_admissible(leaf, start=len(prefix)):
+                    yield leaf
+                continue
+            usual = self._usual(prefix, pipeline)
+            for place in reversed(self._alternatives(prefix)):
+                child = (*prefix, place)
+                if self._is_admissible(child, start=len(prefix)):
+                    waiting.append((child, left - (place != usual)))
+
+    def leaves_in_order(self) -> Iterator[Pipeline]:
+        """All leaves, lazily, in the order in which the text lists their branches."""
+        return self.walk(self.default, len(self.layers))
+
+    def random_leaf(self, rng: "Generator") -> Pipeline:
+        """A leaf, uniformly from all of them; raises ValueError where there is none."""
+        return self.pipeline_of(self._sampler.structure(rng))
+
+    def is_leaf(self, pipeline: Pipeline) -> bool:
+        """Whether a tuple of places is an admissible pipeline."""
+        return (
+            self.leaves > 0
+            and len(pipeline) == len(self.layers)
+            and all(place in self._alternatives(pipeline[:number]) for number, place in enumerate(pipeline))
+            and self._is_admissible(pipeline)
+        )
+
+    def pipeline_of(self, structure: Structure) -> Pipeline:
+        """The places of a structure's branches."""
+        return tuple(
+            layer.alternatives.index(structure[layer.address]) if layer.address in structure else NOT_REACHED
+            for layer in self.layers
+        )
+
+    def structure_of(self, pipeline: Pipeline) -> dict[str, str]:
+        """The branches of a pipeline by the addresses of their decisions."""
+        return {layer.address: layer.alternatives[place] for layer, place in self._reached(pipeline)}
+
+    def complete(self, pipeline: Pipeline) -> Configuration:
+        """The configuration of a leaf with the default of every active hyperparameter (see `Completer`)."""
+        return self._completer.complete(self.structure_of(pipeline))
+
+    def encode(self, configuration: Configuration) -> Leaf:
+        """The leaf of a member, with its values unless they are those of the default completion."""
+        pipeline = self.pipeline_of(structure_of(self.space, configuration))
+        if self.complete(pipeline) == configuration:
+            return Leaf(pipeline)
+        branches = self._branches(pipeline)
+        return Leaf(pipeline, tuple((key, value) for key, value in configuration.items() if key not in branches))
+
+    def decode(self, leaf: Leaf) -> Configuration:
+        """The member that a leaf with values stands for."""
+        # A structure has at most one member without values, and that one is its default completion.
+        if not leaf.values:
+            return self.complete(leaf.pipeline)
+        return Configuration({**self._branches(leaf.pipeline), **dict(leaf.values)})
+
+    def to_json(self) -> dict[str, object]:
+        """The layers, the number of leaves, and the leaves at each discrepancy from the default."""
+        counts = enumerate(self.leaves_by_discrepancy(self.default))
+        return {
+            "layers": [_layer_to_json(layer, self.layers) for layer in self.layers],
+            "leaves": self.leaves,
+            "neighbours": {str(discrepancy): count for discrepancy, count in counts if discrepancy},
+        }
+
+    def to_text(self) -> str:
+        """The layers, the heuristic's choices first, and the leaves by discrepancy."""
+        return listing(self.space.name, self.layers, self.leaves, self.leaves_by_discrepancy(self.default))
+
+    def to_dot(self) -> str:
+        """The whole tree where it has few leaves, its layers where it has many."""
+        return draw(self.space.name, self.layers, self.leaves, self.leaves_in_order())
+
+    def _reached(self, pipeline: Pipeline) -> Iterator[tuple[Layer, int]]:
+        for layer, place in zip(self.layers, pipeline, strict=True):
+            if place != NOT_REACHED:
+                yield layer, place
+
+    def _branches(self, pipeline: Pipeline) -> dict[str, Value]:
+        return {layer.stage: layer.alternatives[place] for layer, place in self._reached(pipeline)}
+
+    def _alternatives(self, prefix: Sequence[int]) -> Sequence[int]:
+        """The places that the layer after a prefix may take, constraints aside."""
+        layer = self.layers[len(prefix)]
+        return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
+
+    def _usual(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
+        """The place that the layer after a prefix takes without a discrepancy: the pipeline's, else the default."""
+        layer = self.layers[len(prefix)]
+        if not layer.is_reached(prefix):
+            return NOT_REACHED
+        return layer.default if pipeline[len(prefix)] == NOT_REACHED else pipeline[len(prefix)]
+
+    def _usual_leaf(self, prefix: Pipeline, pipeline: Pipeline) -> Pipeline:
+        leaf = list(prefix)
+        while len(leaf) < len(self.layers):
+            leaf.append(self._usual(leaf, pipeline))
+        return tuple(leaf)
+
+    def _is_admissible(self, prefix: Pipeline, start: int = 0) -> bool:
+        """Whether the branches of the layers from `start` on agree with all that ties them to earlier ones."""
+        return all(
+            hurdle.is_passed(prefix) for number in range(start, len(prefix)) for hurdle in self._hurdles.get(number, ())
+        )
+
+    @cached_property
+    def _hurdles(self) -> dict[int, tuple[Hurdle, ...]]:
+        return hurdles_of(self.structures, self.layers)
+
+
+def _layer_to_json(layer: Layer, layers: Sequence[Layer]) -> dict[str, object]:
+    document: dict[str, object] = {
+        "stage": layer.stage,
+        "alternatives": list(layer.alternatives),
+        "default": layer.alternatives[layer.default],
+    }
+    if layer.owner is not None:
+        owner = layers[layer.owner[0]]
+        document["address"] = layer.address
+        document["owner"] = {"address": owner.address, "alternative": owner.alternatives[layer.owner[1]]}
+    return document
+
+
+def _report(space: Space) -> tuple[Entry, ...]:
+    nodes, constraints = space.hyperparameters, space.constraints
+    advice = [
+        *(choice.span for choice in space.decisions if choice.first),
+        *(branch.span for choice in space.decisions for branch in choice.branches if branch.weight != 1.0),
+        *(node.span for node in nodes if node.prior is not None or node.split is not None),
+    ]
+    told = [
+        ("decisions", Status.EXACT, [choice.span for choice in space.decisions]),
+        ("hyperparameters", Status.APPROXIMATED, [node.span for node in nodes]),
+        ("conditions", Status.EXACT, [node.condition.span for node in nodes if node.condition is not None]),
+        ("constraints over decisions", Status.EXACT, [c.span for c in constraints if not c.scope]),
+        ("constraints over hyperparameters", Status.EXACT, [c.span for c in constraints if c.scope]),
+        ("annotations", Status.APPROXIMATED, advice),
+    ]
+    return tuple(
+        entry for construct, status, spans in told for entry in entries(construct, status, MESSAGES[construct], spans)
+    )
+
+
+MESSAGES: Final = {
+    "decisions": "each decision is a layer, each admissible structure a leaf",
+    "hyperparameters": "algorithm selection keeps them at their defaults; a leaf carries other values along",
+    "conditions": "the configuration of a leaf has exactly the active hyperparameters",
+    "constraints over decisions": "what they exclude is not in the tree",
+    "constraints over hyperparameters": "a structure is a leaf where some values satisfy them",
+    "annotations": "`@weight`, `@prior`, `@split` and `@first` do not guide a walk of the tree",
+}
+"""What became of each construct."""

@@ -1,0 +1,97 @@
+"""What every optimizer must do; new ones are picked up from the registry."""
+
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+
+import numpy as np
+import pytest
+from driving import Objective, arbitrary, drive, failing, moody
+from small_spaces import FINITE, SMALL, continuous, forbid, made, plain
+
+from spacelang.ir.expr import Is
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Search
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.plugins import Plugins
+
+SIZE = 500
+LIMIT = 300
+PLENTY = 5_000
+
+pytestmark = pytest.mark.parametrize("name", OPTIMIZERS.names())
+
+
+def start(name: str, space: Space, seed: int = 0, size: int = SIZE) -> Search:
+    return OPTIMIZERS.load(name)().search(space, size, np.random.default_rng(seed))
+
+
+def named(space: Space) -> str:
+    return space.name
+
+
+def test_is_a_frozen_dataclass_with_documented_options(name: str) -> None:
+    optimizer = OPTIMIZERS.load(name)
+    assert is_dataclass(optimizer)
+    assert optimizer.paper
+    assert optimizer.__doc__
+    assert all(option.doc for option in Plugins.options(optimizer))
+    with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
+        setattr(optimizer(), fields(optimizer)[0].name, 1)
+
+
+@pytest.mark.parametrize("space", SMALL, ids=named)
+@pytest.mark.parametrize("objective", [arbitrary, moody], ids=["arbitrary", "moody"])
+def test_asks_only_for_members_on_some_of_the_rows(name: str, space: Space, objective: Objective) -> None:
+    driven = drive(start(name, space), objective, LIMIT)
+    assert driven.trials
+    for request in driven.requests:
+        assert exclusion(space, request.configuration) is None
+        assert request.fidelity is None or 1 <= request.fidelity < SIZE
+
+
+@pytest.mark.parametrize("space", SMALL, ids=named)
+def test_the_same_seed_and_objective_give_the_same_requests(name: str, space: Space) -> None:
+    first, second = (drive(start(name, space, seed=3), arbitrary, LIMIT) for _ in range(2))
+    assert first == second
+
+
+def test_another_seed_gives_another_run(name: str) -> None:
+    space = plain(5, 5, 5)
+    runs = {drive(start(name, space, seed), arbitrary, 20).requests for seed in range(5)}
+    assert len(runs) > 1
+
+
+@pytest.mark.parametrize("space", FINITE, ids=named)
+@pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
+def test_ends_when_a_finite_space_is_exhausted(name: str, space: Space, objective: Objective) -> None:
+    assert drive(start(name, space), objective, PLENTY).ended
+
+
+@pytest.mark.parametrize("space", FINITE, ids=named)
+@pytest.mark.parametrize("size", [1, 7, 99, 100, 101])
+def test_runs_on_few_rows(name: str, space: Space, size: int) -> None:
+    assert drive(start(name, space, size=size), moody, PLENTY).ended
+
+
+def test_a_failing_objective_never_stops_a_run(name: str) -> None:
+    driven = drive(start(name, continuous()), failing, 10)
+    space = plain(5, 5, 5)
+    assert driven.trials
+    assert len(drive(start(name, space), failing, 100).trials) == 100
+
+
+@pytest.mark.parametrize("space", SMALL, ids=named)
+def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(name: str, space: Space) -> None:
+    whole = drive(start(name, space), moody, 40)
+    for stop in range(len(whole.trials)):
+        stopped = drive(start(name, space), moody, stop)
+        assert stopped.trials == whole.trials[:stop]
+        assert drive(start(name, space), moody, 40, known=stopped.trials) == whole
+
+
+def test_an_empty_space_is_exhausted_at_once(name: str) -> None:
+    space = plain(2)
+    empty = made("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
+    driven = drive(start(name, empty), arbitrary, 10)
+    assert driven.ended
+    assert not driven.trials

@@ -1,0 +1,208 @@
+"""Small spaces made by hand or drawn by Hypothesis, and brute force over them that knows only the membership test."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from hypothesis import strategies as st
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, parts
+from spacelang.ir.expr import And, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.value import Value
+from spacelang.text import Source, Span
+
+Structure = dict[str, str]
+
+
+def choice(address: str, *branches: str | Branch, default: int = 0, key: str | None = None) -> Choice:
+    made = tuple(b if isinstance(b, Branch) else Branch(b, Operator(b, f"toy.{b}")) for b in branches)
+    return Choice(address.rpartition(".")[2], address, key or address, made, default)
+
+
+def branch(name: str, *children: Choice | Hyperparameter) -> Branch:
+    return Branch(name, Operator(name, f"toy.{name}", children))
+
+
+def number(address: str, domain: Domain, default: Value, when: Expr | None = None, key: str = "") -> Hyperparameter:
+    return Hyperparameter(address.rpartition(".")[2], address, key or address, domain, default, when)
+
+
+def made(name: str, *stages: Choice | Hyperparameter, constraints: tuple[Constraint, ...] = ()) -> Space:
+    return Space(name, Product(Kind.SEQUENCE, stages), constraints)
+
+
+def forbid(expression: Expr, span: Span | None = None) -> Constraint:
+    return Constraint(expression, True) if span is None else Constraint(expression, True, span)
+
+
+def require(expression: Expr) -> Constraint:
+    return Constraint(expression, False)
+
+
+def plain(*sizes: int) -> Space:
+    """Stages s0, s1, ... with alternatives a0, a1, ... and nothing else."""
+    stages = (choice(f"s{n}", *(f"a{k}" for k in range(size))) for n, size in enumerate(sizes))
+    return made("x".join(map(str, sizes)), *stages)
+
+
+def nested() -> Space:
+    """Decisions inside alternatives, two levels deep, with defaults that are not the first alternative."""
+    deepest = choice("b.r.in.y.at", "u", "v", default=1, key="b.in.at")
+    inner = choice("b.r.in", "x", branch("y", deepest), "z", default=2, key="b.in")
+    other = choice("b.q.in", "k", "l", key="b.in")
+    return made("nested", choice("a", "m", "n", default=1), choice("b", "p", branch("q", other), branch("r", inner)))
+
+
+def constrained() -> Space:
+    """A nested space in which one constraint reaches into a branch and one leaves a single pair."""
+    space = nested()
+    return Space(
+        "constrained",
+        Product(Kind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
+        (
+            forbid(And((Is("a", ("m",)), Is("b.r.in", ("x", "y"))))),
+            require(Or((Not(Is("b", ("p",))), Is("c", ("i",))))),
+            forbid(And((Is("a", ("n",)), Is("c", ("g",))))),
+        ),
+    )
+
+
+def tuned() -> Space:
+    """A finite space with conditions, a constraint that the defaults break in one structure, and one over a branch."""
+    low = number("e.f.low", Integer(0, 3), 2)
+    high = number("e.f.high", Integer(1, 4), 2)
+    kernel = number("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
+    degree = number("e.g.degree", Integer(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    return made(
+        "tuned",
+        choice("s", Branch("none", NOTHING), "scale"),
+        choice("e", branch("f", low, high), branch("g", kernel, degree)),
+        constraints=(
+            require(Compare("<", Reference("e.f.low"), Reference("e.f.high"))),
+            forbid(And((Is("s", ("scale",)), Compare("!=", Reference("e.g.kernel"), Constant("poly"))))),
+        ),
+    )
+
+
+def continuous() -> Space:
+    """A space with a continuous range beside a structure without any value."""
+    rate = number("e.f.rate", Real(1e-3, 1.0, log=True), 0.1)
+    return made("continuous", choice("s", "none", "scale"), choice("e", branch("f", rate), "g"))
+
+
+def single() -> Space:
+    """One structure, one configuration: no decision at all."""
+    return made("single", number("only", Integer(1, 1), 1))
+
+
+def pinned() -> Space:
+    """A continuous range of which a constraint leaves one value: infinite to look at, finite in truth."""
+    rate = number("e.f.rate", Real(0.0, 1.0), 0.5)
+    fixed = require(Compare("==", Reference("e.f.rate"), Constant(0.5)))
+    return made("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
+
+
+FINITE = (plain(2, 2, 2), plain(2, 3, 2), nested(), constrained(), tuned(), single())
+SMALL = (*FINITE, continuous(), pinned())
+
+
+def all_structures(space: Space) -> list[Structure]:
+    """Every combination of branches, admissible or not, in the order of the text."""
+    found: list[Structure] = [{}]
+    for decision in space.decisions:
+        owners = space.variables[decision.address].owners
+        found = [
+            {**structure, decision.address: name} if name is not None else structure
+            for structure in found
+            for name in (
+                [b.name for b in decision.branches]
+                if all(structure.get(address) == taken for address, taken in owners)
+                else [None]
+            )
+        ]
+    return found
+
+
+def members_by_force(space: Space, structure: Structure) -> Iterator[Configuration]:
+    """The members of a structure, found by trying each subset of its hyperparameters with each value (finite ones)."""
+    nodes = [
+        node
+        for node in space.hyperparameters
+        if all(structure.get(address) == taken for address, taken in space.variables[node.address].owners)
+    ]
+    keys = {decision.address: decision.key for decision in space.decisions}
+    decided = {keys[address]: name for address, name in structure.items()}
+    for chosen in product(*([(), *((value,) for value in values(node.domain))] for node in nodes)):
+        given = {node.key: picked[0] for node, picked in zip(nodes, chosen, strict=True) if picked}
+        configuration = Configuration({**decided, **given})
+        if exclusion(space, configuration) is None:
+            yield configuration
+
+
+def values(domain: Domain) -> list[Value]:
+    """All values of a domain made of integers and sets."""
+    found: list[Value] = []
+    for part in parts(domain):
+        assert isinstance(part, Integer | Categorical)
+        found.extend(part.at(place) for place in range(part.size))
+    return found
+
+
+def admissible_structures(space: Space) -> list[Structure]:
+    return [structure for structure in all_structures(space) if any(members_by_force(space, structure))]
+
+
+def span_of(text: str, part: str) -> Span:
+    """The span of the first occurrence of a part of a text."""
+    start = text.index(part)
+    return Span(Source("made.space", text), start, start + len(part))
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> Space:
+    """Small finite spaces with nested decisions, conditions, and constraints over decisions and values.
+
+    At most two nested decisions and three hyperparameters, so that brute force stays quick.
+    """
+    shapes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    left = {"decisions": 2, "hyperparameters": 3}
+    stages = tuple(draw(_choices(f"s{n}", f"s{n}", count, left)) for n, count in enumerate(shapes))
+    space = made("drawn", *stages)
+    constraints = tuple(draw(_constraints(space)) for _ in range(draw(st.integers(0, 3))))
+    return Space("drawn", space.root, constraints)
+
+
+@st.composite
+def _choices(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> Choice:
+    branches = []
+    for name in "xyz"[:count]:
+        children: list[Choice | Hyperparameter] = []
+        inside = f"{address}.{name}"
+        if left["decisions"] and draw(st.booleans()):
+            left["decisions"] -= 1
+            children.append(draw(_choices(f"{inside}.n", f"{key}.n", draw(st.integers(1, 3)), left)))
+        if left["hyperparameters"] and draw(st.booleans()):
+            left["hyperparameters"] -= 1
+            children.append(number(f"{inside}.p", Categorical((True, None, 1.5)), None, key=f"{key}.p"))
+            if left["hyperparameters"] and draw(st.booleans()):
+                left["hyperparameters"] -= 1
+                when = Compare("==", Reference(f"{inside}.p"), Constant(1.5))
+                children.append(number(f"{inside}.i", Integer(0, 2), 1, when=when, key=f"{key}.i"))
+        branches.append(branch(name, *children))
+    return choice(address, *branches, default=draw(st.integers(0, count - 1)), key=key)
+
+
+@st.composite
+def _constraints(draw: st.DrawFn, space: Space) -> Constraint:
+    atoms: list[Expr] = []
+    for _ in range(draw(st.integers(1, 3))):
+        variable = space.variables[draw(st.sampled_from(sorted(space.variables)))].node
+        if isinstance(variable, Choice):
+            atoms.append(Is(variable.address, (draw(st.sampled_from(variable.branches)).name,)))
+        else:
+            value = draw(st.sampled_from(values(variable.domain)))
+            atoms.append(Compare("==", Reference(variable.address), Constant(value)))
+    whole: Expr = atoms[0] if len(atoms) == 1 else draw(st.sampled_from([And, Or]))(tuple(atoms))
+    return Constraint(whole, draw(st.booleans()))

@@ -1,0 +1,245 @@
+"""BLDS against the worked numbers of ALGORITHMS.md 3.3: counts, widths, traces, pruning and restarts."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from driving import arbitrary, drive
+from small_spaces import constrained, continuous, nested, plain
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request
+from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers.blds import Blds, widths
+from spacelang.plugins import OptionError
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+Training = tuple[Pipeline, int]
+PAPER = plain(8, 8, 6, 8)
+SIZES = rungs(10**5, 100, 2.0)
+FIRST, FAR = (0, 0, 0, 0), (7, 7, 5, 7)
+
+
+def trainings(
+    settings: Blds, space: Space, size: int, loss: Callable[[Pipeline, int], float | None], limit: int
+) -> list[Training]:
+    """The pipelines that a run trains, with the rows of each training."""
+    tree = DiscrepancyTree(Structures(space))
+    leaves: dict[str, Pipeline] = {}
+
+    def training(request: Request) -> Training:
+        key = request.configuration.identity
+        if key not in leaves:
+            leaves[key] = tree.encode(request.configuration).pipeline
+        return leaves[key], size if request.fidelity is None else request.fidelity
+
+    search = settings.search(space, size, np.random.default_rng(0))
+    driven = drive(search, lambda request: loss(*training(request)), limit)
+    return [training(request) for request in driven.requests]
+
+
+def by_table(losses: Mapping[Pipeline, Mapping[int, float] | float]) -> Callable[[Pipeline, int], float]:
+    def loss(pipeline: Pipeline, rows: int) -> float:
+        found = losses[pipeline]
+        return found if isinstance(found, float) else found[rows]
+
+    return loss
+
+
+def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
+    return lambda pipeline, _: 0.0 if pipeline == best else 1.0
+
+
+@pytest.fixture
+def visits(monkeypatch: pytest.MonkeyPatch) -> list[Pipeline]:
+    """Every neighbour of FIRST that a walk hands to the search, in order."""
+    seen: list[Pipeline] = []
+    walk = DiscrepancyTree.walk
+
+    def watched(self: DiscrepancyTree, pipeline: Pipeline, discrepancy: int):  # type: ignore[no-untyped-def]
+        for leaf in walk(self, pipeline, discrepancy):
+            seen.extend([leaf] if pipeline == FIRST != leaf else [])
+            yield leaf
+
+    monkeypatch.setattr(DiscrepancyTree, "walk", watched)
+    return seen
+
+
+@pytest.mark.parametrize(("disc", "count", "visited"), [(1, 27, 26), (2, 279, 304)])
+def test_t1_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: int, visits: list[Pipeline]) -> None:
+    """BLDS(1) makes 27 trainings before the restart, BLDS(2) 279 with 304 leaf visits."""
+    settings = Blds(disc=disc, initial=(FIRST, FAR))
+    trained = trainings(settings, PAPER, 100, best_is(FIRST), count + 1)
+    assert trained[0] == (FIRST, 100)
+    assert len({pipeline for pipeline, _ in trained[:count]}) == count
+    assert trained[count] == (FAR, 100), "the restart"
+    assert len(visits) == visited
+
+
+def test_t1_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
+    """N = 1000: 130 leaf visits, 26 distinct neighbours, 31 trainings."""
+    trained = trainings(Blds(initial=(FIRST, FAR)), PAPER, 1000, best_is(FIRST), 32)
+    assert [rows for pipeline, rows in trained if pipeline == FIRST] == [100, 200, 400, 800, 1000]
+    assert trained[31] == (FAR, 100), "the restart"
+    neighbours = [pipeline for pipeline, _ in trained[:31] if pipeline != FIRST]
+    assert len(neighbours) == len(set(neighbours)) == 26
+    assert len(visits) == 130
+
+
+def test_t1_with_examine_init_the_initial_pipeline_is_one_of_27_leaves() -> None:
+    settings = Blds(examine_init=True, initial=(FIRST, FAR))
+    trained = trainings(settings, PAPER, 1000, best_is(FIRST), 4)
+    assert trained[:3] == [(FIRST, 100), (FIRST, 200), ((0, 0, 0, 1), 100)]
+
+
+def test_t2_widths() -> None:
+    assert widths(Blds(), SIZES, 3072)[:8] == pytest.approx(
+        (0.020204, 0.086372, 0.074954, 0.060315, 0.047209, 0.036356, 0.027678, 0.020886), abs=5e-7
+    )
+    assert widths(Blds(log_const=9600), SIZES, 3072)[:6] == pytest.approx(
+        (0.428717, 0.261897, 0.178372, 0.125952, 0.090247, 0.065059), abs=5e-7
+    )
+
+
+def test_t2_a_negative_logarithm_is_clamped() -> None:
+    assert widths(Blds(b=97), rungs(1000, 97, 2.0), 3072)[0] == 0.0
+    assert widths(Blds(b=97, log_floor=1.0), rungs(1000, 97, 2.0), 3072)[0] == pytest.approx(97**-0.5)
+
+
+def test_a2_simple_widths() -> None:
+    assert widths(Blds(width="simple"), SIZES, 3072)[:6] == pytest.approx(
+        (0.0300, 0.0300, 0.0260, 0.0212, 0.0168, 0.0130), abs=5e-5
+    )
+
+
+def test_a1_widths_of_the_theory() -> None:
+    c, delta = 4.5, 0.1
+    constant = widths(Blds(log_const=c * 3072 / delta), SIZES, 3072)
+    assert widths(Blds(log_rule="theory", c=c, delta=delta), SIZES, 3072) == pytest.approx(constant)
+    assert all(width > 0 for width in widths(Blds(log_rule="theory"), SIZES, 10**400))
+
+
+def test_a5_a_fully_trained_pipeline_may_have_no_width() -> None:
+    collapsed = widths(Blds(collapse_at_full=True), SIZES, 3072)
+    assert collapsed == (*widths(Blds(), SIZES, 3072)[:-1], 0.0)
+
+
+T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
+
+
+def test_t3_trace_of_disc_1() -> None:
+    settings = Blds(disc=1, initial=((0, 0), (1, 1)))
+    assert trainings(settings, plain(2, 2), 400, T3, 7) == [
+        ((0, 0), 100),
+        ((0, 1), 100),
+        ((0, 1), 200),
+        ((1, 0), 100),
+        ((0, 0), 200),
+        ((0, 1), 400),
+        ((1, 1), 100),  # the restart: (1, 1) was never trained before
+    ]
+
+
+def test_t3_trace_of_disc_2() -> None:
+    settings = Blds(disc=2, initial=((0, 0), (1, 1)))
+    assert trainings(settings, plain(2, 2), 400, T3, 6) == [
+        ((0, 0), 100),
+        ((0, 1), 100),
+        ((0, 1), 200),
+        ((1, 0), 100),
+        ((0, 1), 400),
+        ((1, 1), 100),
+    ]
+
+
+def test_t3_checkpoints() -> None:
+    w1, w2, w3 = widths(Blds(), (100, 200, 400), 4)
+    assert (0.29 - w1, 0.29 + w1) == pytest.approx((0.2698, 0.3102), abs=5e-5)
+    assert (0.30 - w1, 0.30 + w1) == pytest.approx((0.2798, 0.3202), abs=5e-5)
+    assert (0.25 - w2, 0.25 + w2) == pytest.approx((0.1636, 0.3364), abs=5e-5)
+    assert 0.30 + w2 == pytest.approx(0.3864, abs=5e-5)
+    assert (0.20 - w3, 0.20 + w3) == pytest.approx((0.1250, 0.2750), abs=5e-5)
+
+
+def test_t4_a_neighbour_that_is_clearly_worse_is_not_trained_again_in_that_pass() -> None:
+    """(0, 1) looks worse at first; once (0, 0) gets wider bounds on 200 rows, it is raised."""
+    losses = by_table({(0, 0): {100: 0.30, 200: 0.30, 400: 0.0}, (0, 1): 0.36, (1, 0): 1.0, (1, 1): 1.0})
+    trained = trainings(Blds(initial=((0, 0), (1, 1))), plain(2, 2), 400, losses, 6)
+    assert trained == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100), ((0, 0), 200), ((0, 1), 200), ((0, 0), 400)]
+
+
+def test_t4_a_neighbour_that_is_clearly_better_is_taken_without_a_second_training() -> None:
+    losses = by_table({(0, 0): 0.5, (0, 1): 0.1, (1, 0): 0.9, (1, 1): 0.9})
+    trained = trainings(Blds(initial=((0, 0),)), plain(2, 2), 400, losses, 4)
+    assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200), ((1, 1), 100)]
+
+
+@pytest.mark.parametrize("options", [{}, {"disc": 2}, {"until_rule": "local_optimum"}, {"examine_init": True}])
+@pytest.mark.parametrize("space", [plain(3, 3, 3), nested(), constrained()], ids=lambda space: space.name)
+def test_t5_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, options: dict[str, object]) -> None:
+    settings = Blds(**options)  # type: ignore[arg-type]
+    losses = {leaf: number / 40 for number, leaf in enumerate(DiscrepancyTree(Structures(space)).leaves_in_order())}
+    trained = trainings(settings, space, 450, lambda pipeline, rows: losses[pipeline] + 10 / rows, 10_000)
+    by_pipeline: dict[Pipeline, list[int]] = {}
+    for pipeline, rows in trained:
+        by_pipeline.setdefault(pipeline, []).append(rows)
+    assert all(first < second for rows in by_pipeline.values() for first, second in pairwise(rows))
+    assert by_pipeline == {pipeline: [100, 200, 400, 450] for pipeline in losses}
+
+
+@pytest.mark.parametrize("width", ["bound", "simple"])
+@pytest.mark.parametrize("collapse", [False, True])
+def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> None:
+    settings = Blds(disc=2, width=width, collapse_at_full=collapse, until_rule="local_optimum")  # type: ignore[arg-type]
+    search = settings.search(plain(3, 3, 2), 300, np.random.default_rng(5))
+    driven = drive(search, arbitrary, 10_000)
+    assert driven.ended
+    assert len(driven.trials) == 18 * 3
+
+
+def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_searches_around_it() -> None:
+    losses = by_table({(0, 0): 0.5, (0, 1): 0.4, (1, 1): 0.1, (1, 0): 0.9})
+    start = ((0, 0), (1, 0))
+    paper = trainings(Blds(initial=start), plain(2, 2), 100, losses, 3)
+    local = trainings(Blds(initial=start, until_rule="local_optimum"), plain(2, 2), 100, losses, 3)
+    assert paper == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100)]
+    assert local == [((0, 0), 100), ((0, 1), 100), ((1, 1), 100)]
+
+
+def test_a_failed_trial_counts_as_the_worst_loss() -> None:
+    trained = trainings(Blds(initial=((0, 0),)), plain(2, 2), 400, lambda leaf, _: 0.5 if any(leaf) else None, 3)
+    assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200)]
+
+
+def test_hyperparameters_keep_their_defaults() -> None:
+    search = Blds().search(continuous(), 100, np.random.default_rng(0))
+    found = {trial.configuration.get("e.f.rate") for trial in drive(search, arbitrary, 100).requests}
+    assert found == {0.1, None}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"disc": 0},
+        {"b": 0},
+        {"eta": 1.0},
+        {"eta": float("inf")},
+        {"eta": float("nan")},
+        {"log_const": 0.0},
+        {"log_floor": -1.0},
+        {"c": 0.0},
+        {"delta": 1.0},
+    ],
+)
+def test_options_out_of_bounds(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError) as caught:
+        Blds(**options)  # type: ignore[arg-type]
+    assert caught.value.help
+    assert next(iter(options)) in caught.value.message
+
+
+def test_an_initial_pipeline_must_be_a_leaf() -> None:
+    with pytest.raises(OptionError, match="initial"):
+        next(Blds(initial=((0, 5),)).search(plain(2, 2), 100, np.random.default_rng(0)))

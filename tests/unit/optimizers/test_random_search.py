@@ -1,0 +1,113 @@
+"""Random search: the tests of ALGORITHMS.md 3.1, and how the last configurations of a space are found."""
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+from driving import arbitrary, drive
+from hypothesis import given, settings
+from small_spaces import (
+    FINITE,
+    admissible_structures,
+    branch,
+    choice,
+    continuous,
+    made,
+    members_by_force,
+    number,
+    pinned,
+    plain,
+    require,
+    spaces,
+    tuned,
+)
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.expr import Compare, Constant, Reference
+from spacelang.ir.space import Space
+from spacelang.optimizers.random import TRIES, Random, members
+
+
+def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:
+    search = Random(**options).search(space, 100, np.random.default_rng(seed))  # type: ignore[arg-type]
+    driven = drive(search, arbitrary, limit)
+    assert all(request.fidelity is None for request in driven.requests)
+    return [request.configuration for request in driven.requests]
+
+
+def test_visits_all_8_pipelines_in_exactly_8_evaluations() -> None:
+    found = requested(plain(2, 2, 2), 100)
+    assert len(found) == len(set(found)) == 8
+
+
+def test_marginals_are_uniform() -> None:
+    first = [requested(plain(4, 5), 1, seed)[0] for seed in range(2000)]
+    for stage, size, quantile in (("s0", 4, 16.3), ("s1", 5, 18.5)):
+        counts = Counter(configuration[stage] for configuration in first)
+        expected = len(first) / size
+        assert sum((count - expected) ** 2 / expected for count in counts.values()) < quantile
+
+
+@pytest.mark.parametrize("space", FINITE, ids=lambda space: space.name)
+def test_asks_for_every_configuration_of_a_finite_space_once(space: Space) -> None:
+    found = requested(space, 1000)
+    everything = [c for s in admissible_structures(space) for c in members_by_force(space, s)]
+    assert len(found) == len(set(found))
+    assert set(found) == set(everything)
+
+
+@pytest.mark.parametrize("space", FINITE, ids=lambda space: space.name)
+def test_with_defaults_asks_for_every_structure_once(space: Space) -> None:
+    assert len(requested(space, 1000, hyperparameters="default")) == len(admissible_structures(space))
+
+
+def test_goes_on_where_a_range_is_continuous() -> None:
+    found = requested(continuous(), 500)
+    assert len(set(found)) == 500
+
+
+def test_ends_where_a_constraint_leaves_finitely_many_of_a_continuous_range() -> None:
+    assert len(requested(pinned(), 500)) == 2
+
+
+def test_finds_the_one_continuous_alternative_among_many_exhausted_ones() -> None:
+    many = [f"a{n}" for n in range(3 * TRIES)]
+    space = made("s", choice("s", *many, branch("b", number("s.b.x", Real(0.0, 1.0), 0.5))))
+    assert len(requested(space, 5 * TRIES)) == 5 * TRIES
+
+
+def test_ends_where_a_constrained_range_is_too_large_to_enumerate() -> None:
+    space = made(
+        "s",
+        number("x", Integer(0, 10**9), 5),
+        constraints=(require(Compare("==", Reference("x"), Constant(5))),),
+    )
+    assert len(requested(space, 10)) == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(spaces())
+def test_members_agree_with_brute_force(space: Space) -> None:
+    for structure in admissible_structures(space):
+        found = list(members(space, structure))
+        assert len(found) == len(set(found))
+        assert set(found) == set(members_by_force(space, structure))
+
+
+def test_members_of_every_kind_of_domain() -> None:
+    domain = Union((Categorical(("a", None)), Integer(10, 20, step=5), Real(0.0, 0.3, lower_open=True, step=0.1)))
+    space = made("s", number("x", domain, "a"), number("y", Real(2.5, 2.5), 2.5))
+    found = [(configuration["x"], configuration["y"]) for configuration in members(space, {})]
+    assert found == [(value, 2.5) for value in ("a", None, 10, 15, 20, 0.1, 0.2, 0.3)]
+
+
+def test_members_are_lazy() -> None:
+    space = made("s", *(number(f"x{n}", Integer(0, 10**6), 0) for n in range(10)))
+    assert [configuration["x9"] for configuration in islice(members(space, {}), 3)] == [0, 1, 2]
+
+
+def test_conditions_hold_in_all_members() -> None:
+    kernels = Counter(c["e.g.kernel"] for c in members(tuned(), {"s": "none", "e": "g"}))
+    assert kernels == {"rbf": 1, "poly": 2, None: 1}

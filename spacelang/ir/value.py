@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
-Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
+Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
 """`none`, `true`/`false`, a number, a word or string, or a tuple of values."""
 
 

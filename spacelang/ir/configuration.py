@@ -1,0 +1,54 @@
+"""Configurations: which alternative every reached decision takes, and every active hyperparameter's value."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from spacelang.ir.value import Value, canonical, from_json, to_json
+
+
+class Configuration(Mapping[str, Value]):
+    """An immutable mapping from keys to values; equal, and hashed alike, when its canonical JSON is.
+
+    Decisions map to the name of the branch that is taken, active hyperparameters to their value. Inactive
+    hyperparameters and fixed values do not appear.
+    """
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(sorted(values.items()))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Configuration":
+        """Read one JSON object; raises ValueError for what is not JSON and TypeError for another document."""
+        document: Any = json.loads(text)
+        if not isinstance(document, dict):
+            raise TypeError("a configuration is one JSON object")
+        return cls({key: from_json(value) for key, value in document.items()})
+
+    @cached_property
+    def identity(self) -> str:
+        """The canonical JSON: one line, keys sorted; the stable key of stores and caches."""
+        return canonical(self._values)
+
+    def to_dict(self) -> dict[str, object]:
+        """The configuration as the JSON module takes it."""
+        return {key: to_json(value) for key, value in self._values.items()}
+
+    def __getitem__(self, key: str) -> Value:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and self.identity == other.identity
+
+    def __repr__(self) -> str:
+        return f"Configuration({self.identity})"

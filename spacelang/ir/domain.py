@@ -1,0 +1,286 @@
+"""Domains: the values that a hyperparameter may take.
+
+A domain is a set and nothing else: two domains are equal when their fields are, `find` says whether a value
+lies inside, `size` counts exactly (None where the set is infinite).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from spacelang.ir.value import Value, identity, same
+
+
+class Missing:
+    """The answer of `find` for a value outside a domain (None is a value itself)."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """The numbers from `lower` to `upper`, spaced evenly by `step` from `lower` where there is one."""
+
+    lower: float
+    upper: float
+    lower_open: bool = False
+    upper_open: bool = False
+    log: bool = False
+    step: float | None = None
+
+    @property
+    def size(self) -> int | None:
+        """How many values there are: None (infinitely many) without a step."""
+        if self.step is None:
+            return 1 if self.lower == self.upper else None
+        return self.last_index - self.first_index + 1
+
+    @property
+    def first_index(self) -> int:
+        """The index of the smallest member among lower, lower + step, ..."""
+        return 1 if self.lower_open else 0
+
+    @property
+    def last_index(self) -> int:
+        """The index of the largest member among lower, lower + step, ...; -1 where there is none.
+
+        The literals are taken as the decimals that the author wrote: [0, 0.3] by 0.1 has four members.
+        """
+        if self.step is None:
+            return 0  # a point
+        lower, upper, step = (Fraction(repr(number)) for number in (self.lower, self.upper, self.step))
+        steps = math.floor((upper - lower) / step)
+        return steps - 1 if self.upper_open and lower + steps * step == upper else steps
+
+    def at(self, index: int) -> float:
+        """The member of the grid with this index; a point is a grid of one."""
+        if self.step is None:
+            return self.lower
+        return float(Fraction(repr(self.lower)) + index * Fraction(repr(self.step)))
+
+    def find(self, value: Value) -> Value | Missing:
+        """The member equal to `value`, as a float; MISSING where there is none."""
+        number = exact_float(value)
+        if number is None or not self.lower <= number <= self.upper:
+            return MISSING
+        if (self.lower_open and number == self.lower) or (self.upper_open and number == self.upper):
+            return MISSING
+        if self.step is not None:
+            index = round((Fraction(number) - Fraction(self.lower)) / Fraction(self.step))
+            if not self.first_index <= index <= self.last_index or self.at(index) != number:
+                return MISSING
+        return number
+
+    @property
+    def middle(self) -> Value:
+        """The arithmetic middle, the geometric one under `log`."""
+        if self.step is not None:
+            return self.at((self.first_index + self.last_index) // 2)
+        if self.lower == self.upper:
+            return self.lower
+        middle = math.sqrt(self.lower) * math.sqrt(self.upper) if self.log else self.lower / 2 + self.upper / 2
+        if self.lower < middle < self.upper:
+            return middle
+        # Between near numbers rounding may end on an excluded end, or outside.
+        following = math.nextafter(self.lower, self.upper)
+        return following if following < self.upper else (self.upper if self.lower_open else self.lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """The integers lower, lower + step, ... up to `upper`; open ends are already drawn in."""
+
+    lower: int
+    upper: int
+    log: bool = False
+    step: int = 1
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return max(0, (self.upper - self.lower) // self.step + 1)
+
+    def at(self, index: int) -> int:
+        """The member with this index, counted from 0."""
+        return self.lower + index * self.step
+
+    def find(self, value: Value) -> Value | Missing:
+        """The member equal to `value`, as an int; MISSING where there is none."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return MISSING
+        inside = self.lower <= value <= self.upper and (value - self.lower) % self.step == 0
+        return int(value) if inside else MISSING
+
+    @property
+    def middle(self) -> Value:
+        """The member nearest to the arithmetic middle, to the geometric one under `log`."""
+        middle = math.isqrt(self.lower * self.upper) if self.log else (self.lower + self.upper) // 2
+        return self.at((middle - self.lower) // self.step)
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A finite set of values without an order."""
+
+    values: tuple[Value, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the values are the same in the same order: {1, 0} is not `bool`."""
+        return type(other) is type(self) and identity(self.values) == identity(other.values)
+
+    def __hash__(self) -> int:
+        return hash(identity(self.values))
+
+    @cached_property
+    def index(self) -> dict[tuple[object, ...], int]:
+        """The place of each value, by its identity."""
+        return {identity(value): place for place, value in enumerate(self.values)}
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return len(self.values)
+
+    def at(self, index: int) -> Value:
+        """The member with this index, counted from 0 as written."""
+        return self.values[index]
+
+    def find(self, value: Value) -> Value | Missing:
+        """The member that is the same value, as the space writes it; MISSING where there is none."""
+        place = self.index.get(identity(value))
+        return MISSING if place is None else self.values[place]
+
+    @property
+    def middle(self) -> Value:
+        """The first value: a set has no middle."""
+        return self.values[0]
+
+
+@dataclass(frozen=True)
+class Ordinal(Categorical):
+    """A finite set of values in an order."""
+
+    @property
+    def middle(self) -> Value:
+        """The value in the middle of the order, the lower one of two."""
+        return self.values[(len(self.values) - 1) // 2]
+
+
+@dataclass(frozen=True)
+class Union:
+    """Several domains side by side, without a value in common."""
+
+    parts: tuple[Real | Integer | Categorical | Ordinal, ...]
+
+    @property
+    def size(self) -> int | None:
+        """How many members there are: None where a part is infinite."""
+        total = 0
+        for part in self.parts:
+            if part.size is None:
+                return None
+            total += part.size
+        return total
+
+    def find(self, value: Value) -> Value | Missing:
+        """The member equal to `value`; MISSING where there is none."""
+        for part in self.parts:
+            found = part.find(value)
+            if not isinstance(found, Missing):
+                return found
+        return MISSING
+
+    @property
+    def middle(self) -> Value:
+        """The middle of the first part."""
+        return self.parts[0].middle
+
+
+def exact_float(value: Value) -> float | None:
+    """The float that is the same number (0.0 for -0.0); None where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value) + 0.0
+    except OverflowError:
+        return None
+    return number if number == value else None
+
+
+Simple: TypeAlias = Real | Integer | Categorical | Ordinal
+Domain: TypeAlias = Simple | Union
+
+BOOLEANS: Final = Categorical((True, False))
+
+
+def parts(domain: Domain) -> tuple[Simple, ...]:
+    """The simple domains that a domain consists of."""
+    return domain.parts if isinstance(domain, Union) else (domain,)
+
+
+def is_finite(domain: Domain) -> bool:
+    """Whether a domain has a finite number of values."""
+    return domain.size is not None
+
+
+def contains(domain: Domain, value: Value) -> bool:
+    """Whether a value lies in a domain."""
+    return not isinstance(domain.find(value), Missing)
+
+
+def describe(domain: Domain) -> str:
+    """The domain as the language writes it."""
+    match domain:
+        case Union():
+            return " | ".join(describe(part) for part in domain.parts)
+        case Ordinal():
+            return "ordered {" + ", ".join(map(literal, domain.values)) + "}"
+        case Categorical():
+            if same(domain.values, BOOLEANS.values):
+                return "bool"
+            return "{" + ", ".join(map(literal, domain.values)) + "}"
+        case Integer():
+            step = f" step {domain.step}" if domain.step != 1 else ""
+            return f"int[{domain.lower}, {domain.upper}]{' log' if domain.log else ''}{step}"
+        case Real():
+            opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
+            step = f" step {literal(domain.step)}" if domain.step is not None else ""
+            bounds = f"{literal(domain.lower)}, {literal(domain.upper)}"
+            return f"float{opening}{bounds}{closing}{' log' if domain.log else ''}{step}"
+
+
+def literal(value: Value) -> str:
+    """A value as the language writes it: bare where a word can stand alone, quoted otherwise."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value if _is_word(value) else _quoted(value)
+        case tuple():
+            inner = ", ".join(map(literal, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        case int() | float():
+            return repr(value)
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.isidentifier() and text not in RESERVED
+
+
+RESERVED: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
+"""Words that never stand for themselves where a value may stand."""
+
+
+def _quoted(text: str) -> str:
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return '"' + "".join(escapes.get(character, character) for character in text) + '"'

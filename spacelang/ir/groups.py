@@ -1,0 +1,122 @@
+"""Groups: the variables of a space that conditions and constraints tie together, and nothing more.
+
+Each group is solved on its own, within the branches that all of its variables lie below (its context); what no
+expression ties together is never listed together.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spacelang.ir.expr import INACTIVE, Active, Expr, decisions, holds, nodes, references
+from spacelang.ir.space import Constraint, Hyperparameter, Space, Variable
+
+Context: TypeAlias = tuple[tuple[str, str], ...]
+"""Branches that are taken, outermost first: (address of the decision, name of the branch)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Variables that are tied together, in the order of the text, with the constraints over them."""
+
+    context: Context
+    members: tuple[Variable, ...]
+    constraints: tuple[Constraint, ...]
+
+
+def groups_of(space: Space) -> tuple[Group, ...]:
+    """The groups of a space, in the order of their first variables; every variable is in exactly one.
+
+    Constraints that name no variable at all come last, in a group without members.
+    """
+    ties = _Ties(space.variables)
+    for variable in space.variables.values():
+        if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
+            ties.tie([variable.address, *scope(variable.node.condition)])
+    for constraint in space.constraints:
+        ties.tie((*scope(constraint.expression), *_outside(space, constraint)))
+    _tie_owners(space.variables, ties)
+    constraints: dict[str, list[Constraint]] = {}
+    for constraint in space.constraints:
+        for address in scope(constraint.expression)[:1]:
+            constraints.setdefault(ties.root(address), []).append(constraint)
+    loose = tuple(constraint for constraint in space.constraints if not scope(constraint.expression))
+    tied = (
+        Group(common_context(member.owners for member in members), members, tuple(constraints.get(root, ())))
+        for root, members in _members(space.variables, ties).items()
+    )
+    return (*tied, *((Group((), (), loose),) if loose else ()))
+
+
+def scope(expression: Expr) -> tuple[str, ...]:
+    """The addresses of all variables that an expression mentions."""
+    active = tuple(node.address for node in nodes(expression) if isinstance(node, Active))
+    return references(expression) + decisions(expression) + active
+
+
+def _outside(space: Space, constraint: Constraint) -> Iterator[str]:
+    """The owners of what a constraint tests if it says something about where none of it is reached.
+
+    Where a constraint names a hyperparameter it says nothing there.
+    """
+    if constraint.scope or holds(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
+        return
+    for address in scope(constraint.expression):
+        yield from (owner for owner, _ in space.variables[address].owners)
+
+
+class _Ties:
+    """Disjoint sets of addresses."""
+
+    def __init__(self, addresses: Iterable[str]) -> None:
+        self._parent = {address: address for address in addresses}
+
+    def root(self, address: str) -> str:
+        while self._parent[address] != address:
+            self._parent[address] = self._parent[self._parent[address]]
+            address = self._parent[address]
+        return address
+
+    def tie(self, addresses: Iterable[str]) -> bool:
+        """Tie the addresses together; whether they were not already."""
+        roots = {self.root(address): None for address in addresses}
+        first, *others = roots or [""]
+        for other in others:
+            self._parent[other] = first
+        return bool(others)
+
+
+def _tie_owners(variables: Mapping[str, Variable], ties: _Ties) -> None:
+    """Add the decisions between a group's context and its members: whether a member is reached depends on them."""
+    changed = True
+    while changed:
+        changed = False
+        for members in list(_members(variables, ties).values()):
+            if len(members) > 1:
+                for address, owner in _inner_owners(members):
+                    changed |= ties.tie([address, owner])
+
+
+def _inner_owners(members: tuple[Variable, ...]) -> Iterator[tuple[str, str]]:
+    depth = len(common_context(member.owners for member in members))
+    return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
+
+
+def _members(variables: Mapping[str, Variable], ties: _Ties) -> dict[str, tuple[Variable, ...]]:
+    members: dict[str, list[Variable]] = {}
+    for address, variable in variables.items():
+        members.setdefault(ties.root(address), []).append(variable)
+    return {root: tuple(found) for root, found in members.items()}
+
+
+def common_context(contexts: Iterable[Context]) -> Context:
+    """The branches that all contexts begin with."""
+    first, *others = contexts
+    for other in others:
+        length = 0
+        for mine, its in zip(first, other, strict=False):
+            if mine != its:
+                break
+            length += 1
+        first = first[:length]
+    return first

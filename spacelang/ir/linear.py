@@ -1,0 +1,182 @@
+"""Linear atoms: comparisons of sums of hyperparameters with constant factors, and whether several can hold together.
+
+Everything is rational arithmetic, so that the answers are exact. A float stands for the decimal that it prints as.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
+from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
+from spacelang.ir.inequalities import Row, solve
+from spacelang.ir.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """The sum of `factors[address] * value(address)` and `constant`."""
+
+    factors: Mapping[str, Fraction]
+    constant: Fraction
+
+    @property
+    def roots(self) -> tuple[float, ...] | None:
+        """Where a form of at most one hyperparameter changes its sign; None for a form of several."""
+        if len(self.factors) > 1:
+            return None
+        return tuple(float(-self.constant / factor) for factor in self.factors.values())
+
+
+def exact(value: Value) -> Fraction | None:
+    """The rational number that a value is written as; None for what is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+def difference(atom: Compare) -> Linear | None:
+    """Left minus right as a linear form; None where it is not one."""
+    left, right = linear(atom.left), linear(atom.right)
+    return None if left is None or right is None else _sum(left, right, -1)
+
+
+def linear(expression: Expr) -> Linear | None:
+    """The linear form of an arithmetic expression; None where it has none."""
+    match expression:
+        case Constant():
+            number = exact(expression.value)
+            return None if number is None else Linear({}, number)
+        case Reference():
+            return Linear({expression.address: Fraction(1)}, Fraction(0))
+        case Arithmetic():
+            left, right = linear(expression.left), linear(expression.right)
+            return None if left is None or right is None else _combine(expression.operation, left, right)
+        case Call(function="min" | "max", arguments=(argument,)):
+            return linear(argument)
+        case _:
+            return None
+
+
+def _combine(operation: str, left: Linear, right: Linear) -> Linear | None:
+    match operation:
+        case "+":
+            return _sum(left, right, 1)
+        case "-":
+            return _sum(left, right, -1)
+        case "*" if not left.factors:
+            return _scale(right, left.constant)
+        case "*" if not right.factors:
+            return _scale(left, right.constant)
+        case "/" if not right.factors and right.constant:
+            return _scale(left, 1 / right.constant)
+        case _:
+            return None
+
+
+def _sum(left: Linear, right: Linear, sign: int) -> Linear:
+    factors = dict(left.factors)
+    for address, factor in right.factors.items():
+        factors[address] = factors.get(address, Fraction(0)) + sign * factor
+    return Linear({a: f for a, f in factors.items() if f}, left.constant + sign * right.constant)
+
+
+def _scale(form: Linear, factor: Fraction) -> Linear:
+    return Linear({a: f * factor for a, f in form.factors.items() if f * factor}, form.constant * factor)
+
+
+Rows = tuple[Row, ...]
+"""Inequalities that must hold together."""
+
+
+def rows(relation: Comparison, form: Linear, truth: bool) -> tuple[Rows, ...]:
+    """The alternatives of which one must hold for `form relation 0` to have the given truth."""
+    if not truth:
+        relation = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[relation]  # type: ignore[assignment]
+    opposite = _scale(form, Fraction(-1))
+    match relation:
+        case "==":
+            return ((_row(form, strict=False), _row(opposite, strict=False)),)
+        case "!=":
+            return (_row(form, strict=True),), (_row(opposite, strict=True),)
+        case "<" | "<=":
+            return ((_row(form, strict=relation == "<"),),)
+        case ">" | ">=":
+            return ((_row(opposite, strict=relation == ">"),),)
+
+
+def _row(form: Linear, *, strict: bool) -> Row:
+    return Row(form.factors, form.constant, strict)
+
+
+def feasible(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> bool:
+    """Whether some values in the cells satisfy one alternative of every entry.
+
+    Every cell must hold numbers alone, a set just one. Raises SearchTooLongError (see `inequalities`).
+    """
+    return witness(cells, alternatives) is not None
+
+
+def witness(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> dict[str, Value] | None:
+    """Values in the cells that satisfy one alternative of every entry, away from the ends where they can be."""
+    variables = {name: _Variable.of(cell) for name, cell in cells.items()}
+    bounds = [row for name, variable in variables.items() for row in variable.bounds(name)]
+    integers = frozenset(name for name, variable in variables.items() if variable.grid)
+    for chosen in product(*alternatives):
+        mine = [_substituted(row, variables) for together in chosen for row in together]
+        found = solve([*bounds, *mine], integers)
+        if found is not None:
+            return {name: _member(cell, found.get(name)) for name, cell in cells.items()}
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """A cell as `offset + unit * x`, x between two ends; on a grid x is an integer, the index of the member."""
+
+    offset: Fraction
+    unit: Fraction
+    lower: Fraction
+    upper: Fraction
+    lower_open: bool = False
+    upper_open: bool = False
+    grid: bool = False
+
+    @classmethod
+    def of(cls, cell: Simple) -> "_Variable":
+        match cell:
+            case Real(step=None):
+                ends = Fraction(repr(float(cell.lower))), Fraction(repr(float(cell.upper)))
+                return cls(Fraction(0), Fraction(1), *ends, cell.lower_open, cell.upper_open)
+            case Real():
+                first, last = Fraction(cell.first_index), Fraction(cell.last_index)
+                return cls(Fraction(repr(cell.lower)), Fraction(repr(cell.step)), first, last, grid=True)
+            case Integer():
+                return cls(Fraction(cell.lower), Fraction(cell.step), Fraction(0), Fraction(cell.size - 1), grid=True)
+            case Categorical():
+                number = exact(cell.values[0])
+                assert len(cell.values) == 1
+                assert number is not None
+                return cls(number, Fraction(0), Fraction(0), Fraction(0), grid=True)
+
+    def bounds(self, name: str) -> tuple[Row, Row]:
+        one = Fraction(1)
+        return Row({name: -one}, self.lower, self.lower_open), Row({name: one}, -self.upper, self.upper_open)
+
+
+def _substituted(row: Row, variables: Mapping[str, _Variable]) -> Row:
+    constant = row.constant + sum(factor * variables[name].offset for name, factor in row.factors.items())
+    factors = {name: factor * variables[name].unit for name, factor in row.factors.items()}
+    return Row({name: factor for name, factor in factors.items() if factor}, constant, row.strict)
+
+
+def _member(cell: Simple, place: Fraction | None) -> Value:
+    if place is None:
+        return cell.middle
+    if not isinstance(cell, Real) or cell.step is not None:
+        return cell.at(int(place))
+    near = float(place)
+    nearby = (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf))
+    return next((number for number in nearby if contains(cell, number)), cell.middle)

@@ -1,0 +1,118 @@
+"""Exact membership: is a configuration in the space, and if not, which line keeps it out."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Missing, describe, literal
+from spacelang.ir.expr import INACTIVE, holds
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment, reached, structure_of
+from spacelang.text import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Why a configuration is no member: the key concerned (empty for a constraint), the reason and its line."""
+
+    key: str
+    reason: str
+    span: Span
+
+
+def exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
+    """The first reason why a configuration is no member; None for a member."""
+    result = admit(space, configuration)
+    return result if isinstance(result, Exclusion) else None
+
+
+def admit(space: Space, configuration: Configuration) -> Configuration | Exclusion:
+    """The member that a configuration is, its numbers written as the space's own type, or why it is none."""
+    wrong = _wrong_decision(space, configuration)
+    if wrong is not None:
+        return wrong
+    structure = structure_of(space, configuration)
+    outside: list[Exclusion] = []
+
+    def value_of(node: Hyperparameter) -> Value:
+        found = _value(node, configuration)
+        if isinstance(found, Exclusion):
+            outside.append(found)
+            return node.default
+        return found
+
+    assignment = Assignment(space, structure, value_of)
+    values: dict[str, Value] = {}
+    for variable, branch in reached(space, lambda choice: structure[choice.address]):
+        worth = branch if branch is not None else assignment(variable.address)
+        if outside:
+            return outside[0]
+        if worth is not INACTIVE:
+            values[variable.key] = worth  # type: ignore[assignment]
+    extra = next((key for key in configuration if key not in values), None)
+    if extra is not None:
+        return _not_active(space, structure, extra)
+    broken = next((c for c in space.constraints if violates(c, assignment)), None)
+    return Configuration(values) if broken is None else _broken(broken)
+
+
+def violates(constraint: Constraint, assignment: Assignment) -> bool:
+    """Whether a constraint applies (all hyperparameters that it names are active) and does not hold."""
+    if any(assignment(address) is INACTIVE for address in constraint.scope):
+        return False
+    return holds(constraint.expression, assignment) == constraint.forbidden
+
+
+def _wrong_decision(space: Space, configuration: Configuration) -> Exclusion | None:
+    waiting: list[tuple[tuple[str, str], ...]] = [()]
+    while waiting:
+        for variable in space.by_context.get(waiting.pop(), ()):
+            if isinstance(variable.node, Choice):
+                branch = configuration.get(variable.key)
+                if variable.key not in configuration or branch not in variable.node.places:
+                    return _no_branch(variable.node, configuration)
+                waiting.append((*variable.owners, (variable.address, str(branch))))
+    return None
+
+
+def _no_branch(choice: Choice, configuration: Configuration) -> Exclusion:
+    offered = ", ".join(f"`{branch.name}`" for branch in choice.branches)
+    if choice.key not in configuration:
+        return Exclusion(choice.key, f"`{choice.key}` is not decided: it is one of {offered}", choice.span)
+    given = literal(configuration[choice.key])
+    reason = f"`{given}` is not an alternative of `{choice.key}`: it is one of {offered}"
+    return Exclusion(choice.key, reason, choice.span)
+
+
+def _value(node: Hyperparameter, configuration: Configuration) -> Value | Exclusion:
+    if node.key not in configuration:
+        return Exclusion(node.key, f"`{node.key}` is active and has no value", node.span)
+    value = configuration[node.key]
+    found = node.domain.find(value)
+    if isinstance(found, Missing):
+        reason = f"`{literal(value)}` is not a value of `{node.key}`: {describe(node.domain)}"
+        return Exclusion(node.key, reason, node.span)
+    return found
+
+
+def _not_active(space: Space, structure: dict[str, str], key: str) -> Exclusion:
+    for variable in space.variables.values():
+        if variable.key != key:
+            continue
+        if all(structure.get(owner) == branch for owner, branch in variable.owners):
+            reason = f"`{key}` has a value but is not active here: its condition does not hold"
+            return Exclusion(key, reason, variable.node.span)
+    owned = [variable for variable in space.variables.values() if variable.key == key]
+    if owned:
+        owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
+        reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
+        return Exclusion(key, reason, owned[0].node.span)
+    near = get_close_matches(key, {variable.key for variable in space.variables.values()}, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else ""
+    return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)
+
+
+def _broken(constraint: Constraint) -> Exclusion:
+    word = "forbidden" if constraint.forbidden else "not what is required"
+    return Exclusion("", f"this combination is {word}: {constraint.span.text}".rstrip(": "), constraint.span)

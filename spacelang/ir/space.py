@@ -1,0 +1,223 @@
+"""The space itself: a tree of decisions and hyperparameters with the constraints over them.
+
+Structure is a tree of products and choices because every optimizer asks "which branch?". Conditions stay
+expressions; each target decides how to keep them and says so in its report.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TypeAlias
+
+from spacelang.ir.domain import Domain
+from spacelang.ir.expr import Expr, references
+from spacelang.ir.value import Value
+from spacelang.text import NOWHERE, Span
+
+
+class Kind(StrEnum):
+    """How a pipeline puts the children of a product together; a search never asks."""
+
+    SEQUENCE = "sequence"
+    PARALLEL = "parallel"
+    COLUMNS = "columns"
+    PERMUTATION = "permutation"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A function or object that the catalogue lists by name for a parameter, such as `f_classif`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Where a search should expect good values: the name of a distribution and its parameters."""
+
+    distribution: str
+    parameters: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameter:
+    """A leaf of the tree: one parameter of an operator, active where its operator and its condition are."""
+
+    name: str
+    address: str
+    key: str
+    domain: Domain
+    default: Value
+    condition: Expr | None = None
+    named: tuple[str, ...] = ()
+    prior: Prior | None = None
+    split: int | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One step that a library provides, with its hyperparameters, nested decisions and fixed values."""
+
+    name: str
+    catalogue: str
+    children: tuple["Hyperparameter | Choice", ...] = ()
+    fixed: tuple[tuple[str, "Fixed"], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Fixed: TypeAlias = Value | Named | Operator
+"""What `name = value` fixes a parameter to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One alternative of a decision; `node` is an empty product where the step is left out."""
+
+    name: str
+    node: "Node"
+    weight: float = 1.0
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A decision: exactly one of the branches is taken."""
+
+    name: str
+    address: str
+    key: str
+    branches: tuple[Branch, ...]
+    default: int = 0
+    first: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each branch, by its name."""
+        return {branch.name: place for place, branch in enumerate(self.branches)}
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Several nodes that all belong to a configuration."""
+
+    kind: Kind
+    children: tuple["Node", ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Node: TypeAlias = Hyperparameter | Operator | Product | Choice
+NOTHING = Product(Kind.SEQUENCE)
+"""The node of `none`: the step is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """`forbid E` (`forbidden` is true) or `require E`; it applies only where all that it names is active."""
+
+    expression: Expr
+    forbidden: bool
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The addresses of the hyperparameters that must be active for the constraint to apply."""
+        return references(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A decision or hyperparameter with the branches that must be taken for it to be reached, outermost first."""
+
+    node: Hyperparameter | Choice
+    owners: tuple[tuple[str, str], ...]
+
+    @property
+    def address(self) -> str:
+        """What expressions call it; unique in the space."""
+        return self.node.address
+
+    @property
+    def key(self) -> str:
+        """What configurations call it; two variables share one only if they are never active together."""
+        return self.node.key
+
+
+@dataclass(frozen=True)
+class Space:
+    """A checked space: what analysis returns and everything after it takes."""
+
+    name: str
+    root: Node
+    constraints: tuple[Constraint, ...] = ()
+    title: str = ""
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """Every decision and hyperparameter by its address, in the order of the text, owners first."""
+        return {variable.address: variable for variable in _variables(self.root, ())}
+
+    @cached_property
+    def by_context(self) -> dict[tuple[tuple[str, str], ...], tuple[Variable, ...]]:
+        """The variables that the same branches lead to, in the order of the text."""
+        found: dict[tuple[tuple[str, str], ...], list[Variable]] = {}
+        for variable in self.variables.values():
+            found.setdefault(variable.owners, []).append(variable)
+        return {owners: tuple(variables) for owners, variables in found.items()}
+
+    @cached_property
+    def decisions(self) -> tuple[Choice, ...]:
+        """All decisions in the order of the text, nested ones included."""
+        return tuple(v.node for v in self.variables.values() if isinstance(v.node, Choice))
+
+    @cached_property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """All hyperparameters in the order of the text."""
+        return tuple(v.node for v in self.variables.values() if isinstance(v.node, Hyperparameter))
+
+    @cached_property
+    def stages(self) -> tuple[Choice, ...]:
+        """The decisions that no other decision owns, in pipeline order."""
+        return tuple(d for d in self.decisions if not self.variables[d.address].owners)
+
+
+def _variables(node: Node, owners: tuple[tuple[str, str], ...]) -> Iterator[Variable]:
+    match node:
+        case Hyperparameter():
+            yield Variable(node, owners)
+        case Choice():
+            yield Variable(node, owners)
+            for branch in node.branches:
+                yield from _variables(branch.node, (*owners, (node.address, branch.name)))
+        case Operator():
+            for parameter in (*node.children, *nested(node)):
+                yield from _variables(parameter, owners)
+        case Product():
+            for child in node.children:
+                yield from _variables(child, owners)
+
+
+def nested(operator: Operator) -> tuple[Operator, ...]:
+    """The operators that parameters of an operator are fixed to; they may have hyperparameters of their own."""
+    return tuple(value for _, value in operator.fixed if isinstance(value, Operator))
+
+
+def operators(node: Node) -> Iterator[Operator]:
+    """Every operator of a tree in the order of the text, those that values are fixed to included."""
+    match node:
+        case Operator():
+            yield node
+            for fixed in nested(node):
+                yield from operators(fixed)
+            for parameter in node.children:
+                yield from operators(parameter)
+        case Product():
+            for child in node.children:
+                yield from operators(child)
+        case Choice():
+            for branch in node.branches:
+                yield from operators(branch.node)
+        case Hyperparameter():
+            return

@@ -1,0 +1,60 @@
+"""Counting equals brute force."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Choice, Space
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_counts_equal_brute_force(space: Space) -> None:
+    structures = Structures(space)
+    assert structures.count == len(brute.structures(space))
+    assert structures.configurations == len(brute.configurations(space))
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_admits_equals_brute_force(space: Space) -> None:
+    structures, members = Structures(space), brute.structures(space)
+    for taken, _ in brute.pipelines(space.root):
+        assert structures.admits(taken) == (frozenset(taken.items()) in members)
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_by_discrepancy_equals_brute_force(space: Space) -> None:
+    structures, members = Structures(space), brute.structures(space)
+    usual = {choice.address: choice.branches[choice.default].name for choice in space.decisions}
+    for reference, _ in brute.pipelines(space.root)[:5]:
+        told = {**usual, **reference}
+        distances = Counter(sum(told[address] != branch for address, branch in member) for member in members)
+        expected = tuple(distances[distance] for distance in range(max(distances, default=-1) + 1))
+        assert structures.by_discrepancy(reference) == expected
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_supported_branches_equal_brute_force(space: Space) -> None:
+    solution = Structures(space).existence
+    found = solution.supported()
+    reached = {
+        (address, node.branches[state].name)
+        for address, states in found.items()
+        for state in states
+        if state >= 0 and isinstance(node := space.variables[address].node, Choice)
+    }
+    # What is supported is so given that it is reached: a branch counts where all branches above it do.
+    alive = {
+        (address, branch)
+        for address, branch in reached
+        if solution.total() and all(owner in reached for owner in space.variables[address].owners)
+    }
+    assert alive == {pair for member in brute.structures(space) for pair in member}

@@ -1,0 +1,63 @@
+"""Completions are members, and keep defaults where these are admissible."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacelang.ir.compiled import UndecidableError
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import Completer, default
+from spacelang.ir.domain import Integer, Real
+from spacelang.ir.expr import Arithmetic, Compare
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.ir.walk import assemble, default_structure
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces, general_spaces
+from .test_sampling import one, require, x
+
+
+@settings(LAW)
+@given(st.one_of(finite_spaces(), general_spaces()))
+def test_every_admissible_structure_is_completed_to_a_member(space: Space) -> None:
+    try:
+        structures = Structures(space)
+    except UndecidableError:
+        return
+    completer = Completer(structures)
+    for taken, _ in brute.pipelines(space.root)[:20]:
+        if not structures.admits(taken):
+            continue
+        completed = completer.complete(taken)
+        assert exclusion(space, completed) is None
+        usual = assemble(space, taken, lambda node: node.default)
+        if exclusion(space, usual) is None:
+            assert completed == usual
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_the_default_of_the_space_has_every_default(space: Space) -> None:
+    structure, configuration = default_structure(space), default(space)
+    for address, branch in structure.items():
+        choice = next(choice for choice in space.decisions if choice.address == address)
+        assert choice.branches[choice.default].name == branch == configuration[choice.key]
+    if exclusion(space, configuration) is None:
+        assert Completer(Structures(space)).complete(structure) == configuration
+
+
+def test_hyperparameters_that_nothing_is_wrong_with_keep_their_defaults() -> None:
+    space = one(Real(0.0, 1.0), Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(Compare("<", x(0), x(1)))])
+    completed = Completer(Structures(space)).complete({"s": "A"})
+    assert completed["s.x2"] == 0.5
+    assert completed["s.x0"] == 0.5
+    assert completed["s.x1"] == 0.75
+
+
+def test_an_equation_that_no_draw_would_hit_is_completed() -> None:
+    total = Compare("==", Arithmetic("+", x(0), x(1)), x(2))
+    space = one(Real(0.0, 1.0), Integer(1, 1_000_000), Real(0.0, 9.0), constraints=[require(total)])
+    completed = Completer(Structures(space)).complete({"s": "A"})
+    assert exclusion(space, completed) is None
+    assert completed["s.x0"] == 0.5

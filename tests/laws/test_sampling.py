@@ -1,0 +1,211 @@
+"""Samples are members, structures are drawn uniformly, values follow their priors given the constraints."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from spacelang.ir.compiled import UndecidableError
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
+from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, In, Is, Not, Reference
+from spacelang.ir.membership import exclusion
+from spacelang.ir.sampling import Sampler, UnlikelyError, draw_value
+from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.value import Value
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces, general_spaces
+
+ALPHA = 1e-3
+"""Seeds are fixed: a test of these either always passes or always fails."""
+
+
+@settings(LAW)
+@given(st.one_of(finite_spaces(), general_spaces()), st.integers(0, 1000))
+def test_samples_are_members_and_repeat_with_the_seed(space: Space, seed: int) -> None:
+    try:
+        structures = Structures(space)
+    except UndecidableError:
+        return
+    sampler = Sampler(structures)
+    if not structures.count:
+        with pytest.raises(ValueError, match="empty"):
+            sampler.configuration(np.random.default_rng(seed))
+        return
+    first, second = np.random.default_rng(seed), np.random.default_rng(seed)
+    for _ in range(5):
+        try:
+            drawn = sampler.configuration(first)
+        except UnlikelyError:
+            return
+        assert exclusion(space, drawn) is None
+        assert brute.accepts(space, dict(drawn))
+        assert Sampler(structures).configuration(second) == drawn
+
+
+def stage(name: str, *operators: Operator, with_none: bool = False) -> Choice:
+    branches = tuple(Branch(operator.name, operator) for operator in operators)
+    return Choice(name, name, name, ((Branch("none", NOTHING),) if with_none else ()) + branches)
+
+
+def parameter(stage: str, operator: str, name: str, domain: Domain, condition: Expr | None = None) -> Hyperparameter:
+    return Hyperparameter(name, f"{stage}.{operator}.{name}", f"{stage}.{name}", domain, domain.middle, condition)
+
+
+def space_of(*stages: Choice, constraints: Sequence[Constraint] = ()) -> Space:
+    return Space("crafted", Product(Kind.SEQUENCE, stages), tuple(constraints))
+
+
+def one(*domains: Domain, constraints: Sequence[Constraint] = ()) -> Space:
+    """A space of one operator with the hyperparameters x0, x1, ..."""
+    parameters = tuple(parameter("s", "A", f"x{place}", domain) for place, domain in enumerate(domains))
+    return space_of(stage("s", Operator("A", "made", parameters)), constraints=constraints)
+
+
+def x(number: int) -> Reference:
+    return Reference(f"s.A.x{number}")
+
+
+def forbid(expression: Expr) -> Constraint:
+    return Constraint(expression, forbidden=True)
+
+
+def require(expression: Expr) -> Constraint:
+    return Constraint(expression, forbidden=False)
+
+
+def draws(space: Space, key: str, count: int = 2000, seed: int = 7) -> list[Value]:
+    sampler, rng = Sampler(Structures(space)), np.random.default_rng(seed)
+    return [sampler.configuration(rng)[key] for _ in range(count)]
+
+
+def plain(stage_name: str, *names: str) -> Choice:
+    return stage(stage_name, *(Operator(name, "made") for name in names))
+
+
+NESTED = Choice(
+    "inner", "e.Boost.inner", "e.inner", tuple(Branch(n, Operator(n, "made")) for n in ("Tree", "Line", "Ridge"))
+)
+CRAFTED = {
+    "free": space_of(plain("a", "A", "B", "C"), plain("b", "D", "E"), plain("c", "F", "G", "H")),
+    "pairs": space_of(
+        plain("a", "A", "B", "C"),
+        plain("b", "D", "E"),
+        plain("c", "F", "G", "H"),
+        constraints=[
+            forbid(And((Is("a", ("A",)), Is("b", ("D",))))),
+            forbid(And((Is("b", ("E",)), Is("c", ("F", "G"))))),
+        ],
+    ),
+    "nested": space_of(
+        plain("a", "A", "B"),
+        stage("e", Operator("Boost", "made", (NESTED,)), Operator("Tree", "made"), with_none=True),
+        constraints=[forbid(And((Is("a", ("A",)), Is("e.Boost.inner", ("Line", "Ridge")))))],
+    ),
+    "values": space_of(
+        stage(
+            "a",
+            Operator("A", "made", (parameter("a", "A", "n", Integer(1, 50)),)),
+            Operator("B", "made"),
+        ),
+        plain("b", "C", "D"),
+        # Only one of A's fifty values goes with C: the structure (A, C) still counts once.
+        constraints=[forbid(And((Compare(">", Reference("a.A.n"), Constant(1)), Is("b", ("C",)))))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_structures_are_drawn_uniformly(name: str) -> None:
+    space = CRAFTED[name]
+    members = brute.structures(space)
+    sampler, rng = Sampler(Structures(space)), np.random.default_rng(3)
+    counts = Counter(frozenset(sampler.structure(rng).items()) for _ in range(200 * len(members)))
+    assert set(counts) == members
+    assert stats.chisquare([counts[member] for member in members]).pvalue > ALPHA
+
+
+def test_structures_are_drawn_uniformly_from_more_than_fits_a_machine_word() -> None:
+    names = [f"s{number}" for number in range(20)]
+    space = space_of(*(plain(name, *(f"A{number}" for number in range(20))) for name in names))
+    structures = Structures(space)
+    assert structures.count == 20**20
+    rng, sampler = np.random.default_rng(0), Sampler(structures)
+    counts = Counter(sampler.structure(rng)["s13"] for _ in range(2000))
+    assert stats.chisquare(list(counts.values())).pvalue > ALPHA
+
+
+def test_a_forbidden_half_leaves_the_other_uniform() -> None:
+    found = draws(one(Real(0.0, 1.0), constraints=[forbid(Compare(">", x(0), Constant(0.5)))]), "s.x0")
+    assert stats.kstest(found, stats.uniform(0, 0.5).cdf).pvalue > ALPHA
+
+
+def test_correlated_sets_are_drawn_as_their_joint_distribution() -> None:
+    letters = Categorical(("a", "b", "c"))
+    rule = forbid(And((Compare("==", x(0), Constant("a")), In(x(1), ("a", "b")))))
+    space = one(letters, letters, constraints=[rule])
+    sampler, rng = Sampler(Structures(space)), np.random.default_rng(1)
+    counts = Counter((c["s.x0"], c["s.x1"]) for c in (sampler.configuration(rng) for _ in range(3500)))
+    assert len(counts) == 7
+    assert stats.chisquare(list(counts.values())).pvalue > ALPHA
+
+
+def test_equal_sets_and_parts_of_a_union_weigh_alike() -> None:
+    domain = Union((Categorical((None,)), Integer(1, 9)))
+    counts = Counter(value is None for value in draws(one(domain), "s.x0"))
+    assert stats.chisquare(list(counts.values())).pvalue > ALPHA
+    only = draws(one(domain, constraints=[forbid(Compare(">", x(0), Constant(3)))]), "s.x0", 4000)
+    shares = Counter(only)
+    # The constraint takes two thirds of the numbers' half: none keeps 1/2 of 2/3.
+    expected = [4000 * 3 / 4, *[4000 / 12] * 3]
+    assert stats.chisquare([shares[value] for value in (None, 1, 2, 3)], expected).pvalue > ALPHA
+
+
+def test_ordered_ranges_are_drawn_from_the_triangle() -> None:
+    space = one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(Compare("<", x(0), x(1)))])
+    assert stats.kstest(draws(space, "s.x0"), lambda q: 1 - (1 - np.asarray(q)) ** 2).pvalue > ALPHA
+
+
+def test_a_required_point_is_drawn() -> None:
+    rules = [require(Compare("==", x(n), Constant(0.25))) for n in range(3)]
+    tie = forbid(And((Compare("==", x(0), x(1)), Not(Compare("==", x(1), x(2))))))
+    assert set(draws(one(*[Real(0.0, 1.0)] * 3, constraints=rules), "s.x0", 10)) == {0.25}
+    assert Structures(one(*[Real(0.0, 1.0)] * 3, constraints=[*rules, tie])).count == 1
+
+
+def test_a_range_under_log_is_log_uniform() -> None:
+    found = [math.log10(value) for value in draws(one(Real(1e-3, 1e3, log=True)), "s.x0")]  # type: ignore[arg-type]
+    assert stats.kstest(found, stats.uniform(-3, 6).cdf).pvalue > ALPHA
+    rule = forbid(Compare("<", x(0), Constant(1.0)))
+    kept = [math.log10(v) for v in draws(one(Real(1e-3, 1e3, log=True), constraints=[rule]), "s.x0")]  # type: ignore[arg-type]
+    assert stats.kstest(kept, stats.uniform(0, 3).cdf).pvalue > ALPHA
+
+
+@pytest.mark.parametrize(
+    "domain", [Integer(1, 8, log=True), Integer(3, 30, log=True, step=9), Integer(1, 11, log=True, step=5)]
+)
+def test_integers_under_log_have_the_share_of_their_interval(domain: Integer) -> None:
+    members, half = [domain.at(place) for place in range(domain.size)], domain.step / 2
+    edges = [domain.lower - min(domain.step, domain.lower) / 2, *(member + half for member in members)]
+    shares = np.diff(np.log(edges)) / (math.log(edges[-1]) - math.log(edges[0]))
+    rng = np.random.default_rng(2)
+    free = Counter(draw_value(domain, rng) for _ in range(3000))
+    assert stats.chisquare([free[member] for member in members], shares * 3000).pvalue > ALPHA
+    # Tied to another hyperparameter it is drawn from cells, with the same shares.
+    rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(100))))
+    tied = Counter(draws(one(domain, Integer(1, 2), constraints=[rule]), "s.x0", 3000))
+    assert stats.chisquare([tied[member] for member in members], shares * 3000).pvalue > ALPHA
+
+
+def test_a_rare_comparison_of_ranges_is_reported() -> None:
+    space = one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(Compare("==", x(0), x(1)))])
+    with pytest.raises(UnlikelyError) as caught:
+        Sampler(Structures(space)).configuration(np.random.default_rng(0))
+    assert caught.value.constraints == space.constraints

@@ -1,0 +1,133 @@
+import math
+
+import pytest
+
+from spacelang.ir.expr import (
+    INACTIVE,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+    Worth,
+    decisions,
+    holds,
+    nodes,
+    references,
+    worth,
+)
+from spacelang.ir.value import Value
+
+WORTHS: dict[str, Worth] = {
+    "s": "A",
+    "unreached": INACTIVE,
+    "off": INACTIVE,
+    "one": 1,
+    "zero": 0,
+    "half": 0.5,
+    "yes": True,
+    "nothing": None,
+    "word": "red",
+    "pair": (1, 2),
+}
+OFF, ONE, ZERO, HALF, YES = (Reference(name) for name in ("off", "one", "zero", "half", "yes"))
+NOTHING, WORD, PAIR = (Reference(name) for name in ("nothing", "word", "pair"))
+
+
+def true(expression: Expr) -> bool:
+    return holds(expression, WORTHS.__getitem__)
+
+
+@pytest.mark.parametrize("relation", ["==", "!=", "<", "<=", ">", ">="])
+def test_an_atom_over_an_inactive_hyperparameter_is_false(relation: str) -> None:
+    for other in (OFF, ONE, Constant(None)):
+        assert not true(Compare(relation, OFF, other))  # type: ignore[arg-type]
+        assert not true(Compare(relation, other, OFF))  # type: ignore[arg-type]
+    assert not true(Compare(relation, Arithmetic("+", OFF, ONE), ONE))  # type: ignore[arg-type]
+    assert not true(In(OFF, (None, 1)))
+    assert not true(OFF)
+    assert true(Not(Compare(relation, OFF, ONE)))  # type: ignore[arg-type]
+
+
+def test_a_decision_that_is_not_reached_takes_no_branch() -> None:
+    assert true(Is("s", ("B", "A")))
+    assert not true(Is("s", ("B",)))
+    assert not true(Is("unreached", ("A",)))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [(1, 1.0, True), (1, True, False), (0, False, False), (None, None, True), (None, 0, False), ("1", 1, False),
+     ((1, 2), (1.0, 2), True), ((1,), (True,), False), ((1, 2), (1,), False)],
+)  # fmt: skip
+def test_equality_is_that_of_values(left: Value, right: Value, equal: bool) -> None:
+    assert true(Compare("==", Constant(left), Constant(right))) is equal
+    assert true(Compare("!=", Constant(left), Constant(right))) is not equal
+    assert true(In(Constant(left), (right,))) is equal
+    assert (Constant(left) == Constant(right)) is equal
+    assert (In(ONE, (left,)) == In(ONE, (right,))) is equal
+
+
+@pytest.mark.parametrize("relation", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("other", [NOTHING, WORD, YES, PAIR])
+def test_only_numbers_have_an_order(relation: str, other: Expr) -> None:
+    assert not true(Compare(relation, ONE, other))  # type: ignore[arg-type]
+    assert not true(Compare(relation, other, other))  # type: ignore[arg-type]
+
+
+def test_arithmetic_that_is_not_defined_makes_its_atom_false() -> None:
+    huge = Constant(1e308)
+    for undefined in (
+        Arithmetic("/", ONE, ZERO),
+        Arithmetic("*", huge, huge),
+        Arithmetic("*", Constant(10**400), HALF),
+        Arithmetic("+", Constant(10**400), ONE),
+        Arithmetic("+", NOTHING, ONE),
+        Arithmetic("+", YES, ONE),
+        Call("sqrt", (Constant(-1),)),
+        Call("log2", (ZERO,)),
+        Call("floor", (Constant(math.inf),)),
+        Call("min", (ONE, OFF)),
+    ):
+        assert worth(undefined, WORTHS.__getitem__) is INACTIVE
+        assert not true(Compare("==", undefined, undefined))
+        assert not true(Compare("!=", undefined, ONE))
+
+
+def test_functions_and_operations() -> None:
+    assert true(Compare("==", Call("min", (ONE, HALF)), Constant(0.5)))
+    assert true(Compare("==", Call("max", (ONE, HALF)), ONE))
+    assert true(Compare("==", Call("ceil", (HALF,)), ONE))
+    assert true(Compare("==", Call("floor", (HALF,)), ZERO))
+    assert true(Compare("==", Call("sqrt", (Constant(4),)), Constant(2)))
+    assert true(Compare("==", Call("log2", (Constant(8),)), Constant(3)))
+    assert true(Compare("==", Arithmetic("-", ONE, HALF), HALF))
+    assert true(Compare("==", Arithmetic("/", ONE, Constant(2)), HALF))
+
+
+def test_connectives() -> None:
+    true_, false = Is("s", ("A",)), Is("s", ("B",))
+    assert true(And(()))
+    assert not true(Or(()))
+    assert true(And((true_, Not(false))))
+    assert not true(And((true_, false)))
+    assert true(Or((false, true_)))
+    assert true(YES)
+    assert not true(ONE)
+    assert true(Constant(True))
+    assert true(Compare("==", true_, Constant(True)))
+
+
+def test_names_are_listed_once_in_the_order_of_mention() -> None:
+    expression = And(
+        (Compare("<", ONE, Arithmetic("+", HALF, ONE)), Is("s", ("A",)), Not(In(ZERO, (1,))), Is("s", ("B",)))
+    )
+    assert references(expression) == ("one", "half", "zero")
+    assert decisions(expression) == ("s",)
+    assert next(nodes(expression)) is expression

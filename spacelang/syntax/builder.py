@@ -1,0 +1,328 @@
+"""Builds the syntax tree while Lark parses: one method for each rule of the grammar, called from the inside out.
+
+Lark calls the methods as it reduces, so that no tree is walked afterwards and no nesting exhausts the stack.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from lark import Token, Transformer
+
+from spacelang.syntax import ast
+from spacelang.text import Source, Span
+
+Child: TypeAlias = Any
+"""A token or a node that another method returned; which of them is said by the grammar."""
+T = TypeVar("T")
+
+
+class Builder(Transformer[Token, ast.File]):
+    """The methods; `begin` comes before each parse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begin(Source("", ""), 0)
+
+    def begin(self, source: Source, shift: int) -> None:
+        """Forget the parse before; `shift` is the offset in the source of the text that is parsed next."""
+        self.source = source
+        self.shift = shift
+        self.deepest: tuple[int, Span] | None = None
+        """The height of the highest expression and its place; None where no expression has parts."""
+        self.bodies: list[ast.Body] = []
+        """All bodies, the inner ones first."""
+        self._heights: dict[int, int] = {}
+
+    # ---- items
+
+    def file(self, children: list[Child]) -> ast.File:
+        return ast.File(tuple(children), Span(self.source, 0, len(self.source.text)))
+
+    def header(self, children: list[Child]) -> ast.Header:
+        title = self._text(children[2]) if len(children) > 2 else None
+        return ast.Header(self._word(children[1]), title, self._span(children))
+
+    def import_(self, children: list[Child]) -> ast.Import:
+        return ast.Import(self._text(children[1]), self._alias(children), self._span(children))
+
+    def use(self, children: list[Child]) -> ast.Use:
+        return ast.Use(children[1], self._span(children))
+
+    def params(self, children: list[Child]) -> ast.Params:
+        return ast.Params(self._word(children[1]), children[2], self._span(children))
+
+    def abstract(self, children: list[Child]) -> ast.Abstract:
+        body = children[2] if len(children) > 2 else None
+        return ast.Abstract(self._word(children[1]), body, self._span(children))
+
+    def stage(self, children: list[Child]) -> ast.Stage:
+        return ast.Stage(self._word(children[1]), _only(children, ast.Annotation), children[-1], self._span(children))
+
+    def pipeline(self, children: list[Child]) -> ast.Pipeline:
+        return ast.Pipeline(children[2], self._span(children))
+
+    def rule(self, children: list[Child]) -> ast.Rule:
+        return ast.Rule(children[0].type == "FORBID", children[1], self._span(children))
+
+    # ---- structure
+
+    def alternatives(self, children: list[Child]) -> ast.Joined:
+        return ast.Joined("|", _nodes(children), self._span(children))
+
+    def sequence(self, children: list[Child]) -> ast.Joined:
+        return ast.Joined("->", _nodes(children), self._span(children))
+
+    def parallel(self, children: list[Child]) -> ast.Joined:
+        return ast.Joined("&", _nodes(children), self._span(children))
+
+    def maybe(self, children: list[Child]) -> ast.Maybe:
+        return ast.Maybe(children[0], self._span(children))
+
+    def nothing(self, children: list[Child]) -> ast.Nothing:
+        return ast.Nothing(_only(children, ast.Annotation), self._span(children))
+
+    nothing_part = nothing
+
+    def group(self, children: list[Child]) -> ast.Group:
+        annotations = _only(children, ast.Annotation)
+        return ast.Group(children[1], self._alias(children), annotations, self._span(children))
+
+    group_part = group
+
+    def columns_part(self, children: list[Child]) -> tuple[ast.Word | ast.Text, ast.Structure]:
+        selector = self._text(children[0]) if children[0].type == "STRING" else self._word(children[0])
+        return selector, children[2]
+
+    def columns(self, children: list[Child]) -> ast.Columns:
+        return ast.Columns(_only(children, tuple), _only(children, ast.Annotation), self._span(children))
+
+    def permute(self, children: list[Child]) -> ast.Permute:
+        annotations = _only(children, ast.Annotation)
+        parts = tuple(node for node in _nodes(children) if not isinstance(node, ast.Annotation))
+        return ast.Permute(parts, annotations, self._span(children))
+
+    def operator(self, children: list[Child]) -> ast.Operator:
+        body = next(iter(_only(children, ast.Body)), None)
+        annotations = _only(children, ast.Annotation)
+        return ast.Operator(children[0], self._alias(children), body, annotations, self._span(children))
+
+    # ---- bodies
+
+    def body(self, children: list[Child]) -> ast.Body:
+        body = ast.Body(_nodes(children), self._span(children))
+        self.bodies.append(body)
+        return body
+
+    def parameter(self, children: list[Child]) -> ast.Parameter:
+        name, _, domain, *rest = children
+        default = rest[1] if rest and isinstance(rest[0], Token) else None
+        condition = next((child[0] for child in rest if isinstance(child, list)), None)
+        annotations = _only(rest, ast.Annotation) if rest else ()
+        return ast.Parameter(self._word(name), domain, default, condition, annotations, self._span(children))
+
+    def fixed(self, children: list[Child]) -> ast.Fixed:
+        return ast.Fixed(self._word(children[0]), children[2], self._span(children))
+
+    def include(self, children: list[Child]) -> ast.Include:
+        return ast.Include(children[1], self._span(children))
+
+    def when(self, children: list[Child]) -> list[ast.Expression]:
+        return [children[1]]
+
+    def union(self, children: list[Child]) -> ast.UnionDomain:
+        return ast.UnionDomain(_nodes(children), self._span(children))
+
+    def range_(self, children: list[Child]) -> ast.Range:
+        kind, opening, lower, _, upper, closing, *modifiers = children
+        step = next(iter(_only(modifiers, ast.Number)), None) if modifiers else None
+        log = next((self._word(token) for token in modifiers if _is(token, "LOG")), None)
+        span = self._span(children)
+        name: Literal["float", "int"] = "float" if kind.type == "FLOAT" else "int"
+        return ast.Range(name, lower, upper, opening == "(", closing == ")", log, step, span)
+
+    def boolean(self, children: list[Child]) -> ast.Booleans:
+        return ast.Booleans(self._span(children))
+
+    def set_(self, children: list[Child]) -> ast.Values:
+        (values,) = _only(children, ast.Values)
+        return ast.Values(values.values, _is(children[0], "ORDERED"), self._span(children))
+
+    def values(self, children: list[Child]) -> ast.Values:
+        return ast.Values(_nodes(children), False, self._span(children))
+
+    # ---- values
+
+    def operator_value(self, children: list[Child]) -> ast.OperatorValue:
+        return ast.OperatorValue(children[0], children[1], self._span(children))
+
+    def word(self, children: list[Child]) -> ast.Dotted:
+        return children[0]  # type: ignore[no-any-return]
+
+    def constant(self, children: list[Child]) -> ast.Keyword:
+        return ast.Keyword({"TRUE": True, "FALSE": False, "NONE": None}[children[0].type], self._span(children))
+
+    literal_constant = constant
+
+    def number(self, children: list[Child]) -> ast.Number:
+        value = _number(children[-1])
+        return ast.Number(-value if len(children) > 1 else value, self._span(children))
+
+    literal = number
+
+    def string(self, children: list[Child]) -> ast.Text:
+        return self._text(children[0])
+
+    literal_string = string
+
+    def tuple_(self, children: list[Child]) -> ast.Tuple:
+        return ast.Tuple(_nodes(children), self._span(children))
+
+    def annotation(self, children: list[Child]) -> ast.Annotation:
+        sign = children[0]
+        span = self._span([sign])
+        name = ast.Word(str(sign)[1:], Span(self.source, span.start + 1, span.end))
+        return ast.Annotation(name, _nodes(children), self._span(children))
+
+    def dotted(self, children: list[Child]) -> ast.Dotted:
+        words = tuple([self._word(token) for token in children[::2]])
+        return ast.Dotted(words, words[0].span.to(words[-1].span) if len(words) > 1 else words[0].span)
+
+    # ---- expressions
+
+    def disjunction(self, children: list[Child]) -> ast.Logical:
+        terms = _nodes(children)
+        return self._raised(ast.Logical("or", terms, self._span(children)), terms)
+
+    def conjunction(self, children: list[Child]) -> ast.Logical:
+        terms = _nodes(children)
+        return self._raised(ast.Logical("and", terms, self._span(children)), terms)
+
+    def negation(self, children: list[Child]) -> ast.Unary:
+        return self._raised(ast.Unary("not", children[1], self._span(children)), children[1:])
+
+    def negative(self, children: list[Child]) -> ast.Unary | ast.Number:
+        span = self._span(children)
+        if isinstance(children[1], ast.Number):
+            return ast.Number(-children[1].value, span)
+        return self._raised(ast.Unary("-", children[1], span), children[1:])
+
+    def comparison(self, children: list[Child]) -> ast.Binary:
+        left, operator, right = children
+        return self._raised(ast.Binary(str(operator), left, right, self._span(children)), (left, right))
+
+    arithmetic = comparison
+
+    def membership(self, children: list[Child]) -> ast.Membership:
+        node = ast.Membership(children[0], children[2].values, self._span(children))
+        return self._raised(node, children[:1])
+
+    def is_(self, children: list[Child]) -> ast.IsTest:
+        operator = None if isinstance(children[2], Token) else children[2]
+        return self._raised(ast.IsTest(children[0], operator, self._span(children)), children[:1])
+
+    def quantity(self, children: list[Child]) -> ast.Quantity:
+        return self._quantity(children[0])
+
+    def reference(self, children: list[Child]) -> ast.Dotted:
+        return children[0]  # type: ignore[no-any-return]
+
+    def call(self, children: list[Child]) -> ast.FunctionCall:
+        arguments = _nodes(children)
+        return self._raised(ast.FunctionCall(self._word(children[0]), arguments, self._span(children)), arguments)
+
+    def parenthesis(self, children: list[Child]) -> ast.Expression:
+        inner: ast.Expression = children[1]
+        outer = replace(inner, span=self._span(children))
+        self._heights[id(outer)] = self._heights.pop(id(inner), 0)
+        return outer
+
+    def _raised(self, node: T, terms: Sequence[Child]) -> T:
+        """The node, after noting how high the expression is that it is on top of."""
+        height = 1 + max([self._heights.get(id(term), 0) for term in terms])
+        self._heights[id(node)] = height
+        if self.deepest is None or height > self.deepest[0]:
+            self.deepest = height, node.span  # type: ignore[attr-defined]
+        return node
+
+    # ---- the task block
+
+    def task(self, children: list[Child]) -> ast.Task:
+        return ast.Task(self._word(children[1]), _only(children, ast.Setting), self._span(children))
+
+    def goal(self, children: list[Child]) -> ast.Setting:
+        keyword, *rest = children
+        arguments = tuple(self._argument(child) for child in rest if not _is_sign(child))
+        return ast.Setting(" ".join(str(keyword).split()), arguments, self._span(children))
+
+    subject = validate = fidelity = limit = goal
+
+    # ---- tokens
+
+    def _argument(self, child: Child) -> ast.Expression | ast.Word:
+        if not isinstance(child, Token):
+            return child  # type: ignore[no-any-return]
+        match child.type:
+            case "NUMBER":
+                return ast.Number(_number(child), self._span([child]))
+            case "QUANTITY":
+                return self._quantity(child)
+            case _:
+                return self._word(child)
+
+    def _quantity(self, token: Token) -> ast.Quantity:
+        found = re.fullmatch(r"([\d_.]+)([A-Za-z]+)", token)
+        assert found is not None
+        return ast.Quantity(float(found[1].replace("_", "")), found[2], self._span([token]))
+
+    def _word(self, token: Token) -> ast.Word:
+        start = (token.start_pos or 0) + self.shift
+        return ast.Word(str(token), Span(self.source, start, start + len(token)))
+
+    def _text(self, token: Token) -> ast.Text:
+        value = re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), str(token)[1:-1])
+        return ast.Text(value, self._span([token]))
+
+    def _alias(self, children: Sequence[Child]) -> ast.Word | None:
+        for place, child in enumerate(children):
+            if _is(child, "AS"):
+                return self._word(children[place + 1])
+        return None
+
+    def _span(self, children: Sequence[Child]) -> Span:
+        return Span(self.source, self._start(children[0]), self._end(children[-1]))
+
+    def _start(self, child: Child) -> int:
+        if isinstance(child, Token):
+            return (child.start_pos or 0) + self.shift
+        return child[0].span.start if isinstance(child, list | tuple) else child.span.start  # type: ignore[no-any-return]
+
+    def _end(self, child: Child) -> int:
+        if isinstance(child, Token):
+            return (child.end_pos or 0) + self.shift
+        return child[-1].span.end if isinstance(child, list | tuple) else child.span.end  # type: ignore[no-any-return]
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def _number(token: Token) -> int | float:
+    text = token.replace("_", "")
+    return int(text) if text.isdigit() else float(text)
+
+
+def _nodes(children: Sequence[Child]) -> tuple[Child, ...]:
+    return tuple([child for child in children if not isinstance(child, Token)])
+
+
+def _only(children: Sequence[Child], kind: type[T]) -> tuple[T, ...]:
+    return tuple([child for child in children if isinstance(child, kind)])
+
+
+def _is(child: Child, terminal: str) -> bool:
+    return isinstance(child, Token) and child.type == terminal
+
+
+def _is_sign(child: Child) -> bool:
+    return isinstance(child, Token) and child.type not in ("NAME", "NUMBER", "QUANTITY")

@@ -1,0 +1,61 @@
+"""What a text may be at most, so that a stranger's file cannot exhaust the machine; checked before it is parsed."""
+
+import math
+import re
+from typing import Final
+
+from spacelang.diagnostics.files import TooLarge
+from spacelang.text import Source, Span
+
+MAX_BYTES: Final = 2**20
+MAX_NESTING: Final = 64
+"""Of brackets, counted together."""
+
+MAX_NUMBER: Final = 400
+"""Characters of one number."""
+
+MAX_TOKENS: Final = 150_000
+"""Names, numbers, strings and signs; a tree has fewer nodes than that, some 100,000 at most in what people write."""
+
+MAX_HEIGHT: Final = 100
+"""Of an expression: operators without brackets nest as well (`not not x`, `a + b + c`)."""
+
+_LEXEME = re.compile(
+    r'[ \t\r\n]*(?:#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"|[A-Za-z_]\w*|(?P<bracket>[\[\](){}])'
+    r"|(?P<number>\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?)|[^\s])"
+)
+
+
+def beyond_limits(source: Source) -> TooLarge | None:
+    """The first limit that a text goes beyond, with its place."""
+    text = source.text
+    if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
+        return TooLarge(primary=Span(source, 0, 0), what="the file", limit="1 MiB")
+    depth = 0
+    for place, lexeme in enumerate(_LEXEME.finditer(text)):
+        kind = lexeme.lastgroup
+        if kind == "bracket":
+            depth = depth + 1 if lexeme["bracket"] in "[({" else max(depth - 1, 0)
+            if depth > MAX_NESTING:
+                span = Span(source, lexeme.start("bracket"), lexeme.end())
+                return TooLarge(primary=span, what="the nesting of brackets", limit=str(MAX_NESTING))
+        elif kind == "number":
+            what = _beyond_numbers(lexeme["number"])
+            if what is not None:
+                span = Span(source, lexeme.start("number"), lexeme.end())
+                return TooLarge(primary=span, what="this number", limit=what)
+        if place >= MAX_TOKENS:
+            span = Span(source, lexeme.start(), lexeme.end())
+            return TooLarge(primary=span, what="the number of words and signs", limit=f"{MAX_TOKENS:,}")
+    return None
+
+
+def _beyond_numbers(text: str) -> str | None:
+    if len(text) > MAX_NUMBER:
+        return f"{MAX_NUMBER} characters"
+    if len(text) < 5 or (text.isdigit() and len(text) < 300):
+        return None
+    try:
+        return "1.8e308" if math.isinf(float(text.replace("_", ""))) else None
+    except ValueError:
+        return None

@@ -1,0 +1,206 @@
+"""From the exception of the parser to a diagnostic that a person understands."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Final
+
+from lark import UnexpectedInput, UnexpectedToken
+
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.suggest import nearest
+from spacelang.diagnostics.syntax import UnclosedString, UnexpectedEnd, UnexpectedText
+from spacelang.syntax.terminals import describe_token, expectation, keywords
+from spacelang.text import Source, Span
+
+_STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
+_BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|[\[\](){}]')
+_SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"'()[]{}")
+"""Characters of which something in the language is made, beside letters, digits and `_`."""
+
+SPACE: Final = " \t\r\n\f"
+"""What the language takes for empty; Unicode knows more."""
+
+_BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
+_NEAR: Final = 2000
+"""Characters before a mistake among which its cause is looked for."""
+
+_UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
+_UNFINISHED = re.compile(
+    r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Where an item goes wrong; the places count in the item's text."""
+
+    text: str
+    shift: int
+    place: int
+    """Where what does not fit begins."""
+
+    behind: int
+    """The end of what came last and still fitted."""
+
+    found: str
+    expected: frozenset[str]
+    """The terminals that could have followed."""
+
+    unfinished: bool = False
+    """Whether what was found is the sign at which a line stops; the next line was taken for its rest."""
+
+    def within(self, begin: int, end: int) -> "Mistake":
+        """The same mistake, with its places counted in a piece of the text."""
+        text = self.text[begin:end]
+        return replace(self, text=text, shift=begin, place=self.place - begin, behind=max(self.behind - begin, 0))
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it is the end of the item that comes too early."""
+        return not self.found
+
+    @property
+    def foreign(self) -> bool:
+        """Whether what was found is a character that has no place in the language at all."""
+        first = self.found[:1]
+        return bool(first) and first not in _SIGNS and not re.match(r"\w", first)
+
+
+def locate(error: UnexpectedInput, text: str, shift: int = 0) -> Mistake:
+    """What an error of the parser says about `text`, which has no comments."""
+    place = error.pos_in_stream
+    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+    accepted = frozenset(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
+    if place is None or ended or not text[place:].strip(SPACE):
+        end = len(text.rstrip(SPACE))
+        return Mistake(text, shift, end, end, "", accepted)
+    found = describe_token(text[place:])
+    unfinished = _UNFINISHED.search(text, max(place - _NEAR, 0), place) if found in (":", "=") else None
+    if unfinished:
+        return Mistake(text, shift, unfinished.start(), unfinished.end("sign"), unfinished["sign"], accepted, True)
+    return Mistake(text, shift, place, len(text[:place].rstrip(SPACE)), found, accepted)
+
+
+def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
+    """What to tell about a mistake."""
+    text, place, start = mistake.text, mistake.place, mistake.place + mistake.shift
+    if mistake.at_end:
+        return _incomplete(mistake, source)
+    if text[place] == '"' and not _STRING.match(text, place):
+        end = re.compile(r"[\r\n]|$").search(text, place)
+        return UnclosedString(primary=Span(source, start, mistake.shift + (end.start() if end else len(text))))
+    if mistake.unfinished:
+        return _unfinished_line(mistake, source)
+    expected = mistake.expected
+    known = keywords(expected) if "NAME" not in expected else []
+    near = nearest(mistake.found, known) if mistake.found.isidentifier() else None
+    return UnexpectedText(
+        primary=Span(source, start, start + len(mistake.found)),
+        found=_shown(mistake.found),
+        expected=expectation(expected),
+        near=near,
+        hint=_hint(mistake),
+    )
+
+
+def _unfinished_line(mistake: Mistake, source: Source) -> UnexpectedText:
+    sign, start = mistake.found, mistake.place + mistake.shift
+    expected = {":": "a domain", "=": "a value"}.get(sign, "an expression" if sign in _BEFORE_EXPRESSIONS else "a name")
+    span = Span(source, start, start + len(sign))
+    return UnexpectedText(primary=span, found=f"end of the line after `{sign}`", expected=f"{expected} behind it")
+
+
+def _incomplete(mistake: Mistake, source: Source) -> UnexpectedEnd:
+    """The item ends too early; points at its last character and back at the bracket that is still open."""
+    text, end = mistake.text, mistake.place + mistake.shift
+    opened: list[int] = []
+    for lexeme in _BRACKET.finditer(text):
+        if lexeme[0] in ("]", ")", "}"):
+            opened = opened[:-1]
+        elif lexeme[0] in ("[", "(", "{"):
+            opened.append(lexeme.start())
+    related: tuple[Related, ...] = ()
+    if opened:
+        place = opened[-1] + mistake.shift
+        related = (Related(Span(source, place, place + 1), "opened here and never closed"),)
+    return UnexpectedEnd(
+        primary=Span(source, max(end - 1, 0), end),
+        item=(text.split() or ["file"])[0],
+        expected=expectation(mistake.expected),
+        related=related,
+    )
+
+
+def _shown(found: str) -> str:
+    """What was found, by its name where it could not be seen."""
+    if found.isprintable() and not found.isspace():
+        return f"`{found}`"
+    name = unicodedata.name(found[0], "a control character").lower()
+    return f"character U+{ord(found[0]):04X} ({name})"
+
+
+def _hint(mistake: Mistake) -> str | None:
+    found, before, expected = mistake.found, mistake.text[: mistake.behind], mistake.expected
+    previous = re.search(r"[\w.]+$|\S$", before)
+    last = previous[0] if previous else ""
+    return (
+        _hint_by_text(found, before)
+        or _hint_on_domain(found, last, expected)
+        or _hint_by_place(found, last, before, expected)
+    )
+
+
+def _hint_by_text(found: str, before: str) -> str | None:
+    """Remedies for what is in no place right."""
+    fixed = {
+        ";": "end a line without a sign; members on one line are separated by `,`",
+        "&&": "write `and`",
+        "||": "write `or`",
+        "!": "write `not`",
+        "True": "write `true`",
+        "False": "write `false`",
+        "None": "write `none`",
+        "**": "there are no powers; multiply",
+        "%": "there is no remainder; bound a range and give it a `step`",
+        "\ufeff": "a byte order mark stands only at the very beginning",
+    }
+    if found in fixed:
+        return fixed[found]
+    if found[0] == "'" or (unicodedata.category(found[0]) in ("Pi", "Pf", "Ps") and found[0] not in "([{"):
+        return 'write strings in double quotes: `"…"`'
+    if found in _UNITS and before[-1:].isdigit():
+        return "write a unit right behind its number"
+    if found.isspace() and not found.isascii():
+        return "replace it with a plain space"
+    return None
+
+
+def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:
+    """Remedies where values and domains were mixed up."""
+    domain = {"FLOAT", "INT"} <= expected
+    if found == "[" and (domain or {"NUMBER", "NAME"} <= expected):
+        return "write a set of values as `{…}` and a tuple as `(…)`"
+    if (found in ("[", "(") and last in ("int", "float")) or (found == "{" and last == "="):
+        return "a domain follows `:`; `=` fixes a value or gives a default"
+    if domain and (re.match(r'[-.\d"]', found) or found in ("true", "false")):
+        return "`name = value` fixes a value, `name : {value, …}` lets it vary"
+    return None
+
+
+def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
+    """Remedies for what would be right in another place."""
+    if found == "=" and "COMPARE" in expected:
+        return "compare with `==`"
+    if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
+        return "join comparisons with `and`"
+    if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
+        return f"write `not … {'in' if found == 'in' else 'is'} …`"
+    if found == last and found in ("=", "|", "&"):
+        return f"write one `{found}`"
+    if expected == {"COLON", "EQUAL"}:
+        meant = nearest(last, ("when", "include", "forbid", "require"))
+        return f"did you mean `{meant} {found}`?" if meant else None
+    if "VBAR" in expected and re.match(r"[A-Za-z_]", found):
+        return "alternatives are separated by `|`"
+    return None

@@ -1,0 +1,70 @@
+"""Text to syntax tree, with every syntax mistake that can be told apart in one run.
+
+A text is read at once by the parser that the grammar gives. Only where that fails is it cut into items, and these into
+lines (`recovery.py`), to find the mistakes after the first.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import assert_never
+
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.files import TooLarge
+from spacelang.diagnostics.syntax import MissingSeparator
+from spacelang.syntax import ast
+from spacelang.syntax.limits import MAX_HEIGHT, beyond_limits
+from spacelang.syntax.reading import read
+from spacelang.syntax.recovery import recover
+from spacelang.text import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What could be read of a file; `damaged` names the stages and parameter groups that could not be read whole."""
+
+    file: ast.File
+    diagnostics: tuple[Diagnostic, ...]
+    damaged: frozenset[str]
+
+
+def parse(source: Source) -> Parsed:
+    """The syntax tree of a text and all syntax mistakes; never raises for any text."""
+    nothing = ast.File((), Span(source, 0, len(source.text)))
+    too_large = beyond_limits(source)
+    if too_large is not None:
+        return Parsed(nothing, (too_large,), frozenset())
+    reading = read(source, source.text)
+    mistakes: tuple[Diagnostic, ...] = ()
+    damaged: frozenset[str] = frozenset()
+    if reading.error is not None:
+        reading, mistakes, damaged = recover(source, reading, reading.error)
+    if reading.deepest is not None and reading.deepest[0] > MAX_HEIGHT:
+        height = TooLarge(primary=reading.deepest[1], what="the nesting of this expression", limit=str(MAX_HEIGHT))
+        return Parsed(nothing, (*mistakes, height), damaged)
+    file = ast.File(reading.items, nothing.span)
+    return Parsed(file, (*mistakes, *_missing_separators(reading.bodies)), damaged)
+
+
+def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
+    """Members of a body that follow one another on a line without a comma."""
+    found: list[Diagnostic] = []
+    for body in bodies:
+        for before, after in pairwise(body.members):
+            between = before.span.source.text[before.span.end : after.span.start]
+            if not any(separator in between for separator in "\n\r,"):
+                first = _first_word(after)
+                found.append(MissingSeparator(primary=first, member=first.text))
+    return found
+
+
+def _first_word(member: ast.Member) -> Span:
+    match member:
+        case ast.Parameter(name=name) | ast.Fixed(name=name):
+            return name.span
+        case ast.Include(span=span):
+            return Span(span.source, span.start, span.start + len("include"))
+        case ast.Rule(forbidden=forbidden, span=span):
+            return Span(span.source, span.start, span.start + len("forbid" if forbidden else "require"))
+        case _:
+            assert_never(member)

@@ -1,0 +1,220 @@
+"""How every node is written on one line, with the parentheses that precedence asks for; `printer.py` breaks lines."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final, assert_never
+
+from spacelang.syntax import ast
+
+RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
+"""Words that stand for something else where a value is expected, or for nothing."""
+
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
+_TIGHTNESS: Final = {"|": 0, "->": 1, "&": 2}
+_ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+
+
+def spell_value(value: ast.Value) -> str:
+    """A value on one line."""
+    match value:
+        case ast.Number(value=number):
+            return spell_number(number)
+        case ast.Text(value=text):
+            return spell_text(text)
+        case ast.Keyword(value=constant):
+            return {True: "true", False: "false", None: "none"}[constant]
+        case ast.Dotted(words=words):
+            return spell_text(value.text) if words[0].text in RESERVED_VALUES else value.text
+        case ast.Tuple(items=items):
+            inside = ", ".join(spell_value(item) for item in items)
+            return f"({inside},)" if len(items) == 1 else f"({inside})"
+        case ast.OperatorValue(name=name, body=body):
+            return f"{name.text} {spell_body(body)}"
+        case _:
+            assert_never(value)
+
+
+def spell_number(number: float) -> str:
+    """The shortest text that gives the number back; powers of ten only beyond four places."""
+    plain = repr(number)
+    if isinstance(number, int):
+        return plain
+    sign, digits, places = Decimal(plain).normalize().as_tuple()
+    exponent = len(digits) - 1 + int(places)
+    if abs(exponent) < 4 and "e" not in plain:
+        return plain
+    fraction = "".join(map(str, digits[1:]))
+    short = f"{'-' * sign}{digits[0]}{'.' * bool(fraction)}{fraction}e{exponent}"
+    return short if len(short) < len(plain) or "e" in plain else plain
+
+
+def spell_text(text: str) -> str:
+    """A string in quotes."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def spell_expression(expression: ast.Expression, lowest: int = _OR) -> str:
+    """An expression; in parentheses where it binds less tightly than `lowest`."""
+    text = _bare(expression)
+    return f"({text})" if _tightness(expression) < lowest else text
+
+
+def spell_arithmetic(expression: ast.Expression) -> str:
+    """An expression where only arithmetic may stand without parentheses."""
+    return spell_expression(expression, _SUM)
+
+
+def _tightness(expression: ast.Expression) -> int:
+    match expression:
+        case ast.Logical(operator=operator):
+            return _OR if operator == "or" else _AND
+        case ast.Unary(operator=operator):
+            return _NOT if operator == "not" else _MINUS
+        case ast.Binary(operator=operator):
+            return _ARITHMETIC.get(operator, _COMPARISON)
+        case ast.Membership() | ast.IsTest():
+            return _COMPARISON
+        case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Quantity() | ast.FunctionCall():
+            return _ATOM
+        case _:
+            assert_never(expression)
+
+
+def _bare(expression: ast.Expression) -> str:
+    match expression:
+        case ast.Logical(operator=operator, terms=terms):
+            tightness = _OR if operator == "or" else _AND
+            return f" {operator} ".join(spell_expression(term, tightness + 1) for term in terms)
+        case ast.Unary(operator=operator, term=term):
+            return f"not {spell_expression(term, _NOT)}" if operator == "not" else f"-{spell_expression(term, _MINUS)}"
+        case ast.Binary(operator=operator, left=left, right=right):
+            tightness = _ARITHMETIC.get(operator, _COMPARISON)
+            before = tightness + 1 if tightness == _COMPARISON else tightness
+            return f"{spell_expression(left, before)} {operator} {spell_expression(right, tightness + 1)}"
+        case ast.Membership(item=item, values=values):
+            return f"{spell_arithmetic(item)} in {{{', '.join(map(spell_value, values))}}}"
+        case ast.IsTest(decision=decision, operator=operator):
+            return f"{spell_arithmetic(decision)} is {operator.text if operator else 'none'}"
+        case ast.FunctionCall(function=function, arguments=arguments):
+            return f"{function.text}({', '.join(map(spell_expression, arguments))})"
+        case ast.Quantity(number=number, unit=unit):
+            return spell_quantity(number, unit)
+        case _:
+            return spell_value(expression)
+
+
+def spell_quantity(number: float, unit: str) -> str:
+    """A number with its unit, written without a power of ten."""
+    text = format(Decimal(repr(number)), "f")
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{unit}"
+
+
+# ---- structure
+
+
+def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
+    """A structure; in parentheses where it binds less tightly than `lowest`: 0 for `|`, 1 `->`, 2 `&`, 3 a step."""
+    match structure:
+        case ast.Nothing(annotations=annotations):
+            return f"none{spell_annotations(annotations)}"
+        case ast.Operator(name=name, body=body):
+            inside = f" {spell_body(body)}" if body is not None else ""
+            return f"{name.text}{spell_alias(structure)}{inside}{spell_annotations(structure.annotations)}"
+        case ast.Joined(sign=sign, parts=parts):
+            text = f" {sign} ".join(spell_structure(part, _TIGHTNESS[sign] + 1) for part in parts)
+            return f"({text})" if _TIGHTNESS[sign] < lowest else text
+        case ast.Maybe(part=part):
+            inner = spell_structure(part, 3)
+            return f"({inner})?" if isinstance(part, ast.Maybe) else f"{inner}?"
+        case ast.Group(part=part, annotations=annotations):
+            return f"({spell_structure(part)}){spell_alias(structure)}{spell_annotations(annotations)}"
+        case ast.Columns(parts=parts, annotations=annotations):
+            text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
+            return f"columns({text}){spell_annotations(annotations)}"
+        case ast.Permute(parts=parts, annotations=annotations):
+            return f"permute({', '.join(spell_structure(part) for part in parts)}){spell_annotations(annotations)}"
+        case _:
+            assert_never(structure)
+
+
+def spell_selector(selector: ast.Word | ast.Text) -> str:
+    """What a part of `columns` is for."""
+    return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
+
+
+def spell_alias(node: ast.Operator | ast.Group | ast.Import) -> str:
+    """` as name` or nothing."""
+    return f" as {node.alias.text}" if node.alias is not None else ""
+
+
+def spell_annotations(annotations: Sequence[ast.Annotation]) -> str:
+    """Annotations, each with a space before it."""
+    return "".join(f" @{each.name.text}{_arguments(each.arguments)}" for each in annotations)
+
+
+def _arguments(arguments: Sequence[ast.Value]) -> str:
+    return f"({', '.join(map(spell_value, arguments))})" if arguments else ""
+
+
+# ---- bodies
+
+
+def spell_body(body: ast.Body) -> str:
+    """A body with commas between its members."""
+    return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
+
+
+def spell_member(member: ast.Member) -> str:
+    """A member of a body."""
+    match member:
+        case ast.Parameter(name=name, domain=domain):
+            return f"{name.text} : {spell_domain(domain)}{spell_rest(member)}"
+        case ast.Fixed(name=name, value=value):
+            return f"{name.text} = {spell_value(value)}"
+        case ast.Include(name=name):
+            return f"include {name.text}"
+        case ast.Rule(forbidden=forbidden, expression=expression):
+            return f"{'forbid' if forbidden else 'require'} {spell_expression(expression)}"
+        case _:
+            assert_never(member)
+
+
+def spell_rest(parameter: ast.Parameter) -> str:
+    """What follows the domain of a parameter: annotations directly behind an operator would become the operator's."""
+    default = f" = {spell_value(parameter.default)}" if parameter.default is not None else ""
+    condition = f" when {spell_expression(parameter.condition)}" if parameter.condition is not None else ""
+    annotations = spell_annotations(parameter.annotations)
+    if default or not takes_annotations(parameter.domain):
+        return f"{default}{annotations}{condition}"
+    return f"{condition}{annotations}"
+
+
+def takes_annotations(domain: ast.Domain) -> bool:
+    """Whether an annotation right behind a domain belongs to its last part."""
+    last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
+    return isinstance(last, ast.Operator | ast.Nothing | ast.Group)
+
+
+def spell_domain(domain: ast.Domain) -> str:
+    """A domain."""
+    match domain:
+        case ast.Range():
+            return _range(domain)
+        case ast.Booleans():
+            return "bool"
+        case ast.Values(values=values, ordered=ordered):
+            return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
+        case ast.UnionDomain(parts=parts):
+            return " | ".join(map(spell_domain, parts))
+        case ast.Nothing() | ast.Operator() | ast.Group():
+            return spell_structure(domain)
+        case _:
+            assert_never(domain)
+
+
+def _range(domain: ast.Range) -> str:
+    opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
+    bounds = f"{opening}{spell_arithmetic(domain.lower)}, {spell_arithmetic(domain.upper)}{closing}"
+    step = f" step {spell_number(domain.step.value)}" if domain.step is not None else ""
+    return f"{domain.kind}{bounds}{' log' if domain.log is not None else ''}{step}"

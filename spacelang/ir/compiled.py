@@ -60,6 +60,14 @@ class Compiled:
         return frozenset((*self.cells, *self.truths))
 
 
+class TooTangledError(Exception):
+    """Constraints that tie so many variables to each other that they cannot be counted exactly."""
+
+    def __init__(self, constraints: tuple[Constraint, ...]) -> None:
+        super().__init__("the constraints tie too many decisions to each other to be counted exactly")
+        self.constraints = constraints
+
+
 def compile_group(group: Group) -> Compiled:
     """Cut the domains of a group into cells and tabulate its conditions and constraints; UndecidableError."""
     return _Compiler(group).run()

@@ -1,6 +1,7 @@
 """Configurations: which alternative every reached decision takes, and every active hyperparameter's value."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ class Configuration(Mapping[str, Value]):
     @classmethod
     def from_json(cls, text: str) -> "Configuration":
         """Read one JSON object; raises ValueError for what is not JSON and TypeError for another document."""
-        document: Any = json.loads(text)
+        document: Any = json.loads(text, object_pairs_hook=_object)
         if not isinstance(document, dict):
             raise TypeError("a configuration is one JSON object")
         return cls({key: from_json(value) for key, value in document.items()})
@@ -52,3 +53,11 @@ class Configuration(Mapping[str, Value]):
 
     def __repr__(self) -> str:
         return f"Configuration({self.identity})"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are all different: the later of two values would win in silence."""
+    repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+    if repeated:
+        raise ValueError(f"the key `{repeated[0]}` is given twice")
+    return dict(pairs)

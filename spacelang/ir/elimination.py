@@ -8,11 +8,19 @@ constraints tie together cost, never the size of the space. Integers are Python'
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
 """Weights by joint state: integers where something is counted, floats where probabilities are."""
+
+
+LARGEST_TABLE: Final = 250_000
+"""The most joint states of variables that are looked at together: about half a second and 100 MiB."""
+
+
+class TangledError(Exception):
+    """Constraints tie so many variables to each other that their joint states cannot be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ def eliminate(
     """Sum the product of the factors over all joint states of the variables.
 
     Variables in `existential` go first, and only whether some state of theirs has weight matters: what is then summed
-    over the others is 1 where there is one. A variable without a factor counts each of its states once.
+    over the others is 1 where there is one. A variable without a factor counts each of its states once. Raises
+    TangledError where a joint table would become too large.
     """
     first = _sum_over(existential & set(states), states, tuple(factors), exists=True)
     second = _sum_over(set(states) - existential, states, first.factors, exists=False)
@@ -125,10 +134,13 @@ def _product(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tupl
         if weight:
             key = tuple([states[place] for place in theirs])
             matching.setdefault(key, []).append((tuple([states[place] for place in fresh]), weight))
+    keys = {states: tuple([states[place] for place in mine]) for states in joint}
+    if sum(len(matching.get(key, ())) for key in keys.values()) > LARGEST_TABLE:
+        raise TangledError
     return (*scope, *(factor.scope[place] for place in fresh)), {
         states + rest: weight * other
         for states, weight in joint.items()
-        for rest, other in matching.get(tuple([states[place] for place in mine]), ())
+        for rest, other in matching.get(keys[states], ())
     }
 
 

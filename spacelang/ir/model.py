@@ -5,9 +5,9 @@ from functools import cached_property
 from math import prod
 from typing import Protocol
 
-from spacelang.ir.compiled import UNREACHED, Compiled, compile_group
+from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError, compile_group
 from spacelang.ir.domain import Simple
-from spacelang.ir.elimination import Elimination, Factor, State, draw, eliminate, project, supported
+from spacelang.ir.elimination import Elimination, TangledError, Factor, State, draw, eliminate, project, supported
 from spacelang.ir.groups import Context, groups_of
 from spacelang.ir.space import Choice, Hyperparameter, Space
 
@@ -101,12 +101,15 @@ class Solution:
         return project(self._states(compiled), factors, compiled.existential)
 
     def solve(self, compiled: Compiled) -> Elimination:
-        """The sum over the joint states of one group, its context taken."""
+        """The sum over the joint states of one group, its context taken; raises TooTangledError."""
         key = id(compiled)
         if key not in self._eliminations:
             factors = [*compiled.factors, *self._weight_factors(compiled)]
             existential = compiled.existential if self.weights.existential else frozenset(compiled.ranges)
-            self._eliminations[key] = eliminate(self._states(compiled), factors, existential)
+            try:
+                self._eliminations[key] = eliminate(self._states(compiled), factors, existential)
+            except TangledError as error:
+                raise TooTangledError(compiled.group.constraints) from error
         return self._eliminations[key]
 
     def _states(self, compiled: Compiled) -> Mapping[str, Sequence[State]]:

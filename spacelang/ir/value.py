@@ -40,7 +40,8 @@ def from_json(value: object) -> Value:
         return tuple(from_json(item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{type(value).__name__} is not a value of a configuration")
+    kind = "an object" if isinstance(value, dict) else f"{type(value).__name__}"
+    raise TypeError(f"{kind} is not a value of a configuration")
 
 
 def canonical(values: Mapping[str, Value]) -> str:

@@ -83,6 +83,8 @@ def _read(reference: str) -> pd.DataFrame:
         raise DataError(f"`{reference}` is a folder", "name one file in it")
     if not path.exists():
         raise DataError(f"there is no file `{reference}`", _where_instead(path))
+    if not path.is_file():
+        raise DataError(f"`{reference}` is no regular file", "name a file of data")
     if not path.name.lower().endswith(EXTENSIONS):
         raise DataError(
             f"`{reference}`: files of the kind `{path.suffix or path.name}` are not supported by this version",

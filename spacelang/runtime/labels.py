@@ -14,7 +14,8 @@ from spacelang.runtime.errors import DataError
 TaskKind: TypeAlias = Literal["classification", "regression"]
 
 FRACTIONAL_CLASSES: Final = 20
-"""The most distinct labels with a fraction that still pass for classes; measurements have more."""
+"""The most distinct numbers that still pass for classes where they have fractions or hardly repeat; measurements have
+more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +73,14 @@ def _classified(table: Table, folds: int) -> Dataset:
 
 
 def _refuse_measurements(labels: pd.Series) -> None:
-    if not pd.api.types.is_float_dtype(labels):
+    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
         return
     distinct = labels.nunique()
-    if distinct > FRACTIONAL_CLASSES and bool((labels % 1 != 0).any()):
+    with_fractions = bool((labels % 1 != 0).any())
+    if distinct > FRACTIONAL_CLASSES and (with_fractions or distinct > len(labels) / 4):
+        kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels)} rows"
         raise DataError(
-            f"the column `{labels.name}` holds {distinct} different numbers with fractions, which are no classes",
+            f"the column `{labels.name}` holds {distinct} different {kind}, which are no classes",
             "use a space that ends in regressors, or choose another label column",
         )
 

@@ -50,7 +50,8 @@ class Outcome:
     """What a run found, and how it ended.
 
     `incumbent` is the first record with the smallest loss among evaluations on all training rows,
-    `best_any_fidelity` among all evaluations; `answered` counts the requests that were answered from memory.
+    `best_any_fidelity` among all evaluations; `curve` is the incumbent's, or that of the other where no evaluation had
+    all training rows; `answered` counts the requests that were answered from memory.
     """
 
     records: tuple[Record, ...]
@@ -170,6 +171,7 @@ class _History:
     training_size: int | None
     records: list[Record] = field(default_factory=list)
     curve: list[Improvement] = field(default_factory=list)
+    curve_any_fidelity: list[Improvement] = field(default_factory=list)
     incumbent: Record | None = None
     best_any_fidelity: Record | None = None
     answered: int = 0
@@ -208,7 +210,7 @@ class _History:
             records=tuple(self.records),
             incumbent=self.incumbent,
             best_any_fidelity=self.best_any_fidelity,
-            curve=tuple(self.curve),
+            curve=tuple(self.curve_any_fidelity if self.incumbent is None else self.curve),
             ended=ended,
             seconds=self.now(),
             answered=self.answered,
@@ -217,6 +219,7 @@ class _History:
     def _compare(self, record: Record, loss: float) -> None:
         if _is_better(loss, self.best_any_fidelity):
             self.best_any_fidelity = record
+            self.curve_any_fidelity.append(Improvement(record.finished, record.index, loss))
         if self._key(record.trial.request)[1] is None and _is_better(loss, self.incumbent):
             self.incumbent = record
             self.curve.append(Improvement(record.finished, record.index, loss))

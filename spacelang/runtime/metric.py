@@ -57,6 +57,9 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
     """Make sure before the search that the metric can be computed; raises MetricError with the library's reason."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
+    if dataset.kind == "classification" and _judges_numbers(metric.name):
+        help_text = "a regression metric would take the classes for quantities: choose one for classification"
+        raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
     model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
     nothing = np.zeros((len(dataset.target), 1))
     target = dataset.target.to_numpy()
@@ -69,6 +72,14 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
         what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
         reason = str(error).strip().splitlines()[0]
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
+
+
+def _judges_numbers(name: str) -> bool:
+    """Whether a scorer is one of scikit-learn's regression metrics: it would score the codes of classes in silence."""
+    from sklearn.metrics import get_scorer
+
+    function = getattr(get_scorer(name), "_score_func", None)
+    return getattr(function, "__module__", "").endswith("metrics._regression")
 
 
 def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:

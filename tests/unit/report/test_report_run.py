@@ -112,7 +112,8 @@ def test_the_document_of_a_run_without_success_or_with_some_rows_only():
     nothing = document(outcome_of((None, "no", None)), FACTS)
     assert (nothing["loss"], nothing["configuration"], nothing["incumbent"]) == (None, None, [])
     some = document(outcome_of((0.5, "", 50)), FACTS)
-    assert (some["loss"], some["fidelity"], some["incumbent"]) == (0.5, 50, [])
+    assert (some["loss"], some["fidelity"]) == (0.5, 50)
+    assert some["incumbent"] == [{"seconds": 1.0, "trial": 1, "loss": 0.5}]
 
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:

@@ -104,6 +104,7 @@ def test_the_loss_of_a_negated_scorer_is_the_error_itself():
     [
         ("accurracy", "wine", "there is no metric `accurracy`", "did you mean `accuracy`?"),
         ("zzz", "wine", "there is no metric `zzz`", "scorers"),
+        ("r2", "wine", "the metric `r2` is for regression", "choose one for classification"),
         ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "multi_class"),
         ("accuracy", "diabetes", "cannot be computed for regression", ""),
     ],

@@ -1,7 +1,8 @@
 """What each library's operators take: shipped snapshots, and introspection to refresh them.
 
 `load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve`
-do that. `rules` says what a value or range must satisfy, `policy` what a space may not set.
+do that. `rules` says what a value or range must satisfy, `policy` what a space may not set, `composed` which
+parameters can also be given by their parts.
 """
 
 from spacelang.catalog.catalogue import (
@@ -11,6 +12,7 @@ from spacelang.catalog.catalogue import (
     Opaque,
     Operator,
     Parameter,
+    Part,
     Required,
     Role,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "Opaque",
     "Operator",
     "Parameter",
+    "Part",
     "Required",
     "Role",
     "SnapshotError",

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers
+from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers, legal_parts
 from spacelang.catalog.wording import expectation
 from spacelang.ir.value import Value
 
@@ -64,13 +64,25 @@ Default: TypeAlias = "Value | Named | Opaque | Required"
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """That a parameter is not the library's own, but a member of one that is a tuple of numbers, times a factor.
+
+    The members of `whole` are its parts in the order in which the operator lists them.
+    """
+
+    whole: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of an operator.
 
     `accepts` is None where the library declares nothing: then every literal is taken. `named` are the
     functions and objects that may be named as the value; `operators` says whether an operator may be the
     value. `refused` is the reason why a space may not set the parameter at all, `withheld` are single
-    values that the library would take and a space may not use, each with the reason.
+    values that the library would take and a space may not use, each with the reason. `part` says of which
+    other parameter this one is a part.
     """
 
     name: str
@@ -81,16 +93,22 @@ class Parameter:
     deprecated: Deprecation | None = None
     refused: str | None = None
     withheld: tuple[tuple[str, str], ...] = ()
+    part: Part | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
         """Every word that is taken, for suggesting the nearest one."""
+        return tuple(value for value in self.options if isinstance(value, str))
+
+    @property
+    def options(self) -> tuple[Value, ...]:
+        """Every word that is taken, and the single values beside the words: `true`, `none`, a number."""
         options = (value for rule in self.accepts or () if isinstance(rule, Options) for value in rule.values)
-        return (*self.named, *(value for value in options if isinstance(value, str)))
+        return (*self.named, *options)
 
     @property
     def expected(self) -> str:
-        """What is taken, such as "an integer in [1, inf) or `none`"."""
+        """What is taken, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
         if self.accepts is None:
@@ -121,6 +139,11 @@ class Parameter:
             return None
         wanted = Piece(lower, upper, lower_open, upper_open)
         return None if covers(self.accepts, wanted, integer=integer) else self.expected
+
+    def legal_part(self, wanted: Piece, *, integer: bool) -> Piece | None:
+        """The longest stretch of a range that one rule takes whole; None where no rule takes more than a number."""
+        parts = [part for rule in self.accepts or () for part in legal_parts(rule, wanted, integer=integer)]
+        return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def rejects_operator(self, operator: "Operator") -> str | None:
         """None where this operator may be the value, else what may be."""
@@ -166,6 +189,16 @@ class Operator:
     removed: Mapping[str, str] = field(default_factory=dict)
     deprecated: Deprecation | None = None
     enabled_by: str | None = None
+
+    @property
+    def wholes(self) -> tuple[str, ...]:
+        """The parameters that can also be given by their parts."""
+        found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
+        return tuple(dict.fromkeys(found))
+
+    def parts(self, whole: str) -> tuple[Parameter, ...]:
+        """The parts of a parameter, in order; none where it can only be given as a whole."""
+        return tuple(p for p in self.parameters.values() if p.part is not None and p.part.whole == whole)
 
 
 @dataclass(frozen=True, slots=True)

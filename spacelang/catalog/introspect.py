@@ -26,6 +26,7 @@ from spacelang.catalog.catalogue import (
     Required,
     Role,
 )
+from spacelang.catalog.composed import COMPOSED
 from spacelang.catalog.constraints import translate
 from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
@@ -232,6 +233,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
             refused=_refused(parameter, rules, named),
             withheld=policy.WITHHELD.get(parameter, ()),
         )
+        yield from COMPOSED.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:

@@ -145,6 +145,22 @@ def covers(rules: Iterable[Rule], wanted: Piece, *, integer: bool) -> bool:
     return _covers_reals(pieces, wanted)
 
 
+def legal_parts(rule: Rule, wanted: Piece, *, integer: bool) -> Iterator[Piece]:
+    """What a rule takes of a range: pieces with more than one number in them."""
+    for piece in _pieces(rule, integer=integer):
+        found = _common(piece, wanted)
+        if integer:
+            found = found.integers()
+        if found.lower < found.upper:
+            yield found
+
+
+def _common(left: Piece, right: Piece) -> Piece:
+    lower, lower_open = max((left.lower, left.lower_open), (right.lower, right.lower_open))
+    upper, upper_closed = min((left.upper, not left.upper_open), (right.upper, not right.upper_open))
+    return Piece(lower, upper, lower_open, not upper_closed)
+
+
 def _pieces(rule: Rule, *, integer: bool) -> Iterator[Piece]:
     match rule:
         case Interval():

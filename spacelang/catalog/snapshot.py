@@ -21,6 +21,7 @@ from spacelang.catalog.catalogue import (
     Opaque,
     Operator,
     Parameter,
+    Part,
     Required,
     Role,
     installed_version,
@@ -136,6 +137,7 @@ def _write_parameter(parameter: Parameter) -> dict[str, object]:
         "deprecated": _write_deprecation(parameter.deprecated),
         "refused": parameter.refused,
         "withheld": dict(parameter.withheld),
+        "part": [parameter.part.whole, parameter.part.factor] if parameter.part else None,
     }
     return {
         **({} if isinstance(parameter.default, Required) else {"default": _write_default(parameter.default)}),
@@ -275,11 +277,22 @@ def _read_parameter(name: str, raw: dict[str, Any]) -> Parameter:
         deprecated=_read_deprecation(raw.get("deprecated")),
         refused=raw.get("refused"),
         withheld=tuple(raw.get("withheld", {}).items()),
+        part=_read_part(raw.get("part")),
     )
 
 
 def _read_deprecation(raw: list[Any] | None) -> Deprecation | None:
     return None if raw is None else Deprecation(*raw)
+
+
+def _read_part(raw: object) -> Part | None:
+    match raw:
+        case None:
+            return None
+        case [str(whole), int() | float() as factor]:
+            return Part(whole, factor)
+        case _:
+            raise ValueError(f"{raw!r} is not a part")
 
 
 def _read_default(raw: object) -> Default:

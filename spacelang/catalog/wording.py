@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, assert_never
 
 from spacelang.catalog.rules import SEQUENCES, Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
 
 LONGEST_LIST: Final = 12
@@ -22,7 +23,7 @@ _KINDS: Final = {Numbers.INTEGER: "an integer", Numbers.REAL: "a number", Number
 
 
 def expectation(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
-    """What would be taken: lowercase, without full stop, such as "an integer in [1, inf) or `none`"."""
+    """What would be taken: lowercase, without full stop, such as "an integer from 1 or `none`"."""
     rules = tuple(rules)
     constants = [spell(value) for rule in rules if isinstance(rule, Options) for value in rule.values]
     phrases = [phrase for rule in rules for phrase in _phrases(rule)]
@@ -41,7 +42,7 @@ def spell(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return f"({', '.join(map(spell, value))})"
-    return value if isinstance(value, str) else _number(value)
+    return literal(value) if isinstance(value, str) else _number(value)
 
 
 def _phrases(rule: Rule) -> Iterator[str]:
@@ -65,6 +66,11 @@ def _interval(rule: Interval) -> str:
     kind = _KINDS[rule.numbers]
     if math.isinf(rule.lower) and math.isinf(rule.upper):
         return kind
+    if math.isinf(rule.upper):
+        # That infinity itself is taken is of use to nobody who reads an error.
+        return f"{kind} {'above' if rule.lower_open else 'from'} {_number(rule.lower)}"
+    if math.isinf(rule.lower):
+        return f"{kind} {'below' if rule.upper_open else 'up to'} {_number(rule.upper)}"
     opening, closing = "(" if rule.lower_open else "[", ")" if rule.upper_open else "]"
     return f"{kind} in {opening}{_number(rule.lower)}, {_number(rule.upper)}{closing}"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from spacelang.catalog.composed import compose
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
 from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Kind, Named, Node, Operator, Product, Space
@@ -133,7 +134,7 @@ class _Builder:
             arguments["n_jobs"] = self.n_jobs
         if self.random_state is not None and "random_state" in settable:
             arguments.setdefault("random_state", self.random_state)
-        return class_of(operator)(**arguments)
+        return class_of(operator)(**_composed(operator, arguments))
 
     def nested(self, operator: Operator, decision: Choice) -> Any:
         """The value of a parameter that is decided among operators; a value among them is a leaf."""
@@ -161,6 +162,13 @@ class _Builder:
         if isinstance(member, str) and member in hyperparameter.named:
             return object_of(operator, hyperparameter.name, member)
         return _argument(operator, hyperparameter.name, member)
+
+
+def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return compose(entry(operator), arguments)
+    except ValueError as error:
+        raise BuildError(str(error)) from error
 
 
 def _argument(operator: Operator, parameter: str, value: Value) -> Any:

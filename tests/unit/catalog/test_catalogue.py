@@ -159,7 +159,7 @@ def test_operators_as_values() -> None:
 
 def test_numbers_written_as_integers_are_counts() -> None:
     share = operator("DecisionTreeClassifier").parameters["min_samples_split"]
-    assert share.rejects(1) == "an integer in [2, inf) or a float in (0, 1]"
+    assert share.rejects(1) == "an integer from 2 or a float in (0, 1]"
     assert share.rejects(1.0) is None
     assert share.rejects_range(0.1, 1.0, integer=False) is None
     assert share.rejects_range(1, 5, integer=True) is not None

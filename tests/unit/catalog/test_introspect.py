@@ -1,11 +1,13 @@
 """Introspection against the library itself: the rules say what scikit-learn's own validation says."""
 
+import inspect
 import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.utils._param_validation import (
     Hidden,
@@ -15,6 +17,7 @@ from sklearn.utils._param_validation import (
 
 from spacelang.catalog import Catalogue, Parameter, load, policy
 from spacelang.catalog.catalogue import installed_version
+from spacelang.catalog.composed import COMPOSED, compose
 from spacelang.catalog.constraints import UnknownConstraintError, translate
 from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.introspect import introspect_sklearn, refresh
@@ -79,9 +82,7 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
 
 def library_accepts(name: str, parameter: Parameter, constraints: list[Any], value: Value) -> bool:
     try:
-        validate_parameter_constraints(
-            {parameter.name: constraints}, {parameter.name: parameter.argument(value)}, name
-        )
+        validate_parameter_constraints({parameter.name: constraints}, {parameter.name: parameter.argument(value)}, name)
     except InvalidParameterError:
         return False
     return True
@@ -107,9 +108,7 @@ def test_integer_ranges_agree_with_the_librarys_validation() -> None:
     for name, parameter, constraints in cases():
         for lower, upper in [(0, 3), (1, 4), (2, 5), (-2, 1), (1, 1)]:
             ours = parameter.rejects_range(lower, upper, integer=True) is None
-            theirs = all(
-                library_accepts(name, parameter, constraints, value) for value in range(lower, upper + 1)
-            )
+            theirs = all(library_accepts(name, parameter, constraints, value) for value in range(lower, upper + 1))
             assert ours == theirs or deliberate(name, parameter, lower), (name, parameter, lower, upper)
 
 
@@ -131,6 +130,50 @@ def test_the_shipped_snapshot_is_what_introspection_finds() -> None:
 
 def test_introspection_round_trip() -> None:
     assert read(dump(fresh())) == fresh()
+
+
+def test_every_parameter_is_the_librarys_or_a_part_of_one_that_is() -> None:
+    added = {
+        (name, parameter)
+        for name in fresh()
+        for parameter in fresh().operators[name].parameters.keys()
+        - inspect.signature(operator_class(fresh(), name)).parameters
+    }
+    # Deliberate: the only names that the library does not have.
+    assert added == {("RobustScaler", "q_min"), ("RobustScaler", "q_max")}
+    assert added == {(name, part.name) for (name, _), parts in COMPOSED.items() for part in parts}
+
+
+@pytest.mark.parametrize(("name", "whole"), COMPOSED)
+def test_parts_follow_their_whole_and_no_name_of_the_library_is_covered(name: str, whole: str) -> None:
+    operator = fresh().operators[name]
+    assert operator.parts(whole) == COMPOSED[name, whole]
+    assert whole in operator.wholes
+    own = inspect.signature(operator_class(fresh(), name)).parameters
+    assert whole in own
+    assert own.keys().isdisjoint(part.name for part in operator.parts(whole))
+
+
+@pytest.mark.parametrize(("name", "whole"), COMPOSED)
+def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: str) -> None:
+    operator = fresh().operators[name]
+    parts = {part.name: part.default for part in operator.parts(whole)}
+    assert compose(operator, parts) == {whole: operator.parameters[whole].default}
+
+
+@pytest.mark.parametrize("q_min", [0, 0.001, 0.07, 0.25, 0.5])
+@pytest.mark.parametrize("q_max", [0.5, 0.75, 0.999, 1.0, 1])
+def test_the_library_takes_what_its_parts_make(q_min: float, q_max: float) -> None:
+    operator = fresh().operators["RobustScaler"]
+    assert all(operator.parameters[name].rejects(q) is None for name, q in [("q_min", q_min), ("q_max", q_max)])
+    made = operator_class(fresh(), "RobustScaler")(**compose(operator, {"q_min": q_min, "q_max": q_max}))
+    made.fit(np.arange(12.0).reshape(6, 2))
+    assert made.quantile_range == (100.0 * q_min, 100.0 * q_max)
+
+
+@pytest.mark.parametrize("outside", [-0.001, 1.001, 25.0, None, True])
+def test_a_part_outside_its_rules_is_rejected(outside: Value) -> None:
+    assert fresh().operators["RobustScaler"].parameters["q_min"].rejects(outside) == "a number in [0, 1]"
 
 
 def test_every_public_operator_is_there() -> None:

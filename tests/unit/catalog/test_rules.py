@@ -113,9 +113,9 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
 @pytest.mark.parametrize(
     ("rules", "named", "text"),
     [
-        ((COUNT, Options((None,))), (), "an integer in [1, inf) or `none`"),
+        ((COUNT, Options((None,))), (), "an integer from 1 or `none`"),
         ((Options(("entropy", "gini", "log_loss")),), (), "one of `entropy`, `gini`, `log_loss`"),
-        ((COUNT, SHARE, Options(("sqrt", None))), (), "an integer in [1, inf), a float in (0, 1], `sqrt` or `none`"),
+        ((COUNT, SHARE, Options(("sqrt", None))), (), "an integer from 1, a float in (0, 1], `sqrt` or `none`"),
         ((Options((True, False)),), (), "`true` or `false`"),
         ((Implements(("fit", "predict")), Options((None,))), (), "an operator with `fit` and `predict` or `none`"),
         ((OfType(("callable",)),), ("chi2", "f_classif"), "`chi2` or `f_classif`"),

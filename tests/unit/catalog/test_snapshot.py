@@ -113,6 +113,8 @@ GOOD = {"module": "sklearn.svm", "roles": [], "methods": [], "parameters": {}}
         {**GOOD, "parameters": {"C": {"default": {"float": "much"}}}},
         {**GOOD, "parameters": {"C": {"default": {"unknown": 1}}}},
         {**GOOD, "parameters": {"C": {"deprecated": ["1.0"]}}},
+        {**GOOD, "parameters": {"C": {"default": 1, "part": "whole"}}},
+        {**GOOD, "parameters": {"C": {"default": 1, "part": ["whole", "100"]}}},
     ],
 )
 def test_a_damaged_operator_is_an_error_when_asked_for(entry: object) -> None:

@@ -140,6 +140,14 @@ def test_the_code_is_what_a_person_would_write():
     )
 
 
+def test_parts_are_written_as_the_parameter_of_the_library():
+    scaler = operator("RobustScaler", leaf("scaler.q_min", Real(0.001, 0.3)), q_max=0.9)
+    made = simple(stage("scaler", scaler), operator("SVC"))
+    text = source(made, Configuration({"scaler": "RobustScaler", "scaler.q_min": 0.125}))
+    assert '("scaler", RobustScaler(quantile_range=(12.5, 90.0)))' in text
+    assert evaluated(text)["scaler"].quantile_range == (12.5, 90.0)
+
+
 def test_the_code_stands_alone(tmp_path):
     made = simple(stage("estimator", operator("LogisticRegression")))
     text = source(made, Configuration({"estimator": "LogisticRegression"}), plan(made, MIXED))

@@ -90,6 +90,42 @@ def test_fixed_functions_and_lists():
     assert pipeline["selectkbest"].score_func is chi2
 
 
+SCALER = operator(
+    "RobustScaler",
+    hyperparameter("scaler.q_min", Real(0.001, 0.3)),
+    hyperparameter("scaler.q_max", Real(0.7, 0.999)),
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "composed"),
+    [
+        ({"scaler.q_min": 0.1, "scaler.q_max": 0.9}, (10.0, 90.0)),
+        ({"scaler.q_min": 0.1}, (10.0, 75.0)),
+        ({"scaler.q_max": 0.999}, (25.0, 99.9)),
+        ({}, (25.0, 75.0)),
+    ],
+)
+def test_parts_make_the_parameter_of_the_library_and_a_missing_part_has_its_default(values, composed):
+    configuration = Configuration({"scaler": "RobustScaler", **values})
+    scaler = build(space(stage("scaler", SCALER), operator("SVC")), configuration)["scaler"]
+    assert scaler.quantile_range == composed
+    assert scaler.fit([[float(row)] for row in range(9)]).scale_[0] > 0
+
+
+def test_fixed_parts_and_a_fixed_whole():
+    pipeline = built(space(operator("RobustScaler", q_min=0), operator("SVC")))
+    assert pipeline["robustscaler"].quantile_range == (0.0, 75.0)
+    pipeline = built(space(operator("RobustScaler", quantile_range=(5.0, 95.0)), operator("SVC")))
+    assert pipeline["robustscaler"].quantile_range == (5.0, 95.0)
+
+
+def test_a_whole_and_a_part_of_it_are_not_both_taken():
+    both = operator("RobustScaler", quantile_range=(5.0, 95.0), q_max=0.9)
+    with pytest.raises(BuildError, match="both as a whole and by its parts"):
+        built(space(both, operator("SVC")))
+
+
 def test_what_the_library_warns_about_is_not_set():
     pipeline = built(space(operator("TargetEncoder"), operator("LogisticRegression")), 3)
     assert pipeline["targetencoder"].random_state == "deprecated"

@@ -1,0 +1,76 @@
+"""What each phase makes of each bundled space, kept as files: `tests/golden/PHASE/SPACE.txt`.
+
+After a change that is meant to show here, write the files anew and read every line of the difference:
+
+    UPDATE_GOLDEN=1 python -m pytest tests/golden
+
+A new space or a new phase needs nothing but that; a file without its space or phase fails.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spacelang.analysis import Checked, check
+from spacelang.diagnostics.terminal import render
+from spacelang.ir.defaults import default
+from spacelang.ir.printer import show
+from spacelang.ir.space import Space
+from spacelang.ir.statistics import statistics
+from spacelang.resources import folder
+from spacelang.text import Source
+
+FOLDER = Path(__file__).parent
+UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
+SPACES = sorted(path.stem for path in folder("spaces").glob("*.space"))
+
+
+def diagnostics_of(checked: Checked) -> str:
+    return render(checked.diagnostics, color=False) + "\n" if checked.diagnostics else "no problems\n"
+
+
+def ir_of(checked: Checked) -> str:
+    return show(space_of(checked))
+
+
+def default_of(checked: Checked) -> str:
+    return json.dumps(default(space_of(checked)).to_dict(), indent=2, sort_keys=True) + "\n"
+
+
+def statistics_of(checked: Checked) -> str:
+    assert checked.structures is not None
+    return json.dumps(statistics(checked.structures).to_json(), indent=2) + "\n"
+
+
+def space_of(checked: Checked) -> Space:
+    assert checked.space is not None, render(checked.diagnostics, color=False)
+    return checked.space
+
+
+PHASES: dict[str, Callable[[Checked], str]] = {
+    "check": diagnostics_of,
+    "ir": ir_of,
+    "default": default_of,
+    "stats": statistics_of,
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("name", SPACES)
+def test_is_what_it_was(name: str, phase: str) -> None:
+    text = (folder("spaces") / f"{name}.space").read_text(encoding="utf-8")
+    found = PHASES[phase](check(Source(f"{name}.space", text)))
+    kept = FOLDER / phase / f"{name}.txt"
+    if UPDATE:
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(found, encoding="utf-8")
+    assert kept.is_file(), f"{kept.name} is missing in {phase}: see the docstring of this module"
+    assert found == kept.read_text(encoding="utf-8")
+
+
+def test_no_file_is_left_over() -> None:
+    assert {path.parent.name for path in FOLDER.glob("*/*.txt")} == set(PHASES)
+    assert {path.stem for path in FOLDER.glob("*/*.txt")} == set(SPACES)

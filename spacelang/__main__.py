@@ -1,0 +1,5 @@
+"""`python -m spacelang`."""
+
+from spacelang.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The command line: one module a command. A module imports what its command needs when the command runs."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+BAD_INPUT = 1
+WRONG_USAGE = 2
+NOTHING_SUCCEEDED = 3
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments name; the exit status is 0, 1, 2, 3 or 130."""
+    try:
+        _write_what_comes()
+        from spacelang.cli._app import run
+
+        status = run(sys.argv[1:] if arguments is None else arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        _forget_output()
+        status = INTERRUPTED
+    except BrokenPipeError:
+        # Who reads our output has seen enough (`spacelang sample … | head`).
+        _forget_output()
+        status = 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _forget_output()
+        print(f"error: the output cannot be written: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        status = BAD_INPUT
+    sys.exit(status)
+
+
+def _write_what_comes() -> None:
+    """Names of files need not be text, and a terminal need not know every character: neither must end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_output() -> None:
+    """Write what is still buffered to nowhere, so that Python does not complain at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,116 @@
+"""All commands together, and how their wrong usage is told."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from spacelang import __version__
+from spacelang.cli import (
+    BAD_INPUT,
+    WRONG_USAGE,
+    catalogue,
+    check,
+    compile,  # noqa: A004 - the command is called so
+    contains,
+    default,
+    explain,
+    optimizers,
+    sample,
+    spaces,
+    stats,
+    targets,
+)
+from spacelang.cli import run as run_
+from spacelang.cli._shared import report
+
+app = typer.Typer(
+    name="spacelang",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Without rich's boxes help and errors read alike on a terminal and in a log, and start-up does without rich.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+COMMANDS = (check, stats, compile, targets, optimizers, spaces, sample, default, contains, run_, explain, catalogue)
+for module in COMMANDS:
+    app.command(name=module.__name__.rpartition(".")[2])(module.command)
+
+# What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
+# typer bring along. The one public name that both have is this subclass.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return the exit status."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("spacelang", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except UsageError as error:
+        _tell(error)
+        return WRONG_USAGE
+    except _damaged_catalogue() as error:
+        report(str(error), "make it anew: `spacelang catalogue --refresh`")
+        return BAD_INPUT
+    return 0
+
+
+def _damaged_catalogue() -> type[Exception]:
+    # Python asks for the class only where something was raised: a command that needs no catalogue imports none.
+    from spacelang.catalog.snapshot import SnapshotError
+
+    return SnapshotError
+
+
+def _tell(error: Any) -> None:
+    """Wrong usage in the words of our own diagnostics."""
+    message = str(error.format_message())
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message, err=True)
+        return
+    path = error.ctx.command_path if error.ctx is not None else "spacelang"
+    near = _nearest(error)
+    report(_reworded(message), f"did you mean `{near}`?" if near else f"see `{path} --help`")
+
+
+def _reworded(message: str) -> str:
+    """A message of the option parser: lowercase, names in backticks, without what the help says."""
+    message = re.sub(r"[. ]*(\(Possible|\(?Did you).*", "", message)
+    message = re.sub(r"'([^']*)'", r"`\1`", message).replace("Value error, ", "")
+    message = re.sub(r"is not a valid int\w*( range)?|Input should be a valid int.*", "is not a whole number", message)
+    return re.sub(r"(^|: )([A-Z])(?=[a-z])", lambda match: match[1] + match[2].lower(), message).rstrip(".")
+
+
+def _nearest(error: Any) -> str | None:
+    """The option or command that somebody may have meant."""
+    from spacelang.diagnostics.suggest import nearest
+
+    if error.ctx is None:
+        return None
+    unknown = re.fullmatch(r"No such (?:command|option):? '?([^'\s]+)'?\.?(?: .*)?", str(error.message))
+    if unknown is None:
+        return None
+    known = list(getattr(error.ctx.command, "commands", ()))
+    known += [name for parameter in error.ctx.command.params for name in parameter.opts if name.startswith("-")]
+    return nearest(unknown[1], known)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"spacelang {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def version(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Describe which pipelines may be tried, once; check it, count it, and hand it to any optimizer."""

@@ -1,0 +1,105 @@
+"""`spacelang catalogue`: what the compiler knows of a library, and how it is refreshed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import JsonOption, fail, print_json
+
+if TYPE_CHECKING:
+    from spacelang.catalog.catalogue import Catalogue, Default, Operator
+
+
+def command(
+    operator: Annotated[str | None, typer.Argument(metavar="[OPERATOR]", help="Show what this operator takes.")] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Make the catalogue anew from the installed scikit-learn.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; else for this user.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the catalogue of scikit-learn, or one operator of it, or make it anew from the installed version."""
+    from spacelang.catalog.snapshot import load
+
+    if refresh:
+        _refresh(output)
+        return
+    if output is not None:
+        fail("`--output` says where `--refresh` writes", "give both or none")
+    catalogue = load()
+    if operator is None:
+        _show_all(catalogue, json)
+        return
+    entry = catalogue.get(operator)
+    if entry is None:
+        from spacelang.diagnostics.suggest import nearest
+
+        near = nearest(operator, catalogue)
+        fail(f"`{operator}` is not an operator of scikit-learn", f"did you mean `{near}`?" if near else None)
+    _show_one(entry, json)
+
+
+def _refresh(output: Path | None) -> None:
+    from spacelang.catalog.introspect import refresh
+
+    try:
+        typer.echo(f"wrote {refresh(destination=output)}")
+    except OSError as error:
+        fail(f"cannot write the catalogue: {(error.strerror or str(error)).lower()}", status=BAD_INPUT)
+
+
+def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
+    stale = catalogue.stale
+    if as_json:
+        print_json(
+            {"catalogue": catalogue.name, "version": catalogue.version, "installed": stale or catalogue.version}
+            | {"operators": list(catalogue)}
+        )
+        return
+    typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
+    if stale:
+        typer.echo(f"installed is {stale}: run `spacelang catalogue --refresh`")
+    for name in catalogue:
+        entry = catalogue.get(name)
+        assert entry is not None
+        typer.echo(f"  {name:<32}{', '.join(sorted(entry.roles))}")
+
+
+def _show_one(entry: "Operator", as_json: bool) -> None:
+    parameters = [
+        (p.name, _default(p.default), p.expected, p.part.whole if p.part else None) for p in entry.parameters.values()
+    ]
+    if as_json:
+        print_json(
+            {
+                "operator": entry.name,
+                "roles": sorted(entry.roles),
+                "parameters": [
+                    {"name": name, "default": shown, "expected": expected} | ({"part_of": whole} if whole else {})
+                    for name, shown, expected, whole in parameters
+                ],
+            }
+        )
+        return
+    typer.echo(f"{entry.module}.{entry.name}: {', '.join(sorted(entry.roles))}")
+    for name, shown, expected, whole in parameters:
+        default = "" if shown is None else f" = {shown}"
+        typer.echo(f"  {name}{default}: {expected}{f', a part of `{whole}`' if whole else ''}")
+
+
+def _default(default: "Default") -> str | None:
+    """The default as the language writes it; None where there is none, or no literal for it."""
+    from spacelang.catalog.catalogue import Named, Opaque, Required
+    from spacelang.ir.domain import literal
+
+    match default:
+        case Named(name):
+            return name
+        case Opaque() | Required():
+            return None
+        case _:
+            return literal(default)

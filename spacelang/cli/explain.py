@@ -1,0 +1,20 @@
+"""`spacelang explain`: the long text of a diagnostic."""
+
+from typing import Annotated
+
+import typer
+
+from spacelang.cli._shared import fail
+
+
+def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
+    """Explain a diagnostic at length."""
+    from spacelang.diagnostics.kinds import KINDS, explanation
+    from spacelang.diagnostics.suggest import nearest
+
+    wanted = code.strip().upper()
+    if wanted not in KINDS:
+        near = nearest(wanted, KINDS)
+        suggestion = f"did you mean `{near}`? " if near else ""
+        fail(f"there is no diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
+    typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explanation(wanted)}")

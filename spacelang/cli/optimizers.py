@@ -1,0 +1,11 @@
+"""`spacelang optimizers`: what can search a space."""
+
+from spacelang.cli._listing import list_plugins
+from spacelang.cli._shared import JsonOption
+
+
+def command(json: JsonOption = False) -> None:
+    """List the optimizers with their options and papers."""
+    from spacelang.optimizers import OPTIMIZERS
+
+    list_plugins(OPTIMIZERS, as_json=json)

@@ -1,0 +1,21 @@
+"""`spacelang spaces`: the spaces that ship with the package."""
+
+import typer
+
+from spacelang.cli._shared import JsonOption, load, print_json
+
+
+def command(json: JsonOption = False) -> None:
+    """List the bundled spaces."""
+    from spacelang.syntax.sources import bundled
+
+    found = [load(name) for name in bundled()]
+    if json:
+        print_json(
+            [{"name": space.name, "title": space.checked.title, "structures": space.structures} for space in found]
+        )
+        return
+    width = max((len(space.name) for space in found), default=0)
+    for space in found:
+        noun = "structure " if space.structures == 1 else "structures"
+        typer.echo(f"{space.name:<{width}}  {space.structures:>7,} {noun}  {space.checked.title}".rstrip())

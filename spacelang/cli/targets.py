@@ -1,0 +1,11 @@
+"""`spacelang targets`: what a space can be compiled to."""
+
+from spacelang.cli._listing import list_plugins
+from spacelang.cli._shared import JsonOption
+
+
+def command(json: JsonOption = False) -> None:
+    """List the targets with their options."""
+    from spacelang.targets import TARGETS
+
+    list_plugins(TARGETS, as_json=json)

@@ -1,0 +1,71 @@
+"""The command as a user starts it: in a process of its own, or in this one where the heavy imports shall be shared."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+TIMEOUT = 100.0
+"""Seconds after which a command has hung; none needs more than a few."""
+
+TOY = """\
+space toy "A toy"
+stage scaler = none | StandardScaler | RobustScaler
+stage estimator =
+  | LogisticRegression { C : float[0.01, 100] log = 1 }
+  | KNeighborsClassifier { n_neighbors : int[1, 20] = 5, weights : {uniform, distance} = uniform }
+  | DecisionTreeClassifier
+forbid scaler is none and estimator is KNeighborsClassifier
+"""
+
+TINY = """\
+space tiny
+stage scaler = none | StandardScaler
+stage estimator = GaussianNB | DecisionTreeClassifier
+"""
+
+REGRESSION = "space lines\nstage estimator = Ridge | LinearRegression\n"
+
+WRONG = "space wrong\nstage estimator = GausianNB\n"
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Without what the user of this machine has set for colours, encodings and catalogues."""
+    personal = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "PYTHONIOENCODING", "PYTHONWARNINGS", "XDG_DATA_HOME")
+    return {name: value for name, value in os.environ.items() if name not in personal} | more
+
+
+def spacelang(
+    *arguments: str | bytes, folder: Path, stdin: str = "", code: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m spacelang ARGUMENTS` (or `python -c CODE ARGUMENTS`) in a folder; it never shows a traceback."""
+    start: list[str | bytes] = ["-m", "spacelang"] if code is None else ["-c", code]
+    ended = subprocess.run(
+        [sys.executable, *start, *arguments],
+        cwd=folder,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr, ended.stderr
+    assert "\x1b" not in ended.stdout + ended.stderr, "colours, or somebody's escape sequences, without a terminal"
+    return ended
+
+
+def document(ended: subprocess.CompletedProcess[str], status: int = 0) -> Any:
+    """The one JSON document on standard output of a command that ended with this status."""
+    assert ended.returncode == status, ended.stderr
+    assert ended.stdout.count("\n") == 1
+    return json.loads(ended.stdout)
+
+
+def write_spaces(folder: Path) -> None:
+    for name, text in {"toy": TOY, "tiny": TINY, "lines": REGRESSION, "wrong": WRONG}.items():
+        (folder / f"{name}.space").write_text(text, encoding="utf-8")

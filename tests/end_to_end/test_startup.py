@@ -1,0 +1,146 @@
+"""Checking starts at once, and a stranger's file makes it open and import nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import TOY, spacelang
+
+SECONDS, MEGABYTES = 20.0, 300.0
+"""What a hostile file may cost; the seconds are ten times those of an idle machine."""
+
+HEAVY = {"sklearn", "pandas", "numpy", "scipy", "ConfigSpace", "hyperopt", "rich"}
+LIGHT_COMMANDS = [
+    ["check", "blds_table1"],
+    ["check", "toy.space", "--json"],
+    ["stats", "toy.space", "--json"],
+    ["default", "toy.space"],
+    ["explain", "SL301"],
+    ["catalogue", "PCA"],
+    ["spaces"],
+    ["--version"],
+    ["--help"],
+    ["check", "wrong.space"],
+]
+
+MODULES = """
+import json, sys
+from spacelang.cli import main
+try:
+    main()
+except SystemExit:
+    json.dump(sorted(sys.modules), sys.__stderr__)
+"""
+
+AUDITED = """
+import json, pathlib, resource, sys, time
+import spacelang
+from spacelang.cli import main
+
+def checked(*files):
+    try:
+        main(["check", *files])
+    except SystemExit as ended:
+        return ended.code
+
+seen = []
+# A first check of a wrong and of a sound space loads what checking and showing need.
+checked("wrong.space", "toy.space")
+before, started = set(sys.modules), time.perf_counter()
+sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments[0]) if arguments else "")))
+status = checked(*sys.argv[1:])
+events = seen[:]
+found = {
+    "status": status,
+    "seconds": time.perf_counter() - started,
+    "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "modules": sorted(set(sys.modules) - before),
+    "opened": sorted({path for event, path in events if event == "open"}),
+    "events": sorted({event for event, _ in events}),
+    "package": str(pathlib.Path(spacelang.__file__).parent),
+}
+sys.stderr.write("=====" + json.dumps(found))
+"""
+HARMLESS = (
+    "open",
+    "os.listdir",
+    "os.scandir",
+    "glob.",
+    "pathlib.",
+    "object.",
+    "builtins.id",
+    "sys._getframe",
+    "compile",
+    "gc.",
+)
+"""Beginnings of audit events that reach for nothing outside; what is opened is looked at one by one."""
+
+HOSTILE = {
+    "dotted": "stage e = os.system | sklearn.utils.os.system | subprocess.Popen\n",
+    "dunder": "stage e = __import__ | eval | __builtins__ | GaussianNB.__class__\n",
+    "import up": 'import "../secret.space" as s\nstage e = s.x | GaussianNB\n',
+    "import absolute": 'import "/etc/passwd" as s\nstage e = GaussianNB\n',
+    "use": "use os\nuse antigravity\nuse evil\nstage e = evil.Boom | os.PathLike\n",
+    "callables": "stage e = FunctionTransformer { func = system } -> GaussianNB\n",
+    "files": 'stage v = CountVectorizer { input = "filename" }\nstage e = GaussianNB\n',
+    "memory": 'stage e = HDBSCAN { memory = "cache" } | GaussianNB { memory = "/tmp/cache" }\n',
+    "format": 'stage e = GaussianNB { var_smoothing = "{0.__class__}" }\nstage f = %s%n{}\n',
+    "huge numbers": f"stage e = SVC {{ C : float[{'9' * 300}, {'9' * 399}] }}\n",
+    "longer numbers": f"stage e = SVC {{ C : float[0, {'9' * 100_000}] }}\n",
+    "huge range": "stage e = RandomForestClassifier { n_estimators : int[1, 1_000_000_000_000_000_000] }\n",
+    "deep": "stage e = " + "(" * 5000 + "GaussianNB" + ")" * 5000 + "\n",
+    "deep body": "stage e = " + "BaggingClassifier { estimator : " * 500 + "GaussianNB" + "}" * 500 + "\n",
+    "deep expression": "stage e = GaussianNB | PCA\nforbid " + "not " * 20_000 + "e is PCA\n",
+    "power": "stage e = SVC { C : float[1, 9 ** 9 ** 9 ** 9] }\n",
+    "many mistakes": "stage e = " + " | ".join(f"Nothing{n}" for n in range(2000)) + "\n",
+    "many stages": "".join(f"stage s{n} = none | StandardScaler | PCA\n" for n in range(60)) + "stage e = GaussianNB\n",
+    "one long line": "stage e = GaussianNB" + " " * 500_000 + "?\n",
+    "backtracking": "stage e = GaussianNB " + "a" * 20_000 + " " + "{" * 20_000 + "\n",
+    "control characters": "stage e = GaussianNB \x1b]0;title\x07\x1b[2J\r\x08\n",
+}
+
+
+def modules(*arguments: str, folder: Path) -> set[str]:
+    found: list[str] = json.loads(spacelang(*arguments, folder=folder, code=MODULES).stderr.splitlines()[-1])
+    return set(found)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("startup") / "home"
+    made.mkdir()
+    (made / "toy.space").write_text(TOY, encoding="utf-8")
+    (made / "wrong.space").write_text("stage e = GausianNB\n", encoding="utf-8")
+    (made.parent / "secret.space").write_text("stage x = GaussianNB\n", encoding="utf-8")
+    (made / "evil.py").write_text("open('was_here', 'w')\n", encoding="utf-8")
+    return made
+
+
+@pytest.mark.parametrize("arguments", LIGHT_COMMANDS, ids=" ".join)
+def test_light_commands_import_nothing_heavy(arguments: list[str], folder: Path) -> None:
+    found = {name.partition(".")[0] for name in modules(*arguments, folder=folder)}
+    assert "spacelang" in found
+    assert not found & HEAVY
+
+
+def test_a_wrong_option_imports_no_scikit_learn(folder: Path) -> None:
+    found = modules("run", "toy.space", "--data", "sklearn:iris", "--set", "disk=2", folder=folder)
+    assert not {name.partition(".")[0] for name in found} & {"sklearn", "pandas", "scipy"}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_opens_and_imports_nothing(name: str, folder: Path) -> None:
+    path = folder / f"{name}.space"
+    path.write_text(HOSTILE[name], encoding="utf-8")
+    # A first check of a wrong and of a sound space loads what checking and showing need.
+    found = json.loads(spacelang(path.name, folder=folder, code=AUDITED).stderr.rpartition("=====")[2])
+    assert found["status"] in (0, 1)
+    assert found["modules"] == []
+    assert [event for event in found["events"] if not event.startswith(HARMLESS)] == []
+    package = Path(found["package"])
+    homes = (folder, package, package.parent / "spaces", package.parent / "grammars")
+    opened = [(folder / path).resolve() for path in found["opened"]]
+    assert [path for path in opened if not any(path.is_relative_to(home) for home in homes)] == []
+    assert not (folder / "was_here").exists()
+    assert found["seconds"] < SECONDS
+    assert found["megabytes"] < MEGABYTES

@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
@@ -62,14 +60,14 @@ def document(outcome: Outcome, run: Run) -> dict[str, object]:
 
 def print_summary(outcome: Outcome, run: Run, console: Console) -> None:
     """Print the summary; a console that is no terminal gets it without colours."""
-    console.print(summary(outcome, run))
+    console.print(summary(outcome, run), soft_wrap=True)
 
 
 def summary(outcome: Outcome, run: Run) -> RenderableType:
     """The best loss with its configuration, the preparation, the failures and the effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
     if outcome.best is not None and len(outcome.best.trial.request.configuration) > 0:
-        parts.append(Padding(_table(outcome.best.trial.request.configuration), (1, 0, 1, 2)))
+        parts.append(_table(outcome.best.trial.request.configuration))
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
@@ -90,14 +88,15 @@ def _headline(outcome: Outcome, run: Run) -> Text:
     return text
 
 
-def _table(configuration: Configuration) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
+def _table(configuration: Configuration) -> Text:
+    """One line a key; without the blanks at line ends that a drawn table has, for those who copy or compare it."""
+    width = max(map(len, configuration))
+    text = Text("\n")
     for key, value in configuration.items():
-        # As text, because rich would take square brackets for its own markup.
-        table.add_row(Text(key), Text(literal(value)))
-    return table
+        # A decision for `none` is no value and a word is no string to be quoted: both are shown as they are called.
+        text.append(f"  {key:<{width}}", style="cyan")
+        text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}\n")
+    return text
 
 
 def _failures(outcome: Outcome) -> list[Text]:

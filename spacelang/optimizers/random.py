@@ -9,13 +9,13 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, Real, parts
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
+from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Search
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, assemble, reached
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -66,9 +66,15 @@ class _Draws:
 
     def draw(self) -> Configuration:
         """One configuration, its structure uniform."""
-        if self._sampled:
-            return self._sampler.configuration(self._rng)
-        return self.tree.complete(self.tree.random_leaf(self._rng))
+        leaf = self.tree.random_leaf(self._rng)
+        return self._values(leaf) if self._sampled else self.tree.complete(leaf)
+
+    def _values(self, leaf: Pipeline) -> Configuration:
+        """A configuration of the leaf; its default one where values that constraints allow are too rare to be drawn."""
+        try:
+            return self._sampler.configuration(self._rng, self.tree.structure_of(leaf))
+        except UnlikelyError:
+            return self.tree.complete(leaf)
 
     def rest(self, asked: set[Configuration]) -> Iterator[Configuration]:
         """Every configuration, leaf by leaf, repetitions included.
@@ -87,7 +93,7 @@ class _Draws:
                     yield from members(self._space, structure)
                 else:
                     is_endless = True
-                    yield from (self._sampler.configuration(self._rng, structure) for _ in range(TRIES))
+                    yield from (self._values(leaf) for _ in range(TRIES))
 
 
 def members(space: Space, structure: Structure) -> Iterator[Configuration]:

@@ -1,0 +1,94 @@
+"""How fast the front end is: prints seconds, memory and ratios to a peer of the same run.
+
+    python tests/benchmarks/front_end.py
+
+Peers: a bare interpreter for the command, Lark's own tree building for parsing.
+"""
+
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from statistics import median
+
+import spacelang
+from spacelang.analysis import check
+from spacelang.syntax.parser import parse
+from spacelang.syntax.sources import bundled, read_source
+from spacelang.syntax.tables import load
+from spacelang.text import Source
+
+REPEATS = 7
+
+
+def main() -> None:
+    """Print all figures."""
+    print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}")
+    interpreter = shell(["-c", "pass"])
+    print(f"interpreter: {interpreter * 1000:.0f} ms")
+    for name in bundled():
+        seconds = shell(["-m", "spacelang", "check", name])
+        print(f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / interpreter:.1f} interpreters")
+    for alternatives in (250, 500, 1000):
+        for conditions in (False, True):
+            grow(alternatives, conditions=conditions)
+
+
+def shell(arguments: list[str]) -> float:
+    """Median seconds of a Python command."""
+    return median(timed(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
+
+
+def grow(alternatives: int, *, conditions: bool) -> None:
+    """Parsing and checking of a large space: time, peak memory of Python objects, ratio to Lark's trees."""
+    source = Source("large", large(alternatives, conditions=conditions))
+    plain = load()
+    peer = min(timed(lambda: plain.parse(source.text), 3))
+    parsing = min(timed(lambda: parse(source), 3))
+    checking = min(timed(lambda: check(source), 3))
+    tracemalloc.start()
+    checked = check(source)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert checked.space is not None, checked.diagnostics[:3]
+    kind = "with a condition each" if conditions else "without conditions"
+    print(
+        f"{alternatives} alternatives, {10 * alternatives} hyperparameters {kind}: parse {parsing:.2f} s"
+        f" ({parsing / peer:.2f} of Lark's trees), parse and check {checking:.2f} s"
+        f" = {checking / alternatives * 1000:.2f} ms an alternative, peak {peak / 2**20:.0f} MiB"
+    )
+
+
+def large(alternatives: int, *, conditions: bool) -> str:
+    """A space of that many alternatives with ten hyperparameters each."""
+    when = " when bootstrap" if conditions else ""
+    body = f"""
+      n_estimators : int[10, 500] log = 100
+      criterion : {{gini, entropy}} = gini
+      max_depth : {{none}} | int[2, 50] = none
+      min_samples_split : int[2, 20] = 2{when}
+      min_samples_leaf : int[1, 20] = 1{when}
+      max_features : float(0, 1] = 0.5
+      bootstrap : bool = true
+      max_samples : float[0.1, 1] = 1{when}
+      min_impurity_decrease : float[0, 0.1] = 0
+      ccp_alpha : float[0, 0.1] = 0
+    """
+    return "space large\nstage estimator =" + "".join(
+        f"\n  | RandomForestClassifier as forest{number} {{{body}}}" for number in range(alternatives)
+    )
+
+
+def timed(action: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """Seconds of each repetition."""
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+if __name__ == "__main__":
+    main()

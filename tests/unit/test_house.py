@@ -1,0 +1,50 @@
+"""Rules of the house that import-linter cannot say."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import spacelang
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.plugins import Plugins
+from spacelang.targets import TARGETS
+
+PACKAGE = Path(spacelang.__file__).parent
+HEAVY = ("sklearn", "pandas")
+ROOMS_THAT_FIT = ("runtime", "report", "catalog")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports anywhere."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS], ids=lambda plugins: plugins.package)
+def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
+    folder = PACKAGE / plugins.package.partition(".")[2]
+    for name in plugins.names():
+        siblings = {f"{plugins.package}.{other}" for other in plugins.names() if other != name}
+        assert not imported(folder / f"{name}.py") & siblings
+
+
+@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS], ids=lambda plugins: plugins.package)
+def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: Plugins) -> None:
+    for name in plugins.names():
+        plugin = plugins.load(name)
+        assert plugin.__doc__
+        assert plugin.paper
+        assert all(option.doc for option in plugins.options(plugin))
+
+
+def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0]
+        if room not in ROOMS_THAT_FIT and path.name != "api.py":
+            assert not {name.partition(".")[0] for name in imported(path)} & set(HEAVY), path

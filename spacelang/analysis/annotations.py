@@ -1,0 +1,129 @@
+"""Annotations: advice to a search, checked for place and arguments, never part of the set."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import UnknownAnnotation
+from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
+from spacelang.diagnostics.suggest import nearest
+from spacelang.ir.space import Prior
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+PLACES: Final = {
+    "default": "alternatives",
+    "weight": "alternatives",
+    "first": "stages",
+    "split": "hyperparameters",
+    "prior": "hyperparameters",
+}
+"""What each annotation marks."""
+
+DISTRIBUTIONS: Final = {"normal": 2, "uniform": 0}
+"""The distributions of `@prior` and how many numbers each takes (`normal`: mean and deviation, on the log scale under
+`log`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the annotations of one place say."""
+
+    default: bool = False
+    first: bool = False
+    weight: float = 1.0
+    split: int | None = None
+    prior: Prior | None = None
+
+
+def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> Advice:
+    """The advice of the annotations at a place (one of the values of PLACES); problems are reported."""
+    known: dict[str, ast.Annotation] = {}
+    for annotation in annotations:
+        name = annotation.name.text
+        if name not in PLACES:
+            near = nearest(name, PLACES)
+            at = Span(annotation.span.source, annotation.span.start, annotation.name.span.end)
+            report.add(UnknownAnnotation(primary=at, name=name, near=f"@{near}" if near else None))
+        elif PLACES[name] != place:
+            problem, reason = f"does not mark {place}", f"it marks {PLACES[name]}"
+            report.add(MisplacedAnnotation(primary=annotation.span, name=name, problem=problem, reason=reason))
+        elif name in known:
+            problem, related = "stands here twice", (Related(known[name].span, "the first one"),)
+            report.add(
+                MisplacedAnnotation(
+                    primary=annotation.span, name=name, problem=problem, reason="the second one", related=related
+                )
+            )
+        elif (wanted := _CHECKS[name](annotation.arguments)) is not None:
+            expected = f"expected {wanted}"
+            report.add(
+                AnnotationArguments(
+                    primary=annotation.span, name=name, problem="has the wrong arguments", expected=expected
+                )
+            )
+        else:
+            known[name] = annotation
+    return _advice(known)
+
+
+def place_of(name: str, annotations: Sequence[ast.Annotation]) -> Span:
+    """Where the first annotation of a name stands."""
+    return next(annotation.span for annotation in annotations if annotation.name.text == name)
+
+
+def _advice(known: dict[str, ast.Annotation]) -> Advice:
+    weight = known.get("weight")
+    split = known.get("split")
+    prior = known.get("prior")
+    return Advice(
+        default="default" in known,
+        first="first" in known,
+        weight=_numbers(weight.arguments)[0] if weight else 1.0,
+        split=int(_numbers(split.arguments)[0]) if split else None,
+        prior=Prior(_word(prior.arguments[0]), tuple(_numbers(prior.arguments[1:]))) if prior else None,
+    )
+
+
+def _none(arguments: Sequence[ast.Value]) -> str | None:
+    return "no arguments" if arguments else None
+
+
+def _weight(arguments: Sequence[ast.Value]) -> str | None:
+    numbers = _numbers(arguments)
+    return None if len(arguments) == len(numbers) == 1 and numbers[0] > 0 else "one number above 0"
+
+
+def _split(arguments: Sequence[ast.Value]) -> str | None:
+    numbers = _numbers(arguments)
+    sound = len(arguments) == len(numbers) == 1 and numbers[0] >= 1 and float(numbers[0]).is_integer()
+    return None if sound else "one whole number from 1"
+
+
+def _prior(arguments: Sequence[ast.Value]) -> str | None:
+    name = _word(arguments[0]) if arguments else ""
+    if name not in DISTRIBUTIONS:
+        return "`normal, mean, deviation` or `uniform`"
+    numbers = _numbers(arguments[1:])
+    if len(arguments) - 1 != len(numbers) or len(numbers) != DISTRIBUTIONS[name]:
+        return "`normal, mean, deviation`" if name == "normal" else "`uniform` without numbers"
+    return None if name != "normal" or numbers[1] > 0 else "a deviation above 0"
+
+
+_CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {
+    "default": _none,
+    "first": _none,
+    "weight": _weight,
+    "split": _split,
+    "prior": _prior,
+}
+
+
+def _numbers(arguments: Sequence[ast.Value]) -> list[float]:
+    return [argument.value for argument in arguments if isinstance(argument, ast.Number)]
+
+
+def _word(argument: ast.Value) -> str:
+    return argument.text if isinstance(argument, ast.Dotted) else ""

@@ -1,0 +1,89 @@
+"""What is known of a space before its expressions are read: the tree without conditions, and where names belong."""
+
+from dataclasses import dataclass, field, replace
+
+from spacelang.ir.expr import Expr
+from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Node, Operator, Product
+from spacelang.ir.value import Value
+from spacelang.syntax import ast
+
+
+@dataclass(slots=True)
+class Scope:
+    """The hyperparameters and nested decisions of one body, by the names that siblings call them by."""
+
+    place: str = ""
+    """The address of the operator whose body it is; empty for a file."""
+    addresses: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, Value] = field(default_factory=dict)
+    """What siblings are fixed to: in an expression they stand for their value."""
+    operators: dict[str, str] = field(default_factory=dict)
+    """The operators that siblings are fixed to."""
+    dubious: set[str] = field(default_factory=set)
+    """Names that are declared but could not be read: they are known, and what is said of them is not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCondition:
+    """A `when` clause of a hyperparameter."""
+
+    address: str
+    expression: ast.Expression
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRule:
+    """A `forbid` or `require` with the scope that it stands in."""
+
+    rule: ast.Rule
+    scope: Scope
+
+
+@dataclass(slots=True)
+class Draft:
+    """The tree without conditions, and the expressions that are still to be read."""
+
+    root: Node
+    declared: list[Node] = field(default_factory=list)
+    """Everything that names may stand for: all stages, whether the pipeline has them or not, and its operators."""
+    is_whole: bool = True
+    """Whether nothing of the pipeline was lost to a mistake: else its steps are not judged by their places."""
+    domains: dict[str, str] = field(default_factory=dict)
+    """The domains of hyperparameters as they are written, by address."""
+    conditions: list[PendingCondition] = field(default_factory=list)
+    rules: list[PendingRule] = field(default_factory=list)
+    dubious: set[str] = field(default_factory=set)
+    """Stages and addresses that could not be read whole: they are known, and what is said of them is not judged."""
+
+
+def stage_of(address: str) -> str:
+    """The stage (or step of the pipeline) that an address lies in."""
+    return address.split(".", 1)[0]
+
+
+def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
+    """The tree with its conditions in place."""
+    match node:
+        case Hyperparameter():
+            condition = conditions.get(node.address)
+            return node if condition is None else replace(node, condition=condition)
+        case Choice():
+            branches = tuple(_branch(branch, conditions) for branch in node.branches)
+            return replace(node, branches=branches)
+        case Operator():
+            return _operator(node, conditions)
+        case Product():
+            return replace(node, children=tuple(with_conditions(child, conditions) for child in node.children))
+
+
+def _branch(branch: Branch, conditions: dict[str, Expr]) -> Branch:
+    return replace(branch, node=with_conditions(branch.node, conditions))
+
+
+def _operator(node: Operator, conditions: dict[str, Expr]) -> Operator:
+    children = tuple(with_conditions(child, conditions) for child in node.children)
+    fixed: tuple[tuple[str, Fixed], ...] = tuple(
+        (name, _operator(value, conditions) if isinstance(value, Operator) else value) for name, value in node.fixed
+    )
+    return replace(node, children=children, fixed=fixed)  # type: ignore[arg-type]

@@ -1,0 +1,312 @@
+"""Expressions as written to expressions as meant: names to addresses, words to values, sides that can be compared."""
+
+from typing import Final
+
+from spacelang.analysis.domains import SYMBOLS, known_call
+from spacelang.analysis.drafts import Scope
+from spacelang.analysis.names import Names
+from spacelang.analysis.report import Report
+from spacelang.analysis.values import NoValue, near_value, plain
+from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
+from spacelang.diagnostics.suggest import nearest
+from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, literal, parts
+from spacelang.ir.expr import (
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+)
+from spacelang.ir.space import Choice, Operator
+from spacelang.ir.value import Value, is_number
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+ORDER: Final = ("<", "<=", ">", ">=")
+
+
+class ExpressionReader:
+    """Reads the expressions of a space whose variables are known."""
+
+    def __init__(self, names: Names, report: Report) -> None:
+        self._names = names
+        self._report = report
+        self._scope = Scope()
+
+    def read(self, written: ast.Expression, scope: Scope) -> Expr | None:
+        """The condition that is meant; None where it has none, the reasons reported."""
+        self._scope = scope
+        found = self._condition(written)
+        assert found is not None or self._report.has_errors, "nothing that a space says is lost in silence"
+        return found
+
+    # ---- conditions
+
+    def _condition(self, written: ast.Expression) -> Expr | None:
+        match written:
+            case ast.Logical():
+                return self._logical(written)
+            case ast.Unary(operator="not"):
+                term = self._condition(written.term)
+                return None if term is None else Not(term, written.span)
+            case ast.IsTest():
+                return self._is(written)
+            case ast.Membership():
+                return self._membership(written)
+            case ast.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">="):
+                return self._comparison(written)
+            case ast.Dotted():
+                return self._truth(written)
+            case ast.Keyword(value=bool()):
+                return Constant(written.value, written.span)
+            case _:
+                self._wrong(written, f"`{written.span.text}` is neither true nor false", "compare it with something")
+                return None
+
+    def _logical(self, written: ast.Logical) -> Expr | None:
+        # All terms are read, so that all mistakes are found.
+        terms = [self._condition(term) for term in written.terms]
+        known = tuple(term for term in terms if term is not None)
+        if len(known) < len(terms):
+            return None
+        return And(known, written.span) if written.operator == "and" else Or(known, written.span)
+
+    def _truth(self, written: ast.Dotted) -> Expr | None:
+        found = self._name(written)
+        if isinstance(found, Reference) and not self._is_boolean(found.address):
+            name = written.text
+            self._wrong(written, f"`{name}` is neither true nor false", f"compare it: `{name} == …`")
+            return None
+        if isinstance(found, Constant) and not isinstance(found.value, bool):
+            self._wrong(
+                written, f"`{written.text}` is fixed to `{literal(found.value)}`, which is no truth value", None
+            )
+            return None
+        if isinstance(found, Choice):
+            self._wrong(written, f"`{written.text}` is a decision", f"test it: `{written.text} is …`")
+            return None
+        return found
+
+    def _is_boolean(self, address: str) -> bool:
+        return all(
+            isinstance(part, Categorical) and all(isinstance(value, bool) for value in part.values)
+            for part in parts(self._names.domain(address))
+        )
+
+    def _is(self, written: ast.IsTest) -> Expr | None:
+        if not isinstance(written.decision, ast.Dotted):
+            self._wrong(written.decision, "only a decision is tested with `is`", None)
+            return None
+        name = written.decision.text
+        if name in self._scope.operators:
+            wanted = None if written.operator is None else written.operator.text
+            return Constant(self._scope.operators[name] == wanted, written.span)
+        found = self._name(written.decision)
+        if not isinstance(found, Choice):
+            if found is not None:
+                value = written.operator.text if written.operator else "none"
+                self._wrong(written, f"`{name}` is a hyperparameter, not a decision", f"write `{name} == {value}`")
+            return None
+        branches = self._branches(found, written)
+        return Is(found.address, branches, written.span) if branches else None
+
+    def _branches(self, choice: Choice, written: ast.IsTest) -> tuple[str, ...]:
+        """The alternative of that name, or every alternative that uses the operator of that name."""
+        operator = written.operator
+        name = "none" if operator is None else operator.text
+        if name in choice.places:
+            return (name,)
+        uses = tuple(b.name for b in choice.branches if isinstance(b.node, Operator) and b.node.name == name)
+        if not uses and not self._names.is_dubious(choice.address, self._scope):
+            self._report.add(
+                UnknownAlternative(
+                    primary=operator.span if operator is not None else _last(written.span, len("none")),
+                    name=name,
+                    stage=choice.key,
+                    alternatives=", ".join(f"`{branch.name}`" for branch in choice.branches),
+                    near=nearest(name, choice.places),
+                )
+            )
+        return uses
+
+    def _membership(self, written: ast.Membership) -> Expr | None:
+        item = self._operand(written.item)
+        values = [plain(value, self._report) for value in written.values]
+        if isinstance(item, Choice):
+            tests = " or ".join(f"{item.key} is {value.span.text}" for value in written.values)
+            self._wrong(written, f"`{item.key}` is a decision", f"write `{tests}`" if tests else None)
+            return None
+        if item is None or any(isinstance(value, NoValue) for value in values):
+            return None
+        if isinstance(item, Reference):
+            for value, place in zip(values, written.values, strict=True):
+                self._expect_value(item.address, value, place)  # type: ignore[arg-type]
+        return In(item, tuple(values), written.span)  # type: ignore[arg-type]
+
+    # ---- comparisons
+
+    def _comparison(self, written: ast.Binary) -> Expr | None:
+        left, right = self._sides(written.left, written.right)
+        for side, other in ((left, written.right), (right, written.left)):
+            if isinstance(side, Choice):
+                value = other.span.text
+                remedy = f"write `{side.key} is {value}`" if written.operator == "==" else None
+                self._wrong(written, f"`{side.key}` is a decision: it is tested with `is`", remedy)
+                return None
+        if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
+            return None
+        if written.operator in ORDER:
+            return self._order(written, left, right)
+        for side, constant, place in ((left, right, written.right), (right, left, written.left)):
+            if isinstance(side, Reference) and isinstance(constant, Constant):
+                self._expect_value(side.address, constant.value, place)
+        return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:
+        """Both sides; a word on one side that is a value of the hyperparameter on the other one stands for itself."""
+        for word, other, swapped in ((right, left, False), (left, right, True)):
+            if not self._may_be_word(word):
+                continue
+            known = self._operand(other) if isinstance(other, ast.Dotted) and self._is_known(other) else None
+            if isinstance(known, Reference | Constant):
+                assert isinstance(word, ast.Dotted)
+                value = self._word(known, word)
+                return (value, known) if swapped else (known, value)
+            if isinstance(known, Choice):
+                return (None, known) if swapped else (known, None)
+        first = self._operand(left)
+        # Two words of which neither is known: the first is the mistake, the second was to be one of its values.
+        lost = first is None and self._may_be_word(right) and not self._is_known(right)
+        return first, None if lost else self._operand(right)
+
+    def _may_be_word(self, written: ast.Expression) -> bool:
+        return isinstance(written, ast.Dotted) and len(written.words) == 1
+
+    def _is_known(self, written: ast.Expression) -> bool:
+        assert isinstance(written, ast.Dotted)
+        name = written.text
+        return self._names.is_known(name, self._scope)
+
+    def _word(self, known: Reference | Constant, word: ast.Dotted) -> Expr | None:
+        """A word beside a hyperparameter: one of its values, else a sibling, else a mistake."""
+        if isinstance(known, Constant):
+            sibling = self._name(word) if self._is_known(word) else None
+            return (
+                sibling if sibling is not None and not isinstance(sibling, Choice) else Constant(word.text, word.span)
+            )
+        domain = self._names.domain(known.address)
+        if contains(domain, word.text):
+            return Constant(word.text, word.span)
+        if self._is_known(word) or self._names.is_dubious(word.text, self._scope) or word.text in SYMBOLS:
+            found = self._name(word)
+            return None if isinstance(found, Choice) else found
+        self._expect_value(known.address, word.text, word)
+        return None
+
+    def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
+        for side, constant, swapped in ((left, right, False), (right, left, True)):
+            if isinstance(side, Reference) and isinstance(constant, Constant):
+                domain = self._names.domain(side.address)
+                if isinstance(domain, Ordinal):
+                    return self._ordinal(written, side, domain, constant, swapped)
+        for side, place in ((left, written.left), (right, written.right)):
+            if not self._is_numeric(side):
+                reason = "only numbers and the values of an `ordered` set have an order"
+                self._wrong(place, f"`{place.span.text}` has no order", None, reason)
+                return None
+        return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _ordinal(
+        self, written: ast.Binary, side: Reference, domain: Ordinal, constant: Constant, swapped: bool
+    ) -> Expr | None:
+        found = domain.find(constant.value)
+        if isinstance(found, Missing):
+            self._expect_value(side.address, constant.value, written.left if swapped else written.right)
+            return None
+        place = domain.values.index(found)
+        below = written.operator in ("<", "<=") if not swapped else written.operator in (">", ">=")
+        equal = domain.values[place : place + 1] if written.operator in ("<=", ">=") else ()
+        chosen = (*domain.values[:place], *equal) if below else (*equal, *domain.values[place + 1 :])
+        return In(side, chosen, written.span)
+
+    def _is_numeric(self, expression: Expr) -> bool:
+        match expression:
+            case Constant():
+                return is_number(expression.value)
+            case Reference():
+                return any(
+                    not isinstance(part, Categorical) or any(map(is_number, part.values))
+                    for part in parts(self._names.domain(expression.address))
+                )
+            case _:
+                return isinstance(expression, Arithmetic | Call)
+
+    # ---- operands
+
+    def _operand(self, written: ast.Expression) -> Expr | Choice | None:
+        match written:
+            case ast.Number() | ast.Text() | ast.Keyword():
+                return Constant(written.value, written.span)
+            case ast.Dotted():
+                return self._name(written)
+            case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+                left, right = self._number(written.left), self._number(written.right)
+                return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
+            case ast.Unary(operator="-"):
+                term = self._number(written.term)
+                return None if term is None else Arithmetic("-", Constant(0), term, written.span)
+            case ast.FunctionCall():
+                return known_call(written, [self._number(argument) for argument in written.arguments], self._report)
+            case ast.Quantity():
+                self._wrong(written, f"`{written.span.text}` has a unit", "units belong into the `task` block")
+                return None
+            case _:
+                construct = "a truth value as a side of a comparison"
+                self._report.add(NotSupportedYet(primary=written.span, construct=construct))
+                return None
+
+    def _number(self, written: ast.Expression) -> Expr | None:
+        found = self._operand(written)
+        if found is None:
+            return None
+        if isinstance(found, Choice) or not self._is_numeric(found):
+            self._wrong(written, f"`{written.span.text}` is not a number", None)
+            return None
+        return found
+
+    def _name(self, written: ast.Dotted) -> Reference | Constant | Choice | None:
+        """What a name stands for; None, reported, where it is not known (silently where it is dubious)."""
+        found = self._names.find(written, self._scope)
+        if isinstance(found, Diagnostic):
+            self._report.add(found)
+            return None
+        return found
+
+    def _expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
+        """Report a word that is not among the values of a hyperparameter (numbers are judged by what they lead to)."""
+        domain = self._names.domain(address)
+        if contains(domain, value) or (is_number(value) and not _is_set(domain)):
+            return
+        near = near_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])
+        name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
+        self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
+
+    def _wrong(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
+        self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))
+
+
+def _is_set(domain: Domain) -> bool:
+    return isinstance(domain, Categorical)
+
+
+def _last(span: Span, length: int) -> Span:
+    return Span(span.source, span.end - length, span.end)

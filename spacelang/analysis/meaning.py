@@ -1,0 +1,262 @@
+"""What the expressions of a sound space come to: conditions without effect, dead alternatives, an excluded default."""
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.conditions import (
+    AlwaysTrue,
+    DeadAlternative,
+    DefaultExcluded,
+    EmptySpace,
+    NeverTogether,
+    NeverTrue,
+    Undecidable,
+)
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.ir.compiled import TooTangledError, UndecidableError
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import default
+from spacelang.ir.domain import Categorical, describe
+from spacelang.ir.expr import Is, nodes
+from spacelang.ir.groups import scope
+from spacelang.ir.membership import violates
+from spacelang.ir.probing import Statement, leaves_nothing, truths
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Node, Space
+from spacelang.ir.walk import Assignment, default_structure
+from spacelang.text import Span
+
+FORBID: Final = "`forbid`"
+REQUIRE: Final = "`require`"
+MOST_SHOWN: Final = 8
+"""So many constraints are shown at most where only all together are to blame."""
+
+MOST_WEIGHED: Final = 32
+"""Among so many constraints it is looked for those that are to blame."""
+
+
+def check(space: Space, domains: Mapping[str, str], report: Report) -> Structures | None:
+    """Report what the conditions and constraints of a space come to; its structures where they can be counted.
+
+    `domains` are the domains of hyperparameters as they are written, by address.
+    """
+    try:
+        structures = Structures(space)
+        blamed = [*_check_alternatives(structures, report)]
+        if not report.has_errors:
+            blamed += _check_default(space, report)
+        _Statements(space, domains, report).check({constraint.span for constraint in blamed})
+    except UndecidableError as error:
+        report.add(Undecidable(primary=error.atom.span))
+        return None
+    except TooTangledError as error:
+        report.add(_tangled(space, error.constraints))
+        return None
+    return structures
+
+
+def _tangled(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
+    """Constraints, or else conditions, that together are too much."""
+    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
+    first, *others = [constraint.span for constraint in constraints] or [condition.span for condition in conditions]
+    return Undecidable(
+        primary=first,
+        kind="constraint" if constraints else "condition",
+        reason=f"{'with others ' if others else ''}it ties too many decisions to each other",
+        remedy="leave out some of them, or let them name fewer stages",
+        related=tuple(Related(span, "one of the others") for span in others[:MOST_SHOWN]),
+    )
+
+
+class _Statements:
+    """Conditions and constraints one by one: those that are always or never true."""
+
+    def __init__(self, space: Space, domains: Mapping[str, str], report: Report) -> None:
+        self._space = space
+        self._domains = domains
+        self._report = report
+
+    def check(self, blamed: Set[Span]) -> None:
+        """Report statements without effect; of the constraints that are blamed for an error enough is said already."""
+        for variable in self._space.variables.values():
+            if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
+                self._check_condition(variable.node, Statement(variable.node.condition, owners=variable.owners))
+        for constraint in self._space.constraints:
+            if constraint.span not in blamed:
+                self._check_constraint(constraint)
+
+    def _check_condition(self, node: Hyperparameter, statement: Statement) -> None:
+        can_be_true, can_be_false = truths(self._space, statement)
+        if can_be_true and can_be_false:
+            return
+        span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
+        if can_be_true:
+            remedy = "remove the condition"
+            found = AlwaysTrue(primary=span, kind="condition", reason=reason, remedy=remedy, related=related)
+            self._report.add(found)
+        else:
+            notes = (f"`{node.name}` is never active",)
+            self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
+
+    def _check_constraint(self, constraint: Constraint) -> None:
+        statement = Statement(constraint.expression, active=constraint.scope)
+        can_be_true, can_be_false = truths(self._space, statement)
+        if can_be_true and can_be_false:
+            return
+        span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
+        if not can_be_true and not can_be_false:
+            dead = [address for address in constraint.scope if self._is_dead(address)]
+            reason = f"`{self._name(dead[0])}` is never active" if dead else "never active together"
+            related = self._related(statement)
+            self._report.add(NeverTogether(primary=span, kind=kind, reason=reason, related=related))
+            return
+        says_nothing = can_be_true != constraint.forbidden
+        remedy = "remove it" if says_nothing and can_be_true else None
+        found = AlwaysTrue if can_be_true else NeverTrue
+        self._report.add(
+            found(
+                primary=span,
+                kind=kind,
+                reason=self._reason(statement),
+                remedy=remedy,
+                notes=() if says_nothing else (self._cost(constraint),),
+                related=self._related(statement),
+            )
+        )
+
+    def _cost(self, constraint: Constraint) -> str:
+        """What a constraint takes away that never lets anything pass where it applies."""
+        names = " and ".join(f"`{self._name(address)}`" for address in constraint.scope)
+        verb = "is" if len(constraint.scope) == 1 else "are"
+        return f"nothing is left in which {names} {verb} active" if names else "nothing is left"
+
+    def _reason(self, statement: Statement) -> str:
+        """What the names of an expression stand for: from this its author sees why."""
+        said = []
+        for address in dict.fromkeys(scope(statement.expression)):
+            node = self._space.variables[address].node
+            if isinstance(node, Choice):
+                said.append(f"`{node.name}` is " + " or ".join(f"`{branch.name}`" for branch in node.branches[:6]))
+            elif self._is_dead(address):
+                said.append(f"`{node.name}` is never active")
+            else:
+                verb = "is one of" if isinstance(node.domain, Categorical) else "lies in"
+                said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
+        return "; ".join(said) or "it names nothing that could change"
+
+    def _related(self, statement: Statement) -> tuple[Related, ...]:
+        """The conditions of what an expression names: often it is from them that its truth follows."""
+        nodes = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
+        return tuple(
+            Related(node.condition.span, f"the condition of `{node.name}`")
+            for node in nodes
+            if isinstance(node, Hyperparameter) and node.condition is not None
+        )
+
+    def _is_dead(self, address: str) -> bool:
+        """Whether a hyperparameter is never active, whatever the constraints say."""
+        variable = self._space.variables[address]
+        condition = getattr(variable.node, "condition", None)
+        return condition is not None and not truths(self._space, Statement(condition, owners=variable.owners))[0]
+
+    def _name(self, address: str) -> str:
+        return self._space.variables[address].node.name
+
+
+def _check_alternatives(structures: Structures, report: Report) -> Iterator[Constraint]:
+    """Report an empty space or dead alternatives; the constraints that are to blame."""
+    space = structures.space
+    # Also where nothing is to be found out: what cannot be counted is not to show later.
+    count = structures.count
+    if not space.constraints:
+        return
+    if not count:
+        first, *others = culprits = _culprits(space, space.constraints)
+        related = tuple(Related(constraint.span, "together with this") for constraint in others[:MOST_SHOWN])
+        report.add(EmptySpace(primary=first.span, related=related))
+        yield from culprits
+        return
+    constraints = _Constraints(structures)
+    for choice, branch in _dead(structures):
+        culprits = _culprits(space, constraints.over(choice, branch), (choice.address, branch.name))
+        related = tuple(Related(constraint.span, "excluded here") for constraint in culprits[:MOST_SHOWN])
+        report.add(DeadAlternative(primary=branch.span, alternative=branch.name, stage=choice.key, related=related))
+        yield from culprits
+
+
+def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
+    """The branches that are never taken; of those below a dead one nothing is said."""
+    space, alive = structures.space, structures.existence.supported()
+    dead: set[tuple[str, str]] = set()
+    for choice in space.decisions:
+        if dead.intersection(space.variables[choice.address].owners):
+            continue
+        for place, branch in enumerate(choice.branches):
+            if place not in alive[choice.address]:
+                dead.add((choice.address, branch.name))
+                yield choice, branch
+
+
+class _Constraints:
+    """The constraints of a space by what they may keep from being taken."""
+
+    def __init__(self, structures: Structures) -> None:
+        self._naming: dict[tuple[str, str], list[Constraint]] = {}
+        self._over: dict[str | tuple[str, str], list[Constraint]] = {}
+        for constraint in structures.space.constraints:
+            tests = [node for node in nodes(constraint.expression) if isinstance(node, Is)]
+            for key in {(test.address, name) for test in tests for name in test.branches}:
+                self._naming.setdefault(key, []).append(constraint)
+        for context, compiled in structures.model.by_context.items():
+            for group in (each.group for each in compiled if each.group.constraints):
+                places: list[str | tuple[str, str]] = [*context, *(member.address for member in group.members)]
+                for place in places:
+                    self._over.setdefault(place, []).extend(group.constraints)
+
+    def over(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
+        """Those that name the branch, then those over what it leads to and over the decision together with others."""
+        taken = (choice.address, branch.name)
+        found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
+        return tuple({id(constraint): constraint for constraint in found}.values())
+
+
+def _culprits(
+    space: Space, candidates: tuple[Constraint, ...], branch: tuple[str, str] | None = None
+) -> tuple[Constraint, ...]:
+    """Constraints that together leave the branch (or the space) nothing: one alone where there is one, else few.
+
+    Looked for among the first of many candidates only; where it is not these, it is all of them.
+    """
+    for constraint in candidates if branch is None else candidates[:MOST_WEIGHED]:
+        if leaves_nothing(space, (constraint,), branch):
+            return (constraint,)
+    several = (candidates[: 2**power] for power in range(1, MOST_WEIGHED.bit_length()))
+    needed = next((some for some in several if leaves_nothing(space, some, branch)), None)
+    if needed is None:
+        return candidates
+    for constraint in needed:
+        others = tuple(other for other in needed if other is not constraint)
+        if leaves_nothing(space, others, branch):
+            needed = others
+    return needed
+
+
+def _check_default(space: Space, report: Report) -> Iterator[Constraint]:
+    """Report the constraints that the default configuration breaks; they are the answer too."""
+    taken = default_structure(space)
+    assignment = Assignment(space, taken, lambda node: node.default)
+    for constraint in space.constraints:
+        if violates(constraint, assignment):
+            choices = default(space)
+            named = [address for address in scope(constraint.expression) if space.variables[address].key in choices]
+            notes = tuple(
+                _says(space.variables[address].node, choices[space.variables[address].key]) for address in named
+            )
+            report.add(DefaultExcluded(primary=constraint.span, notes=notes))
+            yield constraint
+
+
+def _says(node: Node, value: object) -> str:
+    assert isinstance(node, Choice | Hyperparameter)
+    shown = "none" if value is None else value
+    return f"the default of `{node.key}` is `{shown}`"

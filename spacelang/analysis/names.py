@@ -1,0 +1,119 @@
+"""What the names in expressions stand for, and which known name a wrong one is near."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from spacelang.analysis.domains import SYMBOLS
+from spacelang.analysis.drafts import Draft, Scope, stage_of
+from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.names import UnknownName
+from spacelang.diagnostics.suggest import nearest
+from spacelang.ir.domain import Domain, describe
+from spacelang.ir.expr import Constant, Reference
+from spacelang.ir.space import Choice, Hyperparameter, Variable
+from spacelang.syntax import ast
+
+
+class Names:
+    """The variables of a space by the names that expressions call them by."""
+
+    def __init__(self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str]) -> None:
+        """`left_out` are the stages that the pipeline does not have; only they themselves may speak of them."""
+        self._variables = variables
+        self._draft = draft
+        self._left_out = left_out
+
+    def find(self, written: ast.Dotted, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
+        """What a name stands for, or what is wrong with it; None where it is declared but could not be read."""
+        name = written.text
+        if name in scope.constants:
+            return Constant(scope.constants[name], written.span)
+        if name in scope.operators:
+            problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
+            return WrongComparison(primary=written.span, problem=problem, reason="nothing to compare")
+        address = scope.addresses.get(name, name)
+        if name in scope.dubious or self._is_dubious(address):
+            return None
+        if address in self._variables:
+            return self._variable(address, written, scope)
+        if name in SYMBOLS:
+            return UnboundSymbol(primary=written.span, symbol=name)
+        return self._unknown(written, scope)
+
+    def _variable(self, address: str, written: ast.Dotted, scope: Scope) -> Reference | Choice | Diagnostic:
+        stage = stage_of(address)
+        if stage in self._left_out and stage_of(scope.place) not in self._left_out:
+            remedy = f"add `{stage}` to the `pipeline` line"
+            reason = "not part of the pipeline"
+            return UnknownName(primary=written.span, name=written.text, reason=reason, remedy=remedy)
+        node = self._variables[address].node
+        return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
+
+    def is_known(self, name: str, scope: Scope) -> bool:
+        """Whether a name stands for something that could be read."""
+        return any(name in known for known in (scope.addresses, scope.constants, scope.operators, self._variables))
+
+    def is_dubious(self, name: str, scope: Scope) -> bool:
+        """Whether a name is declared but could not be read whole: what is said of it is not judged."""
+        return name in scope.dubious or self._is_dubious(scope.addresses.get(name, name))
+
+    def _is_dubious(self, address: str) -> bool:
+        words = address.split(".")
+        dubious = self._draft.dubious
+        return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
+
+    def domain(self, address: str) -> Domain:
+        """The domain of a hyperparameter."""
+        node = self._variables[address].node
+        assert isinstance(node, Hyperparameter)
+        return node.domain
+
+    def written_domain(self, address: str) -> str:
+        """The domain of a hyperparameter as its author wrote it."""
+        return self._draft.domains.get(address) or describe(self.domain(address))
+
+    def _unknown(self, written: ast.Dotted, scope: Scope) -> UnknownName:
+        name = written.text
+        near = self._near(name, scope)
+        stages = [address for address in self._below[""] if address not in self._left_out]
+        listed = ", ".join(f"`{stage}`" for stage in stages[:12])
+        remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"
+        says_nothing = stage_of(name) in self._below[""] or not 0 < len(stages) <= 12
+        return UnknownName(primary=written.span, name=name, near=near, remedy=None if says_nothing else remedy)
+
+    def _near(self, name: str, scope: Scope) -> str | None:
+        words = name.split(".")
+        if len(words) == 1:
+            near = nearest(name, [*scope.addresses, *scope.constants, *self._below[""]])
+            return near or self._by_name.get(name)
+        if name in self._by_key:
+            # `stage.parameter`, as configurations print it: the alternative is missing.
+            return self._by_key[name]
+        address = ""
+        for word in words:
+            below = self._below.get(address, {})
+            found = word if word in below else nearest(word, below)
+            if found is None:
+                return None
+            address = f"{address}.{found}" if address else found
+        return address if address in self._variables else None
+
+    @cached_property
+    def _by_key(self) -> dict[str, str]:
+        return {variable.key: address for address, variable in reversed([*self._variables.items()])}
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        return {address.rsplit(".", 1)[-1]: address for address in reversed([*self._variables]) if "." in address}
+
+    @cached_property
+    def _below(self) -> dict[str, dict[str, None]]:
+        """The words that may follow the beginnings of addresses."""
+        found: dict[str, dict[str, None]] = {"": {}}
+        for address in self._variables:
+            words = address.split(".")
+            for place, word in enumerate(words):
+                found.setdefault(".".join(words[:place]), {})[word] = None
+        return found

@@ -1,0 +1,86 @@
+"""Whether two parts of a union have a value in common: exactly, however large they are."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from spacelang.ir.domain import MISSING, Categorical, Integer, Missing, Real, Simple
+from spacelang.ir.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The numbers first, first + step, ... up to `last`."""
+
+    first: Fraction
+    step: Fraction
+    last: Fraction
+
+
+def common_value(left: Simple, right: Simple) -> Value | Missing:
+    """A value that two domains share; MISSING where there is none."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Categorical):
+            found = (other.find(value) for value in one.values)
+            return next((value for value in found if not isinstance(value, Missing)), MISSING)
+    assert not isinstance(left, Categorical)
+    assert not isinstance(right, Categorical)
+    mine, its = _grid(left), _grid(right)
+    if mine is not None and its is not None:
+        number = _common_member(mine, its)
+        return MISSING if number is None else left.find(_value(number))
+    if mine is None and its is None:
+        return _common_point(left, right)
+    return _member_inside(mine, right) if mine is not None else _member_inside(its, left)
+
+
+def _grid(domain: Real | Integer) -> _Grid | None:
+    """The grid that a domain is; None for an interval."""
+    if isinstance(domain, Integer):
+        return _Grid(Fraction(domain.lower), Fraction(domain.step), Fraction(domain.at(domain.size - 1)))
+    if domain.size is None:
+        return None
+    start, step = Fraction(repr(domain.lower)), Fraction(repr(domain.step or 1.0))
+    return _Grid(start + domain.first_index * step, step, start + domain.last_index * step)
+
+
+def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
+    """The smallest number on both grids, by the Chinese remainder theorem."""
+    fractions = (left.first, left.step, right.first, right.step)
+    scale = math.lcm(*(number.denominator for number in fractions))
+    start, step, other_start, other_step = (int(number * scale) for number in fractions)
+    shared = math.gcd(step, other_step)
+    if (other_start - start) % shared:
+        return None
+    rhythm = other_step // shared
+    steps = (other_start - start) // shared * pow(step // shared, -1, rhythm) % rhythm
+    period, number = step * rhythm, start + steps * step
+    number += -((number - max(start, other_start)) // period) * period
+    found = Fraction(number, scale)
+    return found if found <= min(left.last, right.last) else None
+
+
+def _member_inside(grid: _Grid | None, interval: Real | Integer) -> Value | Missing:
+    """The smallest member of a grid inside an interval, whose lower end may be excluded."""
+    assert grid is not None
+    index = max(0, math.ceil((Fraction(interval.lower) - grid.first) / grid.step))
+    for place in (index, index + 1):
+        number = grid.first + place * grid.step
+        if number <= grid.last and not isinstance(found := interval.find(_value(number)), Missing):
+            return found
+    return MISSING
+
+
+def _common_point(left: Real | Integer, right: Real | Integer) -> Value | Missing:
+    lower, upper = max(left.lower, right.lower), min(left.upper, right.upper)
+    if lower > upper:
+        return MISSING
+    between = Real(float(lower), float(upper)).middle
+    for value in (between, lower, upper):
+        if not isinstance(left.find(value), Missing) and not isinstance(right.find(value), Missing):
+            return value
+    return MISSING
+
+
+def _value(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)

@@ -1,0 +1,72 @@
+"""From a draft to a space: every expression read, conditions put in their places, cycles among them found."""
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from spacelang.analysis.drafts import Draft, stage_of, with_conditions
+from spacelang.analysis.expressions import ExpressionReader
+from spacelang.analysis.names import Names
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.conditions import ConditionCycle
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.ir.expr import Expr, references
+from spacelang.ir.space import Constraint, Kind, Product, Space
+
+
+def resolve(space: Space, draft: Draft, report: Report) -> Space:
+    """The space with its conditions and constraints.
+
+    Names may stand for everything that is declared; what is said about stages that the pipeline leaves out is read
+    all the same, and then left out like them.
+    """
+    declared = Space(space.name, Product(Kind.SEQUENCE, tuple(draft.declared))).variables
+    reached = {stage_of(address) for address in space.variables}
+    left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
+    names = Names(declared, draft, frozenset(left_out))
+    reader = ExpressionReader(names, report)
+    conditions = _conditions(draft, reader)
+    _check_cycles(conditions, report)
+    constraints = _constraints(draft, reader, left_out)
+    return Space(space.name, with_conditions(space.root, conditions), constraints, space.title)
+
+
+def _conditions(draft: Draft, reader: ExpressionReader) -> dict[str, Expr]:
+    read = {pending.address: reader.read(pending.expression, pending.scope) for pending in draft.conditions}
+    return {address: expression for address, expression in read.items() if expression is not None}
+
+
+def _constraints(draft: Draft, reader: ExpressionReader, left_out: set[str]) -> tuple[Constraint, ...]:
+    found: list[Constraint] = []
+    for pending in draft.rules:
+        expression = reader.read(pending.rule.expression, pending.scope)
+        if expression is not None and stage_of(pending.scope.place) not in left_out:
+            found.append(Constraint(expression, pending.rule.forbidden, pending.rule.span))
+    return tuple(found)
+
+
+def _check_cycles(conditions: Mapping[str, Expr], report: Report) -> None:
+    for cycle in cycles({address: references(expression) for address, expression in conditions.items()}):
+        words = [address.rsplit(".", 1)[-1] for address in cycle]
+        names = words if len(set(words)) == len(words) else list(cycle)
+        related = tuple(
+            Related(conditions[address].span, f"the condition of `{name}`")
+            for address, name in zip(cycle[1:], names[1:], strict=True)
+        )
+        path = f"`{names[0]}` depends on " + ", which depends on ".join(f"`{name}`" for name in (*names[1:], names[0]))
+        report.add(ConditionCycle(primary=conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
+
+
+def cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """The cycles of "is active depending on": the addresses along each; one for each knot of dependencies."""
+    left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
+    found: list[tuple[str, ...]] = []
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            # The error lists the cycle against the direction of the graph, its first node again at the end.
+            cycle = tuple(reversed(error.args[1][1:]))
+            found.append(cycle)
+            left = {address: after - set(cycle) for address, after in left.items() if address not in cycle}
+        else:
+            return found

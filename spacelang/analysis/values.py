@@ -1,0 +1,124 @@
+"""Values as written to values as meant, judged by the parameter that takes them."""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.catalog.catalogue import Catalogue, Parameter
+from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.diagnostics.names import UnknownOperator
+from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
+from spacelang.diagnostics.suggest import nearest
+from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.ir.domain import literal
+from spacelang.ir.value import Value
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+
+class NoValue:
+    """The answer for what cannot be a value; the reason is in the report."""
+
+
+NO_VALUE = NoValue()
+
+
+def plain(value: ast.Value, report: Report) -> Value | NoValue:
+    """The literal that is written; an operator with a body is none."""
+    match value:
+        case ast.Number() | ast.Text() | ast.Keyword():
+            return value.value
+        case ast.Dotted():
+            return value.text
+        case ast.Tuple():
+            items = [plain(item, report) for item in value.items]
+            return NO_VALUE if any(isinstance(item, NoValue) for item in items) else tuple(items)  # type: ignore[arg-type]
+        case ast.OperatorValue():
+            report.add(
+                NotSupportedYet(
+                    primary=value.span,
+                    construct="an operator with a body among the values of a set",
+                    instead="write the operators as alternatives: `estimator : A { … } | B`",
+                )
+            )
+            return NO_VALUE
+
+
+def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:
+    """Whether the parameter takes the value; where not, the reason is reported."""
+    if entry is None or parameter is None:
+        return True
+    refusal = parameter.refusal(value)
+    if refusal is not None:
+        report.add(RefusedParameter(primary=span, operator=entry.name, parameter=parameter.name, reason=refusal))
+        return False
+    expected = parameter.rejects(value)
+    if expected is None:
+        return True
+    report.add(
+        RejectedValue(
+            primary=span,
+            operator=entry.name,
+            parameter=parameter.name,
+            value=literal(value),
+            expected=f"expected {expected}",
+            near=near_value(value, parameter.options),
+        )
+    )
+    return False
+
+
+def near_value(value: Value, known: Iterable[Value]) -> str | None:
+    """The known value that a word was probably meant to be, as it is written; None where none is near."""
+    if not isinstance(value, str):
+        return None
+    words = {word: literal(word) for word in known if isinstance(word, str)}
+    keywords = {literal(word): literal(word) for word in known if word is None or isinstance(word, bool)}
+    near = value if value in keywords else nearest(value, [*keywords, *words])
+    return None if near is None else {**words, **keywords}[near]
+
+
+class OperatorFinder:
+    """Looks operators up; names of catalogues that were refused already are not reported once more."""
+
+    def __init__(self, catalogue: Catalogue, report: Report) -> None:
+        self.catalogue = catalogue
+        self.refused: set[str] = set()
+        self._report = report
+
+    def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> Entry | None:
+        """The operator of a name; where there is none, that is reported. `others` could stand there as well."""
+        entry = self.catalogue.get(name.text)
+        if entry is None and not self.is_refused(name):
+            near = self._near(name, others)
+            title = TITLES[self.catalogue.name]
+            self._report.add(UnknownOperator(primary=name.span, name=name.text, catalogue=title, hint=hint, near=near))
+        return entry
+
+    def is_refused(self, name: ast.Dotted) -> bool:
+        """Whether a name is one of a refused catalogue."""
+        return name.words[0].text in self.refused
+
+    def _near(self, name: ast.Dotted, others: Collection[str]) -> str | None:
+        last = name.words[-1].text
+        if last in self.catalogue:
+            return last
+        return nearest(last, others) or nearest(last, self.catalogue)
+
+
+TITLES: Final = {"sklearn": "scikit-learn"}
+"""What catalogues are called in messages."""
+
+
+def judge_operator(inner: Entry, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:
+    """Whether the parameter takes this operator as its value; where not, the reason is reported."""
+    if entry is None or parameter is None:
+        return True
+    expected = parameter.rejects_operator(inner)
+    if expected is not None:
+        report.add(
+            NoOperatorExpected(
+                primary=span, operator=entry.name, parameter=parameter.name, expected=f"expected {expected}"
+            )
+        )
+    return expected is None

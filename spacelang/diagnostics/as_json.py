@@ -1,0 +1,87 @@
+"""Diagnostics for other programs: plain dictionaries whose keys are fixed."""
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Related
+from spacelang.text import Span
+
+
+class Place(TypedDict):
+    """A half-open range of a file; lines and columns count from 1, columns in characters."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class RelatedRecord(Place):
+    """Another place that has to do with a problem."""
+
+    message: str
+
+
+class FixRecord(TypedDict):
+    """The text that may replace a range of the diagnostic's own file."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+class Record(Place):
+    """One diagnostic; a file that could not be read has the empty range at its beginning."""
+
+    code: str
+    severity: str
+    message: str
+    label: str
+    help: str | None
+    notes: list[str]
+    related: list[RelatedRecord]
+    fix: FixRecord | None
+
+
+def records(diagnostics: Iterable[Diagnostic]) -> list[Record]:
+    """One record for each diagnostic, in the same order."""
+    return [_record(diagnostic) for diagnostic in diagnostics]
+
+
+def _record(diagnostic: Diagnostic) -> Record:
+    return Record(
+        code=diagnostic.code,
+        severity=str(diagnostic.severity),
+        message=diagnostic.message,
+        **_place(diagnostic.primary),
+        label=diagnostic.label,
+        help=diagnostic.help,
+        notes=list(diagnostic.notes),
+        related=[_related(related) for related in diagnostic.related],
+        fix=_fix(diagnostic.fix),
+    )
+
+
+def _related(related: Related) -> RelatedRecord:
+    return RelatedRecord(message=related.message, **_place(related.span))
+
+
+def _fix(fix: Fix | None) -> FixRecord | None:
+    if fix is None:
+        return None
+    place = _place(fix.span)
+    return FixRecord(
+        line=place["line"],
+        column=place["column"],
+        end_line=place["end_line"],
+        end_column=place["end_column"],
+        text=fix.text,
+    )
+
+
+def _place(span: Span) -> Place:
+    end_line, end_column = span.source.position(span.end)
+    return Place(file=span.source.name, line=span.line, column=span.column, end_line=end_line, end_column=end_column)

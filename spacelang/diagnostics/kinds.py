@@ -1,0 +1,46 @@
+"""Every kind of diagnostic by its code, and the long text that `spacelang explain CODE` prints."""
+
+import inspect
+import textwrap
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Final
+
+from spacelang.diagnostics import conditions, domains, files, names, parameters, structure, syntax
+from spacelang.diagnostics.diagnostic import Diagnostic
+
+WIDTH: Final = 88
+"""Explanations are wrapped here: prose is hard to read on longer lines."""
+
+_MODULES: Final = (files, syntax, names, parameters, domains, conditions, structure)
+
+
+def explanation(code: str) -> str:
+    """What a kind of diagnostic means, at length; raises KeyError where no kind has this code."""
+    return "\n\n".join(map(_wrapped, inspect.cleandoc(KINDS[code].__doc__ or "").split("\n\n")))
+
+
+def _wrapped(paragraph: str) -> str:
+    # An indented paragraph is an example, whose lines are kept.
+    if paragraph.startswith(" "):
+        return paragraph
+    return textwrap.fill(" ".join(paragraph.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _kinds() -> dict[str, type[Diagnostic]]:
+    found: dict[str, type[Diagnostic]] = {}
+    for module in _MODULES:
+        for kind in _declared(module):
+            assert kind.code not in found, f"{kind.__name__} and {found[kind.code].__name__} share {kind.code}"
+            found[kind.code] = kind
+    return dict(sorted(found.items()))
+
+
+def _declared(module: ModuleType) -> Iterator[type[Diagnostic]]:
+    for member in vars(module).values():
+        if isinstance(member, type) and issubclass(member, Diagnostic) and member.__module__ == module.__name__:
+            yield member
+
+
+KINDS: Final[dict[str, type[Diagnostic]]] = _kinds()
+"""Every kind by its code, in the order of the codes."""

@@ -1,0 +1,143 @@
+"""Suggestions: which known name somebody may have meant."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+FARTHEST: Final = 4
+"""Names farther apart than this many edits are never suggested for each other, however long they are."""
+
+LONGEST: Final = 100
+"""No name that anybody knows is longer: a longer one is compared with none."""
+
+KEPT: Final = 8192
+"""The forms of this many names are kept: a file with thousands of mistakes compares the same names again and again."""
+
+SHORTEST_ABBREVIATION: Final = 4
+"""A beginning of fewer characters could mean anything."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The known name that is nearest to an unknown one, or None where none is near.
+
+    Near are, in this order: names that differ in capitals, underscores or the order of their words only
+    (`standard_scaler`, `depth_max`); names at most a third of whose characters are mistyped, the fewest edits first;
+    and the only name that `name` abbreviates or spells out (`RandomForest`, `max_iterations`). The answer does not
+    depend on the order of `names`.
+    """
+    candidates = sorted(set(names) - {name})
+    if not name or len(name) > LONGEST:
+        return None
+    return _same_letters(name, candidates) or _mistyped(name, candidates) or _abbreviated(name, candidates)
+
+
+def distance(left: str, right: str, limit: int) -> int | None:
+    """The edits between two words, or None beyond the limit.
+
+    An edit inserts, removes or replaces a character or swaps two neighbours (optimal string alignment). Only the band
+    of the table that can stay within the limit is filled.
+    """
+    if abs(len(left) - len(right)) > limit or _missing_letters(left, right) > limit:
+        return None
+    beyond = limit + 1
+    before: list[int] = []
+    above = [min(column, beyond) for column in range(len(right) + 1)]
+    for row, character in enumerate(left, 1):
+        current = [beyond] * (len(right) + 1)
+        current[0] = min(row, beyond)
+        for column in range(max(1, row - limit), min(len(right), row + limit) + 1):
+            other = right[column - 1]
+            edits = min(above[column - 1] + (character != other), above[column] + 1, current[column - 1] + 1)
+            if row > 1 and column > 1 and character == right[column - 2] and left[row - 2] == other:
+                edits = min(edits, before[column - 2] + 1)
+            current[column] = min(edits, beyond)
+        if min(current) > limit:
+            return None
+        before, above = above, current
+    return above[-1] if above[-1] <= limit else None
+
+
+def _missing_letters(left: str, right: str) -> int:
+    """A lower bound of the distance, and quick: the letters that one of the words has and the other has not."""
+    ours, others = _letters(left), _letters(right)
+    return max((ours - others).total(), (others - ours).total())
+
+
+@lru_cache(KEPT)
+def _letters(word: str) -> Counter[str]:
+    return Counter(word)
+
+
+def _same_letters(name: str, candidates: list[str]) -> str | None:
+    for key in (str.casefold, _joined, _sorted_words):
+        wanted = key(name)
+        same = [candidate for candidate in candidates if key(candidate) == wanted]
+        if wanted and same:
+            return same[0]
+    return None
+
+
+def _mistyped(name: str, candidates: list[str]) -> str | None:
+    folded = name.casefold()
+    best: tuple[int, int, str] | None = None
+    for candidate in candidates:
+        limit = _tolerance(name, candidate) if best is None else min(best[0], _tolerance(name, candidate))
+        edits = distance(folded, candidate.casefold(), limit)
+        if edits is None or edits > max(1, _tolerance(*_without_shared_end(name, candidate))):
+            continue
+        rank = (edits, _differing_capitals(name, candidate), candidate)
+        best = rank if best is None else min(best, rank)
+    return best[2] if best else None
+
+
+def _tolerance(name: str, candidate: str) -> int:
+    """The edits that a mistyped name may have: none in names of two characters, which could mean anything."""
+    return min(max(len(name), len(candidate)) // 3, FARTHEST) if min(len(name), len(candidate)) > 2 else 0
+
+
+def _without_shared_end(name: str, candidate: str) -> tuple[str, str]:
+    """Both names without the last word if they share it: `XGBClassifier` is nothing like `SGDClassifier`."""
+    ends = re.search(r"[A-Z][a-z]+$|_[a-z]+$", name), re.search(r"[A-Z][a-z]+$|_[a-z]+$", candidate)
+    if ends[0] is None or ends[1] is None or ends[0][0] != ends[1][0]:
+        return name, candidate
+    return name[: ends[0].start()], candidate[: ends[1].start()]
+
+
+def _abbreviated(name: str, candidates: list[str]) -> str | None:
+    if len(name) < SHORTEST_ABBREVIATION:
+        return None
+    words = _words(name)
+    found = [candidate for candidate in candidates if _related(words, _words(candidate))]
+    return found[0] if len(found) == 1 else None
+
+
+def _related(name: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
+    """Whether one abbreviates the other word by word; only the candidate may have further words."""
+    if not name or len(name) > len(candidate):
+        return False
+    pairs = list(zip(name, candidate, strict=False))
+    if all(long.startswith(short) for short, long in pairs):
+        return True
+    spelled_out = all(min(len(left), len(right)) >= 3 or left == right for left, right in pairs)
+    return spelled_out and len(name) == len(candidate) and all(left.startswith(right) for left, right in pairs)
+
+
+def _differing_capitals(name: str, candidate: str) -> int:
+    return sum(left != right for left, right in zip(name, candidate, strict=False))
+
+
+@lru_cache(KEPT)
+def _joined(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+@lru_cache(KEPT)
+def _sorted_words(name: str) -> str:
+    return " ".join(sorted(_words(name)))
+
+
+@lru_cache(KEPT)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[^\W_A-Z]+", name))

@@ -1,0 +1,168 @@
+"""Diagnostics for people: the source line with the place underlined, as rustc and ruff show it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spacelang.diagnostics.cells import CUT, WIDEST, excerpt, visible, width
+from spacelang.diagnostics.diagnostic import Diagnostic, Severity
+from spacelang.text import Source, Span
+
+NEAR: Final = 3
+"""Places at most this many lines apart are shown in one snippet."""
+
+
+EDGE: Final = 115
+"""The cell before which a label ends, so that with the gutter few lines are longer than 120."""
+
+LONGEST: Final = 400
+"""Texts are cut to this many characters: what they quote from a source may be as long as the source."""
+
+SHORT: Final = 24
+"""Labels of at most this many cells stand beside their underline in any case."""
+
+
+def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
+    """All diagnostics and a line that counts them, without a line end after it; empty where there are none.
+
+    Nothing of a source or its name reaches the terminal raw: control characters are replaced by visible signs.
+    """
+    shown = tuple(diagnostics)
+    if not shown:
+        return ""
+    paint = COLOURED if color else PLAIN
+    return "\n\n".join((*("\n".join(_block(diagnostic, paint)) for diagnostic in shown), _counts(shown)))
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """The escape sequences that begin each style, and the one that ends all."""
+
+    error: str = ""
+    warning: str = ""
+    gutter: str = ""
+    related: str = ""
+    strong: str = ""
+    end: str = ""
+
+    def of(self, severity: Severity) -> str:
+        """The style of a severity."""
+        return self.error if severity is Severity.ERROR else self.warning
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style."""
+        return f"{style}{text}{self.end}" if text else ""
+
+
+PLAIN: Final = Paint()
+COLOURED: Final = Paint("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[36m", "\x1b[1m", "\x1b[0m")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """An underlined place on one line: its characters `[start, end)`, counted from 0, and what is said about it."""
+
+    source: Source
+    line: int
+    start: int
+    end: int
+    sign: str
+    style: str
+    label: str
+
+    @property
+    def head(self) -> str:
+        return f"{visible(self.source.name)}:{self.line}:{self.start + 1}"
+
+
+def _block(diagnostic: Diagnostic, paint: Paint) -> Iterator[str]:
+    style = paint.of(diagnostic.severity)
+    title = paint(style, f"{diagnostic.severity}[{diagnostic.code}]")
+    yield title + paint(paint.strong, f": {_said(diagnostic.message)}")
+    snippets = _snippets(diagnostic, paint) if diagnostic.primary.source.text else []
+    margin = max((len(str(mark.line)) for marks in snippets for mark in marks), default=1)
+    if not snippets and diagnostic.primary.source.name:
+        yield f"{' ' * margin}{paint(paint.gutter, '-->')} {visible(diagnostic.primary.source.name)}"
+    for number, marks in enumerate(snippets):
+        yield from _snippet(marks, margin, paint, first=number == 0)
+    if diagnostic.help:
+        yield from _remark("help", diagnostic.help, margin, paint)
+    for note in diagnostic.notes:
+        yield from _remark("note", note, margin, paint)
+
+
+def _snippets(diagnostic: Diagnostic, paint: Paint) -> list[list[_Mark]]:
+    """The marks of each snippet; the first snippet has the primary one as its first mark."""
+    primary = _mark(diagnostic.primary, "^", paint.of(diagnostic.severity), diagnostic.label)
+    snippets = [[primary]]
+    for related in diagnostic.related:
+        mark = _mark(related.span, "-", paint.related, related.message)
+        home = next((marks for marks in snippets if _is_near(mark, marks)), None)
+        if home is None:
+            snippets.append([mark])
+        else:
+            home.append(mark)
+    return snippets
+
+
+def _mark(span: Span, sign: str, style: str, label: str) -> _Mark:
+    """The mark of a span on the first of its lines."""
+    offset = min(span.start, len(span.source.text))
+    line, column = span.source.position(offset)
+    text = span.source.line(line)
+    start = min(column - 1, len(text))
+    covered = text[start : max(start, column - 1 + span.end - offset)]
+    return _Mark(span.source, line, start, start + len(covered.rstrip(" \t\r")), sign, style, _said(label))
+
+
+def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
+    """Whether one snippet can show the mark with the others: few lines apart, and not far apart in a long line."""
+    if all(mark.source != other.source or abs(mark.line - other.line) > NEAR for other in marks):
+        return False
+    together = [mark, *(other for other in marks if other.line == mark.line)]
+    first, last = min(other.start for other in together), max(other.end for other in together)
+    return len(together) == 1 or last - first <= WIDEST // 2
+
+
+def _snippet(marks: Sequence[_Mark], margin: int, paint: Paint, *, first: bool) -> Iterator[str]:
+    yield f"{' ' * margin}{paint(paint.gutter, '-->' if first else ':::')} {marks[0].head}"
+    source = marks[0].source
+    lines = [mark.line for mark in marks]
+    blank = paint(paint.gutter, f"{' ' * margin} |")
+    for number in range(min(lines), max(lines) + 1):
+        here = sorted((mark for mark in marks if mark.line == number), key=lambda mark: (mark.start, mark.end))
+        start, end = min((mark.start for mark in here), default=0), max((mark.end for mark in here), default=0)
+        shown = excerpt(source.line(number), start, end)
+        yield f"{paint(paint.gutter, f'{number:>{margin}} |')} {shown.text}".rstrip()
+        for mark in here:
+            begin, cells = shown.underline(mark.start, mark.end)
+            # A long label below a long line would be wrapped by the terminal: it gets a line of its own.
+            apart = width(mark.label) > SHORT and begin + cells + 1 + width(mark.label) > EDGE
+            beside, below = ("", mark.label) if apart else (mark.label, "")
+            yield f"{blank} {' ' * begin}{paint(mark.style, f'{mark.sign * cells} {beside}'.rstrip())}"
+            if below:
+                yield f"{blank} {' ' * min(begin, max(0, EDGE - width(below)))}{paint(mark.style, below)}"
+
+
+def _remark(kind: str, text: str, margin: int, paint: Paint) -> Iterator[str]:
+    first, *rest = map(_said, text.split("\n"))
+    yield f"{' ' * margin} {paint(paint.gutter, '=')} {paint(paint.strong, kind)}: {first}"
+    for line in rest:
+        yield f"{' ' * (margin + len(kind) + 5)}{line}"
+
+
+def _said(text: str) -> str:
+    half = LONGEST // 2
+    return visible(text if len(text) <= LONGEST else text[:half] + CUT + text[-half:])
+
+
+def _counts(diagnostics: Sequence[Diagnostic]) -> str:
+    severities = [diagnostic.severity for diagnostic in diagnostics]
+    counts = [(severities.count(severity), str(severity)) for severity in Severity]
+    problems = ", ".join(_count(number, word) for number, word in counts if number)
+    files = len({diagnostic.primary.source.name for diagnostic in diagnostics})
+    return f"{problems} in {_count(files, 'file')}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

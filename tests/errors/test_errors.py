@@ -1,0 +1,90 @@
+"""One small file for each kind of mistake, and exactly what a user is shown for it.
+
+A file is called after its code, further ones of the same code `CODE_what.space`. `python tests/errors/test_errors.py`
+writes what is shown now into the `.txt` files: read every line of the difference as the user who made the mistake.
+"""
+
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import PropertyMock, patch
+
+import pytest
+
+from spacelang.analysis import check
+from spacelang.catalog import Catalogue
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.kinds import KINDS
+from spacelang.diagnostics.terminal import render
+from spacelang.syntax.sources import read_source
+from spacelang.text import Source
+
+FOLDER = Path(__file__).parent
+MANY = "many"
+UNREADABLE: dict[str, Callable[[str], object]] = {
+    "SL001": lambda path: Path(path.replace("SL001", "SL0001")).touch(),
+    "SL001_folder": lambda path: Path(path).mkdir(),
+    "SL002": lambda path: Path(path).write_bytes("space gr\u00f6\u00dfe\n".encode("latin-1")),
+    "SL002_binary": lambda path: Path(path).write_bytes(b"PK\3\4\0\0"),
+    "SL003_file": lambda path: Path(path).write_text("# a long comment\n" * 100_000),
+}
+"""Files that cannot be checked in, made for the test: a typing mistake, a folder, another encoding, an archive."""
+
+INSTALLED = {"SL309": "1.5.2"}
+"""Where the installed library is another one than the catalogue describes; the others agree, whatever is installed."""
+
+NAMES = sorted({path.stem for path in FOLDER.glob("*.space")} | set(UNREADABLE))
+
+
+def found(name: str) -> tuple[Diagnostic, ...]:
+    source = source_of(name)
+    if isinstance(source, Diagnostic):
+        return (source,)
+    with patch.object(Catalogue, "stale", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
+        return check(source).diagnostics
+
+
+def source_of(name: str) -> Source | Diagnostic:
+    path = f"{name}.space"
+    if name not in UNREADABLE:
+        with chdir(FOLDER):
+            return read_source(path)
+    with TemporaryDirectory() as folder, chdir(folder):
+        UNREADABLE[name](path)
+        return read_source(path)
+
+
+def shown(name: str) -> str:
+    return render(found(name), color=False) + "\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shows_exactly_this(name: str) -> None:
+    assert shown(name) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != MANY])
+def test_is_about_its_code_alone(name: str) -> None:
+    assert {diagnostic.code for diagnostic in found(name)} == {name.partition("_")[0]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_place_lies_inside_the_file(name: str) -> None:
+    for diagnostic in found(name):
+        for span in (diagnostic.primary, *(related.span for related in diagnostic.related)):
+            assert 0 <= span.start <= span.end <= len(span.source.text)
+
+
+def test_every_kind_has_a_file_and_every_file_a_kind() -> None:
+    assert {name.partition("_")[0] for name in NAMES} == {*KINDS, MANY}
+    assert {path.stem for path in FOLDER.glob("*.txt")} == set(NAMES)
+
+
+def test_one_run_reports_every_independent_mistake() -> None:
+    assert len(found(MANY)) == 10
+
+
+if __name__ == "__main__":
+    for each in NAMES:
+        (FOLDER / f"{each}.txt").write_text(shown(each), encoding="utf-8")

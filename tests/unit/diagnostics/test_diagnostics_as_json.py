@@ -1,0 +1,79 @@
+"""What other programs read: fixed keys, places counted from 1, and nothing that JSON cannot say."""
+
+import json
+
+from spacelang.diagnostics.as_json import records
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.files import UnreadableFile
+from spacelang.diagnostics.parameters import UnknownParameter
+from spacelang.text import Source, Span
+
+SOURCE = Source("credit.space", "stage estimator =\n  日本 {\n\tmax_depht : bool }\n")
+START = SOURCE.text.index("max_depht")
+
+
+def unknown(near: str | None) -> UnknownParameter:
+    return UnknownParameter(
+        primary=Span(SOURCE, START, START + 9),
+        parameter="max_depht",
+        operator="日本",
+        near=near,
+        related=(Related(Span(SOURCE, 20, 24), "of this\x1b operator"),),
+        notes=("one",),
+    )
+
+
+def test_every_key() -> None:
+    assert records([unknown("max_depth")]) == [
+        {
+            "code": "SL301",
+            "severity": "error",
+            "message": "`max_depht` is not a parameter of `日本`",
+            "file": "credit.space",
+            "line": 3,
+            "column": 2,
+            "end_line": 3,
+            "end_column": 11,
+            "label": "unknown parameter",
+            "help": "did you mean `max_depth`?",
+            "notes": ["one"],
+            "related": [
+                {
+                    "message": "of this\x1b operator",
+                    "file": "credit.space",
+                    "line": 2,
+                    "column": 3,
+                    "end_line": 2,
+                    "end_column": 7,
+                }
+            ],
+            "fix": {"line": 3, "column": 2, "end_line": 3, "end_column": 11, "text": "max_depth"},
+        }
+    ]
+
+
+def test_what_is_not_known_is_null() -> None:
+    (record,) = records([unknown(None)])
+    assert record["help"] is None
+    assert record["fix"] is None
+
+
+def test_span_over_lines() -> None:
+    whole = UnknownParameter(primary=Span(SOURCE, 0, len(SOURCE.text)), parameter="a", operator="b")
+    (record,) = records([whole])
+    assert (record["line"], record["column"], record["end_line"], record["end_column"]) == (1, 1, 4, 1)
+
+
+def test_file_that_cannot_be_read() -> None:
+    unreadable = UnreadableFile(primary=Span(Source("a.space", ""), 0, 0), path="a.space", reason="no such file")
+    (record,) = records([unreadable])
+    assert (record["file"], record["line"], record["column"]) == ("a.space", 1, 1)
+
+
+def test_the_records_are_json() -> None:
+    found = records([unknown("max_depth"), unknown(None)])
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_nothing_to_say() -> None:
+    assert records([]) == []

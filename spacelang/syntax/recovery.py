@@ -155,7 +155,12 @@ def _without_line(text: str, place: int, torn: bool = False) -> str | None:
     end = text.find("\n", place)
     end = len(text) if end < 0 else end
     line = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[start:end])
-    round_and_square = sum(line.count(sign) for sign in "[(") == sum(line.count(sign) for sign in ")]")
+    whole = _open_brackets(line) == 0 or _open_brackets(text[:start]) == 0
     if not text[:start].strip(SPACE) or not line.strip(SPACE) or line.count("{") != line.count("}"):
         return None
-    return text[:start] + " " * (end - start) + text[end:] if torn or round_and_square else None
+    return text[:start] + " " * (end - start) + text[end:] if torn or whole else None
+
+
+def _open_brackets(text: str) -> int:
+    """How many round and square brackets are open behind a text; what opens and closes on one line tears nothing."""
+    return sum(text.count(sign) for sign in "[(") - sum(text.count(sign) for sign in ")]")

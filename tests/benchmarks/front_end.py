@@ -15,7 +15,7 @@ from statistics import median
 import spacelang
 from spacelang.analysis import check
 from spacelang.syntax.parser import parse
-from spacelang.syntax.sources import bundled, read_source
+from spacelang.syntax.sources import bundled
 from spacelang.syntax.tables import load
 from spacelang.text import Source
 
@@ -31,8 +31,8 @@ def main() -> None:
         seconds = shell(["-m", "spacelang", "check", name])
         print(f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / interpreter:.1f} interpreters")
     for alternatives in (250, 500, 1000):
-        for conditions in (False, True):
-            grow(alternatives, conditions=conditions)
+        for variant in VARIANTS:
+            grow(alternatives, variant)
 
 
 def shell(arguments: list[str]) -> float:
@@ -40,9 +40,9 @@ def shell(arguments: list[str]) -> float:
     return median(timed(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
 
 
-def grow(alternatives: int, *, conditions: bool) -> None:
+def grow(alternatives: int, variant: str) -> None:
     """Parsing and checking of a large space: time, peak memory of Python objects, ratio to Lark's trees."""
-    source = Source("large", large(alternatives, conditions=conditions))
+    source = Source("large", large(alternatives, variant))
     plain = load()
     peer = min(timed(lambda: plain.parse(source.text), 3))
     parsing = min(timed(lambda: parse(source), 3))
@@ -52,17 +52,26 @@ def grow(alternatives: int, *, conditions: bool) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert checked.space is not None, checked.diagnostics[:3]
-    kind = "with a condition each" if conditions else "without conditions"
     print(
-        f"{alternatives} alternatives, {10 * alternatives} hyperparameters {kind}: parse {parsing:.2f} s"
+        f"{alternatives} alternatives, {10 * alternatives} hyperparameters {variant}: parse {parsing:.2f} s"
         f" ({parsing / peer:.2f} of Lark's trees), parse and check {checking:.2f} s"
         f" = {checking / alternatives * 1000:.2f} ms an alternative, peak {peak / 2**20:.0f} MiB"
     )
 
 
-def large(alternatives: int, *, conditions: bool) -> str:
-    """A space of that many alternatives with ten hyperparameters each."""
-    when = " when bootstrap" if conditions else ""
+VARIANTS = {
+    "without conditions": ("", ""),
+    "with conditions on a sibling": (" when bootstrap", ""),
+    "with conditions on another stage": (" when scaler is none", ""),
+    "with conditions on a hyperparameter of another stage": (" when scaler.KBinsDiscretizer.n_bins > 5", ""),
+    "with a `forbid` in each body": ("", "forbid bootstrap and max_samples > 0.5 and min_samples_leaf > max_depth"),
+}
+"""What is said of three of the hyperparameters, and what stands besides in each body."""
+
+
+def large(alternatives: int, variant: str) -> str:
+    """A space of that many alternatives with ten hyperparameters each, and a stage before them."""
+    when, rule = VARIANTS[variant]
     body = f"""
       n_estimators : int[10, 500] log = 100
       criterion : {{gini, entropy}} = gini
@@ -71,11 +80,13 @@ def large(alternatives: int, *, conditions: bool) -> str:
       min_samples_leaf : int[1, 20] = 1{when}
       max_features : float(0, 1] = 0.5
       bootstrap : bool = true
-      max_samples : float[0.1, 1] = 1{when}
+      max_samples : float[0.1, 1] = 0.5{when}
       min_impurity_decrease : float[0, 0.1] = 0
       ccp_alpha : float[0, 0.1] = 0
+      {rule}
     """
-    return "space large\nstage estimator =" + "".join(
+    start = "space large\nstage scaler = none | KBinsDiscretizer { n_bins : int[2, 9] = 5 }\nstage estimator ="
+    return start + "".join(
         f"\n  | RandomForestClassifier as forest{number} {{{body}}}" for number in range(alternatives)
     )
 

@@ -24,9 +24,7 @@ def test_loading_imports_no_library() -> None:
         "catalogue.get('SVC').parameters['C'].rejects_range(0, 1, integer=False);"
         "print([m for m in sys.modules if m.split('.')[0] in {'sklearn', 'numpy', 'pandas', 'scipy'}])"
     )
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 
 

@@ -22,9 +22,7 @@ def test_every_named_object_resolves() -> None:
                 assert callable(named_object(load(), name, parameter.name, listed))
 
 
-@pytest.mark.parametrize(
-    "name", ["svc", "SVC ", "svm.SVC", "sklearn.svm.SVC", "os", "_BaseEncoder", "__class__", ""]
-)
+@pytest.mark.parametrize("name", ["svc", "SVC ", "svm.SVC", "sklearn.svm.SVC", "os", "_BaseEncoder", "__class__", ""])
 def test_other_names_are_not_operators(name: str) -> None:
     with pytest.raises(LookupError, match="is not an operator of the catalogue sklearn"):
         operator_class(load(), name)

@@ -103,9 +103,7 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
     above = [x for x in candidates if x > lower or (x == lower and not lower_open)]
     inside = [x for x in above if x < upper or (x == upper and not upper_open)]
     expected = all(subject.rejects(x) is None for x in inside)
-    rejected = subject.rejects_range(
-        lower, upper, integer=integer, lower_open=lower_open, upper_open=upper_open
-    )
+    rejected = subject.rejects_range(lower, upper, integer=integer, lower_open=lower_open, upper_open=upper_open)
     if inside:
         assert (rejected is None) == expected
 

@@ -7,10 +7,11 @@ import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from spacelang.suggest import nearest
 
 T = TypeVar("T")
 
@@ -160,7 +161,6 @@ _READERS: dict[type, tuple[Callable[[str], object], str]] = {
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     listed = tuple(known)
-    folded = {candidate.lower(): candidate for candidate in listed}
-    near = get_close_matches(name.lower(), folded, n=1)
+    near = nearest(name, listed)
     everything = "there are " + ", ".join(f"`{candidate}`" for candidate in listed)
-    return f"did you mean `{folded[near[0]]}`? {everything}" if near else everything
+    return f"did you mean `{near}`? {everything}" if near else everything

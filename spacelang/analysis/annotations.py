@@ -8,8 +8,8 @@ from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
-from spacelang.diagnostics.suggest import nearest
 from spacelang.ir.space import Prior
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -22,11 +22,11 @@ from spacelang.diagnostics.parameters import (
     UnknownParameter,
     WholeAndPart,
 )
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir import space as ir
 from spacelang.ir.domain import Domain, Missing, parts
 from spacelang.ir.value import Value
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
 

@@ -15,7 +15,6 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.names import DuplicateValue, UnknownFunction, UnknownName
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import (
     BOOLEANS,
@@ -32,6 +31,7 @@ from spacelang.ir.domain import (
 )
 from spacelang.ir.expr import FUNCTIONS, VARIADIC, Arithmetic, Call, Constant, Expr, Inactive, worth
 from spacelang.ir.value import Value, identity, is_number, same
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -10,7 +10,6 @@ from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, literal, parts
 from spacelang.ir.expr import (
@@ -28,6 +27,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import Choice, Operator
 from spacelang.ir.value import Value, is_number
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -9,10 +9,10 @@ from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.names import UnknownName
-from spacelang.diagnostics.suggest import nearest
 from spacelang.ir.domain import Domain, describe
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Variable
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
 

@@ -12,9 +12,9 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.files import NoStage
 from spacelang.diagnostics.names import DuplicateName, UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import HeaderNotFirst, NotSupportedYet, RepeatedItem
 from spacelang.ir import space as ir
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -8,10 +8,10 @@ from spacelang.catalog.catalogue import Catalogue, Parameter
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.diagnostics.names import UnknownOperator
 from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
+from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -89,7 +89,7 @@ def _reworded(message: str) -> str:
 
 def _nearest(error: Any) -> str | None:
     """The option or command that somebody may have meant."""
-    from spacelang.diagnostics.suggest import nearest
+    from spacelang.suggest import nearest
 
     if error.ctx is None:
         return None

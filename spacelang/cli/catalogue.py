@@ -36,7 +36,7 @@ def command(
         return
     entry = catalogue.get(operator)
     if entry is None:
-        from spacelang.diagnostics.suggest import nearest
+        from spacelang.suggest import nearest
 
         near = nearest(operator, catalogue)
         fail(f"`{operator}` is not an operator of scikit-learn", f"did you mean `{near}`?" if near else None)

@@ -10,7 +10,7 @@ from spacelang.cli._shared import fail
 def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
     """Explain a diagnostic at length."""
     from spacelang.diagnostics.kinds import KINDS, explanation
-    from spacelang.diagnostics.suggest import nearest
+    from spacelang.suggest import nearest
 
     wanted = code.strip().upper()
     if wanted not in KINDS:

@@ -1,7 +1,6 @@
 """Exact membership: is a configuration in the space, and if not, which line keeps it out."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
@@ -9,6 +8,7 @@ from spacelang.ir.expr import INACTIVE, holds
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, reached, structure_of
+from spacelang.suggest import nearest
 from spacelang.text import Span
 
 
@@ -108,8 +108,8 @@ def _not_active(space: Space, structure: dict[str, str], key: str) -> Exclusion:
         owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
         reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
         return Exclusion(key, reason, owned[0].node.span)
-    near = get_close_matches(key, {variable.key for variable in space.variables.values()}, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    near = nearest(key, {variable.key for variable in space.variables.values()})
+    hint = f"; did you mean `{near}`?" if near else ""
     return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError, compile_group
 from spacelang.ir.domain import Simple
-from spacelang.ir.elimination import Elimination, TangledError, Factor, State, draw, eliminate, project, supported
+from spacelang.ir.elimination import Elimination, Factor, State, TangledError, draw, eliminate, project, supported
 from spacelang.ir.groups import Context, groups_of
 from spacelang.ir.space import Choice, Hyperparameter, Space
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.errors import DataError, nearest
+from spacelang.runtime.errors import DataError, suggestion
 from spacelang.runtime.files import read_csv
 
 SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
@@ -68,7 +68,7 @@ def make_table(features: Any, target: Any, name: str = "data") -> Table:
 def _shipped(name: str) -> pd.DataFrame:
     if name not in SKLEARN_SETS:
         known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_SETS if known != "linnerud")
-        help_text = nearest(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"there are {known}"
+        help_text = suggestion(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"there are {known}"
         raise DataError(f"scikit-learn ships no data set `{name}`", help_text)
     if name == "linnerud":
         raise DataError("`sklearn:linnerud` has three outputs a row", "choose a data set with one label column")
@@ -99,7 +99,7 @@ def _where_instead(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder `{path.parent}` either"
     siblings = (other.name for other in path.parent.iterdir() if other.name.lower().endswith(EXTENSIONS))
-    return nearest(path.name, siblings)
+    return suggestion(path.name, siblings)
 
 
 def _split(name: str, frame: pd.DataFrame, target: str | None) -> Table:
@@ -107,7 +107,7 @@ def _split(name: str, frame: pd.DataFrame, target: str | None) -> Table:
     label = target if target is not None else "target" if "target" in columns else columns[-1]
     if label not in columns:
         shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
-        raise DataError(f"`{name}` has no column `{label}`", nearest(label, columns) or f"its columns are {shown}")
+        raise DataError(f"`{name}` has no column `{label}`", suggestion(label, columns) or f"its columns are {shown}")
     return Table(name, _nonempty(frame.drop(columns=label), name), frame[label])
 
 

@@ -1,7 +1,8 @@
 """What a user can put right before a run starts: the data, the metric, or a space that cannot be built."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from spacelang.suggest import nearest
 
 
 class InputError(Exception):
@@ -25,8 +26,7 @@ class BuildError(InputError):
     """No pipeline can be made of a configuration: it does not belong to the space, or nothing builds its structure."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """The help text ``did you mean `NAME`?`` for the known name nearest to one; empty where none is near."""
-    folded = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(name.lower(), folded, n=1)
-    return f"did you mean `{folded[matches[0]]}`?" if matches else ""
+    near = nearest(name, known)
+    return "" if near is None else f"did you mean `{near}`?"

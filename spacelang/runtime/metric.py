@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spacelang.runtime.errors import MetricError, nearest
+from spacelang.runtime.errors import MetricError, suggestion
 from spacelang.runtime.labels import Dataset
 
 NEGATED: Final = "neg_"
@@ -46,7 +46,9 @@ def named_metric(name: str) -> Metric:
 
     known = get_scorer_names()
     if name not in known:
-        raise MetricError(f"there is no metric `{name}`", nearest(name, known) or "take one of scikit-learn's scorers")
+        raise MetricError(
+            f"there is no metric `{name}`", suggestion(name, known) or "take one of scikit-learn's scorers"
+        )
     scorer = get_scorer(name)
     if name.startswith(NEGATED):
         return Metric(name, name.removeprefix(NEGATED), lambda *trial: -float(scorer(*trial)))

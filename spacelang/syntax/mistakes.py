@@ -8,8 +8,8 @@ from typing import Final
 from lark import UnexpectedInput, UnexpectedToken
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.suggest import nearest
 from spacelang.diagnostics.syntax import UnclosedString, UnexpectedEnd, UnexpectedText
+from spacelang.suggest import nearest
 from spacelang.syntax.terminals import describe_token, expectation, keywords
 from spacelang.text import Source, Span
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import NotText, TooLarge, UnreadableFile
-from spacelang.diagnostics.suggest import nearest
 from spacelang.resources import folder
+from spacelang.suggest import nearest
 from spacelang.text import Source, Span
 
 LARGEST = 2**20

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from spacelang.catalog import load
-from spacelang.diagnostics.suggest import distance, nearest
+from spacelang.suggest import distance, nearest
 
 OPERATORS = tuple(load())
 PARAMETERS = tuple(load().operators["RandomForestClassifier"].parameters)

@@ -31,7 +31,7 @@ def _print(found: "Statistics") -> None:
             ("hyperparameters", f"{_sum(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
-            ("configurations", "infinitely many" if found.configurations is None else f"{found.configurations:,}"),
+            ("configurations", _configurations(found)),
         ]
     )
     searched = {name: tally for name, tally in found.by_algorithm.items() if _sum(tally)}
@@ -49,3 +49,9 @@ def _print_columns(rows: list[tuple[str, str]]) -> None:
 
 def _sum(tally: "Tally") -> int:
     return tally.continuous + tally.discrete
+
+
+def _configurations(found: "Statistics") -> str:
+    if found.configurations is not None:
+        return f"{found.configurations:,}"
+    return "infinitely many" if found.hyperparameters.continuous else "finitely many, too tangled to be counted"

@@ -21,6 +21,8 @@ UNREACHED: Final = -1
 """The state of a variable that is not active."""
 JOINTLY_ENUMERABLE: Final = 100_000
 """The most joint values of hyperparameters that one atom relates which are looked at one by one."""
+MANY: Final = 8
+"""A decision with more branches than this is looked at through the truth of one branch at a time."""
 SMALL: Final = 4_096
 """The most joint states that are tabulated for an expression as a whole; a larger one is tabulated in halves."""
 
@@ -148,7 +150,7 @@ class _Compiler:
         if UNREACHED not in states:
             return
         condition = member.node.condition if isinstance(member.node, Hyperparameter) else None
-        owners = tuple(Is(owner, (branch,)) for owner, branch in member.owners[self.depth :])
+        owners = tuple(self._owner(owner, branch) for owner, branch in member.owners[self.depth :])
         test = self._reduced(And(owners if condition is None else (*owners, self._rewritten(condition))))
         if self._joint_size(test) * len(states) > SMALL:
             test = self._define(test)
@@ -157,6 +159,18 @@ class _Compiler:
             return holds(test, worths.__getitem__) == (worths[member.address] is not INACTIVE)
 
         self._tabulate((*dict.fromkeys(scope(test)), member.address), is_allowed)
+
+    def _owner(self, owner: str, branch: str) -> Expr:
+        """Whether a branch is taken; of a decision with many branches by a truth that all of its variables share.
+
+        Otherwise every one of them would have a table with a row for each branch that has nothing to do with it.
+        """
+        test = Is(owner, (branch,))
+        if len(self.states[owner]) <= MANY:
+            return test
+        if test not in self.literals:
+            self.literals[test] = self._define(test)
+        return self.literals[test]
 
     def _add_constraint(self, constraint: Constraint) -> None:
         conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]

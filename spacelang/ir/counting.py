@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from spacelang.ir.compiled import UNREACHED, Compiled
+from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.ir.domain import Simple
 from spacelang.ir.elimination import Factor
 from spacelang.ir.groups import Context
@@ -67,12 +67,16 @@ class Structures:
     def configurations(self) -> int | None:
         """How many configurations there are; None with a continuous hyperparameter.
 
-        Also None where large integer ranges are compared with each other: existence is decided, not counted.
+        Also None where existence is decided, not counted: where large integer ranges are compared with each other, or
+        conditions tie too many variables to each other.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
         if infinite or self.model.only_existence:
             return None
-        return int(Solution(self.model, Sizes()).total())
+        try:
+            return int(Solution(self.model, Sizes()).total())
+        except TooTangledError:
+            return None
 
     def by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """How many structures differ from the reference in exactly 0, 1, 2, ... decisions.

@@ -7,6 +7,7 @@ constraints tie together cost, never the size of the space. Integers are Python'
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
@@ -49,16 +50,21 @@ class Elimination:
 
 
 def eliminate(
-    states: Mapping[str, Sequence[State]], factors: Iterable[Factor], existential: frozenset[str] = frozenset()
+    states: Mapping[str, Sequence[State]],
+    factors: Iterable[Factor],
+    existential: frozenset[str] = frozenset(),
+    *,
+    keep_trivial: bool = False,
 ) -> Elimination:
     """Sum the product of the factors over all joint states of the variables.
 
     Variables in `existential` go first, and only whether some state of theirs has weight matters: what is then summed
     over the others is 1 where there is one. A variable without a factor counts each of its states once. Raises
-    TangledError where a joint table would become too large.
+    TangledError where a joint table would become too large. `supported` needs an elimination with `keep_trivial`:
+    without it, what limits nothing is dropped on the way.
     """
-    first = _sum_over(existential & set(states), states, tuple(factors), exists=True)
-    second = _sum_over(set(states) - existential, states, first.factors, exists=False)
+    first = _sum_over(existential & set(states), states, tuple(factors), exists=True, keep_trivial=keep_trivial)
+    second = _sum_over(set(states) - existential, states, first.factors, exists=False, keep_trivial=keep_trivial)
     return Elimination(prod(factor.table.get((), 0) for factor in second.factors), (*first.buckets, *second.buckets))
 
 
@@ -83,6 +89,7 @@ def _sum_over(
     factors: Sequence[Factor],
     *,
     exists: bool,
+    keep_trivial: bool = False,
 ) -> _Reduced:
     alive = dict(enumerate(factors))
     touching: dict[str, dict[int, None]] = {name: {} for name in states}
@@ -95,14 +102,24 @@ def _sum_over(
         variable = min(costs, key=costs.__getitem__)  # ties by name, so that runs are alike
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
-        mine, message = touching.pop(variable), len(factors) + len(buckets)
-        alive[message] = _sum_out(bucket, exists=exists)
+        mine, message = touching.pop(variable), _sum_out(bucket, exists=exists)
+        number = len(factors) + len(buckets)
         buckets.append(bucket)
+        told = {} if not keep_trivial and _is_trivial(message, states) else {number: message}
+        alive.update(told)
         for name in bucket.separator:
-            touching[name] = {number: None for number in touching[name] if number not in mine} | {message: None}
+            touching[name] = {other: None for other in touching[name] if other not in mine} | dict.fromkeys(told)
             if name in costs:
                 costs[name] = _cost([alive[number].scope for number in touching[name]], states)
     return _Reduced(tuple(alive.values()), tuple(buckets))
+
+
+def _is_trivial(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
+    """Whether a factor weighs every joint state of its variables 1, as where nothing of them is limited."""
+    if not factor.scope or len(factor.table) < prod(len(states[name]) for name in factor.scope):
+        return False
+    # Tables may have rows for states that are not looked at, where a structure is given: counting rows is not enough.
+    return all(factor.table.get(joint) == 1 for joint in product(*(states[name] for name in factor.scope)))
 
 
 def _cost(scopes: Sequence[Sequence[str]], states: Mapping[str, Sequence[State]]) -> int:
@@ -170,7 +187,7 @@ def draw(
 
 
 def supported(elimination: Elimination) -> dict[str, frozenset[State]]:
-    """For every variable the states that some joint state of positive weight has."""
+    """For every variable the states that some joint state of positive weight has; see `keep_trivial`."""
     if not elimination.total:
         return {bucket.variable: frozenset() for bucket in elimination.buckets}
     order = {bucket.variable: place for place, bucket in enumerate(elimination.buckets)}

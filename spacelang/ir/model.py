@@ -91,7 +91,7 @@ class Solution:
             address: states
             for group in self.model.by_context.values()
             for compiled in group
-            for address, states in supported(self.solve(compiled)).items()
+            for address, states in supported(self._eliminated(compiled, keep_trivial=True)).items()
             if address not in compiled.truths
         }
 
@@ -104,13 +104,16 @@ class Solution:
         """The sum over the joint states of one group, its context taken; raises TooTangledError."""
         key = id(compiled)
         if key not in self._eliminations:
-            factors = [*compiled.factors, *self._weight_factors(compiled)]
-            existential = compiled.existential if self.weights.existential else frozenset(compiled.ranges)
-            try:
-                self._eliminations[key] = eliminate(self._states(compiled), factors, existential)
-            except TangledError as error:
-                raise TooTangledError(compiled.group.constraints) from error
+            self._eliminations[key] = self._eliminated(compiled, keep_trivial=False)
         return self._eliminations[key]
+
+    def _eliminated(self, compiled: Compiled, *, keep_trivial: bool) -> Elimination:
+        factors = [*compiled.factors, *self._weight_factors(compiled)]
+        existential = compiled.existential if self.weights.existential else frozenset(compiled.ranges)
+        try:
+            return eliminate(self._states(compiled), factors, existential, keep_trivial=keep_trivial)
+        except TangledError as error:
+            raise TooTangledError(compiled.group.constraints) from error
 
     def _states(self, compiled: Compiled) -> Mapping[str, Sequence[State]]:
         if self.taken is None:

@@ -58,8 +58,8 @@ def test_supported_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
     joints = weights(factors)
     expected = {name: frozenset(joint[place] for joint in joints) for place, name in enumerate(NAMES)}
-    assert supported(eliminate(STATES, factors)) == expected
-    assert supported(eliminate(STATES, factors, existential)) == expected
+    assert supported(eliminate(STATES, factors, keep_trivial=True)) == expected
+    assert supported(eliminate(STATES, factors, existential, keep_trivial=True)) == expected
 
 
 @settings(max_examples=100, deadline=None)

@@ -103,8 +103,13 @@ class OperatorFinder:
         last = name.words[-1].text
         if last in self.catalogue:
             return last
+        if len(self._report.found) >= ENOUGH:
+            return None
         return nearest(last, others) or nearest(last, self.catalogue)
 
+
+ENOUGH: Final = 500
+"""After so many problems names are no longer suggested: nobody reads so far, and a check must not take long."""
 
 TITLES: Final = {"sklearn": "scikit-learn"}
 """What catalogues are called in messages."""

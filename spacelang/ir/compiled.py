@@ -21,6 +21,8 @@ UNREACHED: Final = -1
 """The state of a variable that is not active."""
 JOINTLY_ENUMERABLE: Final = 100_000
 """The most joint values of hyperparameters that one atom relates which are looked at one by one."""
+MOST_ROWS: Final = 2_000_000
+"""The most joint states that the constraints of one group are tabulated for: some seconds."""
 MANY: Final = 8
 """A decision with more branches than this is looked at through the truth of one branch at a time."""
 SMALL: Final = 4_096
@@ -99,6 +101,9 @@ class _Compiler:
             self.literals[atom] = self._define(atom)
         for member in self.members.values():
             self._add_activity(member)
+        rows = sum(min(self._joint_size(constraint.expression), SMALL) for constraint in self.group.constraints)
+        if rows > MOST_ROWS:
+            raise TooTangledError(self.group.constraints)
         for constraint in self.group.constraints:
             self._add_constraint(constraint)
         self.factors.extend(self._feasibility(names) for names in _connected(self.ranges))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 
 from spacelang.ir.counting import Structures
@@ -10,6 +11,8 @@ from spacelang.ir.space import Choice, Space
 from . import brute
 from .settings import LAW
 from .spaces import finite_spaces
+
+pytestmark = pytest.mark.usefixtures("branches")
 
 
 @settings(LAW)

@@ -1,5 +1,6 @@
 """Completions are members, and keep defaults where these are admissible."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from . import brute
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 from .test_sampling import one, require, x
+
+pytestmark = pytest.mark.usefixtures("branches")
 
 
 @settings(LAW)

@@ -23,6 +23,8 @@ from . import brute
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
+pytestmark = pytest.mark.usefixtures("branches")
+
 ALPHA = 1e-3
 """Seeds are fixed: a test of these either always passes or always fails."""
 

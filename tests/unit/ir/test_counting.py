@@ -8,11 +8,24 @@ from typing import TypeVar
 
 import pytest
 
-from spacelang.ir.compiled import UndecidableError
+from spacelang.ir import compiled
+from spacelang.ir.compiled import UndecidableError, compile_group
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Call, Compare, Constant, Expr, Is, Not, Or, Reference
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Kind, Node, Operator, Product, Space
+from spacelang.ir.groups import groups_of
+from spacelang.ir.space import (
+    NOTHING,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Kind,
+    Node,
+    Operator,
+    Product,
+    Space,
+)
 
 T = TypeVar("T")
 
@@ -240,3 +253,28 @@ def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
     with pytest.raises(UndecidableError) as caught:
         Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=[require(atom)]))
     assert caught.value.atom == atom
+
+
+def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
+    group = groups_of(_crowd(compiled.MANY + 4))[0]
+    assert any(
+        len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in compile_group(group).factors
+    )
+
+
+@pytest.mark.parametrize("alternatives", [compiled.MANY - 1, compiled.MANY, compiled.MANY + 4])
+def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches(alternatives: int) -> None:
+    structures = Structures(_crowd(alternatives))
+    assert structures.count == 2 * alternatives
+    # Three values where the other stage takes `x`, none (one configuration) where it takes `y`.
+    assert structures.configurations == 3 * alternatives + alternatives
+
+
+def _crowd(alternatives: int) -> Space:
+    """A decision `s` of two, and one of many whose operators each have a hyperparameter under a condition on `s`."""
+    first = Choice("s", "s", "s", (Branch("x", NOTHING), Branch("y", NOTHING)))
+    branches = []
+    for number in range(alternatives):
+        node = Hyperparameter("p", f"e.a{number}.p", "e.p", Integer(1, 3), 1, Is("s", ("x",)))
+        branches.append(Branch(f"a{number}", Operator("A", "none", (node,))))
+    return Space("crowd", Product(Kind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))

@@ -1,0 +1,15 @@
+"""What laws about counting are tried with: both ways in which a decision's branches are looked at."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spacelang.ir import compiled
+
+
+@pytest.fixture(scope="module", params=[compiled.MANY, 0], ids=["few branches", "many branches"])
+def branches(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Random spaces are small: with 0, the way of decisions with many branches is taken for all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "MANY", request.param)
+        yield

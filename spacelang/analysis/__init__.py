@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from spacelang.analysis import meaning, roles
+from spacelang.analysis import meaning, modules, roles
 from spacelang.analysis.report import Report
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
+from spacelang.analysis.surroundings import ALONE, Surroundings
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
@@ -16,7 +17,7 @@ from spacelang.ir.space import Space
 from spacelang.syntax.parser import parse
 from spacelang.text import Source, Span
 
-__all__ = ["Checked", "check"]
+__all__ = ["Checked", "Surroundings", "check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +29,22 @@ class Checked:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check(source: Source, catalogue: Catalogue | None = None) -> Checked:
+def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
     """Check a text; every independent mistake is reported in one run, and nothing is raised for any text."""
-    catalogue = load() if catalogue is None else catalogue
+    catalogue = load() if surroundings.catalogue is None else surroundings.catalogue
     report = Report()
+    _check_catalogue(catalogue, source, report)
     parsed = parse(source)
     report.found.extend(parsed.diagnostics)
-    _check_catalogue(catalogue, source, report)
     torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
-    reader = StageReader(catalogue, report, parsed.damaged, torn=torn)
-    draft = reader.read(parsed.file)
+    module = modules.read(source, parsed.file, parsed.damaged, report, torn=torn)
+    draft = StageReader(module, catalogue, report).read()
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
-    header = reader.header
-    name = header.name.text if header is not None else _name_of(source)
-    title = header.title.value if header is not None and header.title is not None else ""
-    space = resolve(Space(name, draft.root, title=title), draft, report)
+    space = resolve(Space(module.name, draft.root, title=module.title), draft, report)
     structures = None if report.has_errors else meaning.check(space, draft.domains, report)
     sound = not report.has_errors
     return Checked(space if sound else None, structures if sound else None, in_order(report.found))
-
-
-def _name_of(source: Source) -> str:
-    """A file without a header is called by its own name."""
-    return source.name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space") or "space"
 
 
 def _check_catalogue(catalogue: Catalogue, source: Source, report: Report) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 from spacelang.analysis import alternatives, annotations
 from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft, PendingRule, Scope
+from spacelang.analysis.modules import Module, head
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.catalog.catalogue import Catalogue
@@ -12,7 +13,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.files import NoStage
 from spacelang.diagnostics.names import DuplicateName, UnknownStep, UnreachableStage
 from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.syntax import HeaderNotFirst, NotSupportedYet, RepeatedItem
+from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir import space as ir
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -31,45 +32,38 @@ _SIGNS: Final = {"|": "a choice in the pipeline", "&": "`&`"}
 
 
 class StageReader:
-    """Reads the items of a file."""
+    """Reads the stages and the pipeline of a module."""
 
-    def __init__(self, catalogue: Catalogue, report: Report, damaged: frozenset[str], *, torn: bool) -> None:
-        """`damaged` names the stages that could not be read: naming them is no mistake.
-
-        `torn` says that something of the text could not be read, whatever it was.
-        """
+    def __init__(self, module: Module, catalogue: Catalogue, report: Report) -> None:
+        self._module = module
         self._catalogue = catalogue
         self._report = report
-        self._damaged = damaged
-        self._is_torn = torn
-        self.draft = Draft(ir.NOTHING, dubious=set(damaged), is_whole=not self._is_torn)
+        self._damaged = module.damaged
+        self._is_torn = module.is_torn
+        self.draft = Draft(ir.NOTHING, dubious=set(module.damaged), is_whole=not module.is_torn)
         self._operators = OperatorReader(catalogue, self.draft, report)
         self._stages: dict[str, ir.Choice] = {}
         self._first: Span | None = None
         self._is_misnamed = False
-        self.header: ast.Header | None = None
 
-    def read(self, file: ast.File) -> Draft:
-        """The draft of a file."""
-        pipeline: ast.Pipeline | None = None
-        for place, item in enumerate(file.items):
+    def read(self) -> Draft:
+        """The draft of the module."""
+        for item in self._module.file.items:
             match item:
-                case ast.Header():
-                    self._header(item, place)
-                case ast.Stage():
+                case ast.Stage() if item is self._module.stages[item.name.text]:
                     self._stage(item)
-                case ast.Pipeline():
-                    pipeline = self._only(pipeline, item)
                 case ast.Rule():
                     self.draft.rules.append(PendingRule(item, Scope()))
                 case ast.Import() | ast.Use() | ast.Params() | ast.Abstract() | ast.Task():
                     self._refuse(item)
-        self.draft.root = self._root(file, pipeline)
+                case _:
+                    pass
+        self.draft.root = self._root(self._module.file, self._module.pipeline)
         return self.draft
 
     def _refuse(self, item: ast.Import | ast.Use | ast.Params | ast.Abstract | ast.Task) -> None:
         construct, instead = _LATER[type(item)]
-        self._report.add(NotSupportedYet(primary=_head(item), construct=construct, instead=instead))
+        self._report.add(NotSupportedYet(primary=head(item), construct=construct, instead=instead))
         if isinstance(item, ast.Use):
             self._operators.refuse(item.name.words[0].text)
         elif isinstance(item, ast.Abstract):
@@ -80,27 +74,8 @@ class StageReader:
                 self._operators.refuse(item.alias.text)
                 self.draft.dubious.add(item.alias.text)
 
-    def _header(self, header: ast.Header, place: int) -> None:
-        if self.header is not None:
-            related = (Related(self.header.span, "the first one"),)
-            self._report.add(RepeatedItem(primary=header.span, item="space", related=related))
-        elif place:
-            self._report.add(HeaderNotFirst(primary=header.span))
-        self.header = self.header or header
-
-    def _only(self, earlier: ast.Pipeline | None, item: ast.Pipeline) -> ast.Pipeline:
-        if earlier is not None:
-            related = (Related(_head(earlier), "the first one"),)
-            self._report.add(RepeatedItem(primary=_head(item), item="pipeline", related=related))
-        return earlier or item
-
     def _stage(self, stage: ast.Stage) -> None:
         name = stage.name.text
-        if name in self._stages:
-            related = (Related(self._stages[name].span, "first declared here"),)
-            self._report.add(DuplicateName(primary=stage.name.span, kind="stage", name=name, related=related))
-            self.draft.is_whole = False
-            return
         alternatives.check_name(stage.name, self._report)
         advice = annotations.read(stage.annotations, "stages", self._report)
         if advice.first:
@@ -208,12 +183,6 @@ class StageReader:
         self._report.add(problem)
         self.draft.is_whole = False
         return []
-
-
-def _head(item: ast.Item) -> Span:
-    """The keyword of an item: underlining all of a long item would point at nothing."""
-    text = item.span.text
-    return Span(item.span.source, item.span.start, item.span.start + len(text.split(maxsplit=1)[0]))
 
 
 def _named_parts(structure: ast.Structure) -> list[ast.Operator]:

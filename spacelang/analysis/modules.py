@@ -1,0 +1,116 @@
+"""Files as modules: what each declares, by name, before anything of it is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import DuplicateName
+from spacelang.diagnostics.syntax import HeaderNotFirst, RepeatedItem
+from spacelang.syntax import ast
+from spacelang.text import Source, Span
+
+Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract)
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """One file: its declarations by name, and the modules of the files that it imports by the names it calls them.
+
+    `damaged` are the stages that could not be read: naming them is no mistake. `is_torn` says that something of the
+    text could not be read, whatever it was, so that a name may be missing without being one.
+    """
+
+    source: Source
+    file: ast.File
+    header: ast.Header | None = None
+    pipeline: ast.Pipeline | None = None
+    task: ast.Task | None = None
+    uses: tuple[ast.Use, ...] = ()
+    rules: tuple[ast.Rule, ...] = ()
+    stages: Mapping[str, ast.Stage] = field(default_factory=dict)
+    groups: Mapping[str, ast.Params] = field(default_factory=dict)
+    abstracts: Mapping[str, ast.Abstract] = field(default_factory=dict)
+    imports: Mapping[str, "Module"] = field(default_factory=dict)
+    damaged: frozenset[str] = frozenset()
+    is_torn: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the header calls the file; without one it is called by its own name."""
+        if self.header is not None:
+            return self.header.name.text
+        return self.source.name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space") or "space"
+
+    @property
+    def title(self) -> str:
+        """The title in the header."""
+        return self.header.title.value if self.header is not None and self.header.title is not None else ""
+
+    def home_of(self, name: ast.Dotted) -> tuple["Module", str]:
+        """The module that a name is to be looked up in, and the rest of the name: `trees.knn` is `knn` of `trees`."""
+        home, words = self, [word.text for word in name.words]
+        while len(words) > 1 and words[0] in home.imports:
+            home = home.imports[words.pop(0)]
+        return home, ".".join(words)
+
+
+def read(source: Source, file: ast.File, damaged: frozenset[str], report: Report, *, torn: bool) -> Module:
+    """The module of a file; what is declared twice or stands in the wrong place is reported."""
+    stages = _by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
+    repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
+    return Module(
+        source,
+        file,
+        header=_header(file, report),
+        pipeline=_only("pipeline", [item for item in file.items if isinstance(item, ast.Pipeline)], report),
+        task=_only("task", [item for item in file.items if isinstance(item, ast.Task)], report),
+        uses=tuple(item for item in file.items if isinstance(item, ast.Use)),
+        rules=tuple(item for item in file.items if isinstance(item, ast.Rule)),
+        stages=stages,
+        groups=_by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report),
+        abstracts=_by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report),
+        damaged=damaged,
+        is_torn=torn or repeated,
+    )
+
+
+def _header(file: ast.File, report: Report) -> ast.Header | None:
+    found: ast.Header | None = None
+    for place, item in enumerate(file.items):
+        if not isinstance(item, ast.Header):
+            continue
+        if found is not None:
+            related = (Related(found.span, "the first one"),)
+            report.add(RepeatedItem(primary=item.span, item="space", related=related))
+        elif place:
+            report.add(HeaderNotFirst(primary=item.span))
+        found = found or item
+    return found
+
+
+Single = TypeVar("Single", ast.Pipeline, ast.Task)
+
+
+def _only(word: str, items: list[Single], report: Report) -> Single | None:
+    for item in items[1:]:
+        related = (Related(head(items[0]), "the first one"),)
+        report.add(RepeatedItem(primary=head(item), item=word, related=related))
+    return items[0] if items else None
+
+
+def _by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Declared]:
+    found: dict[str, Declared] = {}
+    for item in items:
+        first = found.setdefault(item.name.text, item)
+        if first is not item:
+            related = (Related(first.name.span, "first declared here"),)
+            report.add(DuplicateName(primary=item.name.span, kind=kind, name=item.name.text, related=related))
+    return found
+
+
+def head(item: ast.Item) -> Span:
+    """The keyword of an item: underlining all of a long item would point at nothing."""
+    text = item.span.text
+    return Span(item.span.source, item.span.start, item.span.start + len(text.split(maxsplit=1)[0]))

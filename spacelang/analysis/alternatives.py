@@ -1,79 +1,137 @@
-"""Alternatives of a decision, be it a stage or an operator as a value."""
+"""Alternatives of a decision as they are written: what is one of them, and what each is called."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from spacelang.analysis import annotations
-from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.syntax import NotSupportedYet, UnexpectedText
-from spacelang.ir import space as ir
+from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import RESERVED
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the parts that `|` joins: its name, where that is written, and what it stands for."""
+
+    name: str
+    span: Span
+    structure: ast.Structure
+    annotations: tuple[ast.Annotation, ...] = ()
+    alias: ast.Word | None = None
 
 
-def read(
-    structure: ast.Structure, place: Place, read_operator: ReadOperator, report: Report
-) -> tuple[tuple[ir.Branch, ...], int]:
-    """The branches of a decision and the number of the default one; what cannot be a branch is reported."""
-    branches: list[ir.Branch] = []
-    names: dict[str, Span] = {}
-    default: tuple[int, Span] | None = None
+def alternatives_of(structure: ast.Structure) -> list[Alternative]:
+    """The alternatives of a structure, `none` of every `?` among them, but once.
+
+    `|` joins alike however it is grouped: `(A | B) | C` has three alternatives.
+    """
+    found: list[Alternative] = []
+    optional = False
     for part in _parts(structure):
-        alternative = _unwrapped(part)
-        if alternative is None:
-            instead = "declare a stage for each decision and join the stages by `->`"
-            report.add(NotSupportedYet(primary=part.span, construct="a structure as an alternative", instead=instead))
-            continue
-        name, span = name_of(alternative)
-        if name in names:
-            report.add(_duplicate(alternative, names[name]))
-            continue
-        names[name] = span
-        if isinstance(alternative, ast.Operator) and alternative.alias is not None:
-            check_name(alternative.alias, report)
-        advice = annotations.read(alternative.annotations, "alternatives", report)
-        if advice.default:
-            mark = annotations.place_of("default", alternative.annotations)
-            if default is not None:
-                report.add(_second_default(mark, default[1]))
-            default = default or (len(branches), mark)
-        node = _node(alternative, place.alternative(name), read_operator)
-        branches.append(ir.Branch(name, node, advice.weight, span))
-    return tuple(branches), 0 if default is None else default[0]
+        if isinstance(part, _Optional):
+            if not optional:
+                found.append(Alternative("none", part.span, ast.Nothing((), part.span)))
+            optional = True
+        else:
+            found.append(_alternative(part))
+    return found
 
 
-def name_of(alternative: ast.Nothing | ast.Operator) -> tuple[str, Span]:
-    """What an alternative is called, and where that is written."""
-    if isinstance(alternative, ast.Nothing):
-        return "none", Span(alternative.span.source, alternative.span.start, alternative.span.start + len("none"))
-    if alternative.alias is not None:
-        return alternative.alias.text, alternative.alias.span
-    return alternative.name.text, alternative.name.span
+@dataclass(frozen=True, slots=True)
+class _Optional:
+    """The `none` of a `?`."""
+
+    span: Span
 
 
-def _parts(structure: ast.Structure) -> Iterator[ast.Structure]:
-    if isinstance(structure, ast.Joined) and structure.sign == "|":
-        yield from structure.parts
-    else:
-        yield structure
+def _parts(structure: ast.Structure) -> Iterator[ast.Structure | _Optional]:
+    match structure:
+        case ast.Joined(sign="|", parts=parts):
+            for part in parts:
+                yield from _parts(part)
+        case ast.Group(part=part, alias=None, annotations=()):
+            yield from _parts(part)
+        case ast.Maybe(part=part):
+            end = structure.span.end
+            yield _Optional(Span(structure.span.source, end - 1, end))
+            yield from _parts(part)
+        case _:
+            yield structure
 
 
-def _unwrapped(part: ast.Structure) -> ast.Nothing | ast.Operator | None:
-    while isinstance(part, ast.Group) and part.alias is None and not part.annotations:
-        part = part.part
-    return part if isinstance(part, ast.Nothing | ast.Operator) else None
+def _alternative(part: ast.Structure) -> Alternative:
+    match part:
+        case ast.Nothing():
+            span = Span(part.span.source, part.span.start, part.span.start + len("none"))
+            return Alternative("none", span, part, part.annotations)
+        case ast.Operator():
+            name, span = _called(part.alias, part.name.text, part.name.span)
+            return Alternative(name, span, part, part.annotations, part.alias)
+        case ast.Group():
+            name, span = _called(part.alias, title(part.part), part.span)
+            return Alternative(name, span, part.part, part.annotations, part.alias)
+        case ast.Columns() | ast.Permute():
+            return Alternative(title(part), part.span, part, part.annotations)
+        case ast.Joined() | ast.Maybe():
+            return Alternative(title(part), part.span, part)
 
 
-def _node(alternative: ast.Nothing | ast.Operator, place: Place, read_operator: ReadOperator) -> ir.Node:
-    if isinstance(alternative, ast.Nothing):
-        return ir.NOTHING
-    return read_operator(alternative.name, alternative.body, place)
+def _called(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
+    return (name, span) if alias is None else (alias.text, alias.span)
+
+
+def title(structure: ast.Structure) -> str:
+    """What a structure is called where its author gives it no name: itself, without bodies."""
+    match structure:
+        case ast.Nothing():
+            return "none"
+        case ast.Operator():
+            return structure.name.text if structure.alias is None else structure.alias.text
+        case ast.Group():
+            return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
+        case ast.Maybe():
+            return f"{title(structure.part)}?"
+        case ast.Joined():
+            return f" {structure.sign} ".join(map(title, structure.parts))
+        case ast.Columns():
+            return f"columns({', '.join(f'{selector.span.text}: {title(part)}' for selector, part in structure.parts)})"
+        case ast.Permute():
+            return f"permute({', '.join(map(title, structure.parts))})"
+
+
+def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:
+    """The names of a structure, those in structures as values included."""
+    match structure:
+        case ast.Nothing():
+            return
+        case ast.Operator():
+            yield structure
+            for member in structure.body.members if structure.body is not None else ():
+                if isinstance(member, ast.Parameter):
+                    yield from _mentioned_in(member.domain)
+        case ast.Joined(parts=parts) | ast.Permute(parts=parts):
+            for part in parts:
+                yield from mentioned(part)
+        case ast.Columns(parts=columns):
+            for _, part in columns:
+                yield from mentioned(part)
+        case ast.Maybe(part=part) | ast.Group(part=part):
+            yield from mentioned(part)
+
+
+def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
+    match domain:
+        case ast.Operator() | ast.Group() | ast.Nothing():
+            yield from mentioned(domain)
+        case ast.UnionDomain():
+            for part in domain.parts:
+                yield from _mentioned_in(part)
+        case ast.Range() | ast.Booleans() | ast.Values():
+            return
 
 
 def check_name(name: ast.Word, report: Report) -> None:
@@ -83,19 +141,23 @@ def check_name(name: ast.Word, report: Report) -> None:
         report.add(UnexpectedText(primary=name.span, found=f"`{name.text}`", expected="a name", hint=hint))
 
 
-def _second_default(mark: Span, first: Span) -> MisplacedAnnotation:
+def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
+    """That a decision has another default already."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
         primary=mark, name="default", problem="marks a second alternative", reason="one is enough", related=related
     )
 
 
-def _duplicate(alternative: ast.Nothing | ast.Operator, first: Span) -> DuplicateName:
-    name, span = name_of(alternative)
-    remedy = f"tell them apart: `{name} as …`"
-    if isinstance(alternative, ast.Nothing):
+def duplicate(alternative: Alternative, first: Span) -> DuplicateName:
+    """That a decision has an alternative of this name already."""
+    remedy = f"tell them apart: `{alternative.name} as …`"
+    if isinstance(alternative.structure, ast.Nothing):
         remedy = "remove one of them"
     elif alternative.alias is not None:
         remedy = "choose another name after `as`"
+    elif not isinstance(alternative.structure, ast.Operator):
+        remedy = f"tell them apart: `({alternative.name}) as …`"
     related = (Related(first, "first declared here"),)
-    return DuplicateName(primary=span, kind="alternative", name=name, remedy=remedy, related=related)
+    name = alternative.name
+    return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)

@@ -1,11 +1,15 @@
 """What is known of a space before its expressions are read: the tree without conditions, and where names belong."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from spacelang.analysis.places import StageNames
+from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr
-from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Node, Operator, Product
+from spacelang.ir.space import Choice, Fixed, Hyperparameter, Node, Operator, Product
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
+from spacelang.text import Span
 
 
 @dataclass(slots=True)
@@ -19,8 +23,23 @@ class Scope:
     """What siblings are fixed to: in an expression they stand for their value."""
     operators: dict[str, str] = field(default_factory=dict)
     """The operators that siblings are fixed to."""
+    fixed: dict[str, Span] = field(default_factory=dict)
+    """Where siblings are fixed."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read: they are known, and what is said of them is not judged."""
+    names: StageNames = field(default_factory=StageNames)
+    """What stages are called here."""
+    through: Related | None = None
+    """How the text came here that the scope is for, where it is included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixing:
+    """What a name in an expression is fixed to, and where (None where the text does not say)."""
+
+    name: str
+    value: str
+    span: Span | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,8 @@ class Draft:
     """The domains of hyperparameters as they are written, by address."""
     conditions: list[PendingCondition] = field(default_factory=list)
     rules: list[PendingRule] = field(default_factory=list)
+    fixings: dict[Span, Fixing] = field(default_factory=dict)
+    """What expressions say of siblings that are fixed, by the place where they say it."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read whole: they are known, and what is said of them is not judged."""
 
@@ -64,26 +85,30 @@ def stage_of(address: str) -> str:
 
 def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
     """The tree with its conditions in place."""
+    return rebuilt(node, lambda leaf: _with_condition(leaf, conditions.get(leaf.address)))
+
+
+def _with_condition(leaf: Hyperparameter, condition: Expr | None) -> Hyperparameter:
+    return leaf if condition is None else replace(leaf, condition=condition)
+
+
+def rebuilt(node: Node, change: Callable[[Hyperparameter], Hyperparameter]) -> Node:
+    """The tree with every hyperparameter changed."""
     match node:
         case Hyperparameter():
-            condition = conditions.get(node.address)
-            return node if condition is None else replace(node, condition=condition)
+            return change(node)
         case Choice():
-            branches = tuple(_branch(branch, conditions) for branch in node.branches)
+            branches = tuple(replace(branch, node=rebuilt(branch.node, change)) for branch in node.branches)
             return replace(node, branches=branches)
         case Operator():
-            return _operator(node, conditions)
+            return _operator(node, change)
         case Product():
-            return replace(node, children=tuple(with_conditions(child, conditions) for child in node.children))
+            return replace(node, children=tuple(rebuilt(child, change) for child in node.children))
 
 
-def _branch(branch: Branch, conditions: dict[str, Expr]) -> Branch:
-    return replace(branch, node=with_conditions(branch.node, conditions))
-
-
-def _operator(node: Operator, conditions: dict[str, Expr]) -> Operator:
-    children = tuple(with_conditions(child, conditions) for child in node.children)
+def _operator(node: Operator, change: Callable[[Hyperparameter], Hyperparameter]) -> Operator:
+    children = tuple(rebuilt(child, change) for child in node.children)
     fixed: tuple[tuple[str, Fixed], ...] = tuple(
-        (name, _operator(value, conditions) if isinstance(value, Operator) else value) for name, value in node.fixed
+        (name, _operator(value, change) if isinstance(value, Operator) else value) for name, value in node.fixed
     )
     return replace(node, children=children, fixed=fixed)  # type: ignore[arg-type]

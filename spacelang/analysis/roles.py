@@ -3,31 +3,51 @@
 from collections.abc import Iterator
 
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Catalogue, Role
 from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Role
+from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import MixedEstimators, NotAnEstimator, NotATransformer
-from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product
+from spacelang.ir.space import (
+    ABSTRACT,
+    NOTHING,
+    Branch,
+    Choice,
+    Hyperparameter,
+    Kind,
+    Node,
+    Operator,
+    Product,
+    last_operators,
+)
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 _TRANSFORMERS = frozenset({Role.TRANSFORMER})
+_EARLIER = _TRANSFORMERS | {Role.SAMPLER}
+"""What may stand before the last step; beside others only what keeps the rows."""
 
 
-def check(root: Node, catalogue: Catalogue, report: Report) -> None:
-    """Report every step that cannot stand where it stands; operators without a catalogue entry are passed over."""
+def check(root: Node, catalogue: Catalogues, report: Report) -> None:
+    """Report every step that cannot stand where it stands.
+
+    A space with abstract operators need not be of pipelines: in it nothing but known operators is judged.
+    """
     steps = root.children if isinstance(root, Product) else (root,)
+    is_pipeline = all(operator.catalogue != ABSTRACT for operator, _ in _steps_of(root))
     if steps:
-        _Judge(catalogue, report).judge(steps)
+        _Judge(catalogue, report, is_pipeline=is_pipeline).judge(steps)
 
 
 class _Judge:
-    def __init__(self, catalogue: Catalogue, report: Report) -> None:
+    def __init__(self, catalogue: Catalogues, report: Report, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
         self._report = report
+        self._is_pipeline = is_pipeline
+        self._first: tuple[Operator, Role] | None = None
 
     def judge(self, steps: tuple[Node, ...]) -> None:
         last = steps[-1]
-        astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _TRANSFORMERS)]
+        astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _EARLIER)]
         if isinstance(last, Choice) and self._has_none(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
             # Where two stages were swapped, that the other one stands in the wrong place is the same mistake.
@@ -52,60 +72,91 @@ class _Judge:
             role = self._description(step, "transforms")
             self._report.add(NotATransformer(primary=step.span, step=step.name, role=role))
             return
-        for operator, entry in self._operators(step):
-            if not entry.roles & _TRANSFORMERS:
+        for operator, beside in _steps_of(step):
+            entry = self._entry(operator)
+            if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER):
                 self._report.add(NotATransformer(primary=operator.span, step=operator.name, role=_role(entry.roles)))
 
     def _judge_last(self, step: Node) -> None:
-        for branch in step.branches if isinstance(step, Choice) else ():
-            if _is_nothing(branch):
-                self._report.add(NotAnEstimator(primary=branch.span, step="none", role="leaves the step out"))
-        first: tuple[Operator, Role] | None = None
-        for operator, entry in self._operators(step):
-            roles = [role for role in Role if role in entry.roles & _ESTIMATORS]
-            if not roles:
-                self._report.add(NotAnEstimator(primary=operator.span, step=operator.name, role=_role(entry.roles)))
-            elif first is None:
-                first = (operator, roles[0])
-            elif first[1] not in roles:
-                related = (Related(first[0].span, f"`{first[0].name}` is a {first[1]}"),)
-                self._report.add(
-                    MixedEstimators(primary=operator.span, operator=operator.name, role=roles[0], related=related)
-                )
+        match step:
+            case Choice():
+                for branch in step.branches:
+                    if branch.node == NOTHING:
+                        self._refuse(branch, branch.name, "leaves the step out")
+                    else:
+                        self._judge_last(branch.node)
+            case Product(kind=Kind.SEQUENCE, children=(*earlier, last)):
+                self._judge_last(last)
+                for child in earlier:
+                    self._judge_earlier(child, whole=False)
+            case Product(kind=Kind.SEQUENCE):
+                return
+            case Product():
+                self._refuse(step, _FORMS[step.kind], "it passes data on")
+            case Operator():
+                self._judge_estimator(step)
+            case Hyperparameter():
+                return
+
+    def _refuse(self, step: Branch | Product, name: str, role: str) -> None:
+        if self._is_pipeline:
+            self._report.add(NotAnEstimator(primary=step.span, step=name, role=role))
+
+    def _judge_estimator(self, operator: Operator) -> None:
+        entry = self._entry(operator)
+        if entry is None:
+            return
+        roles = [role for role in Role if role in entry.roles & _ESTIMATORS]
+        if not roles:
+            self._report.add(NotAnEstimator(primary=operator.span, step=operator.name, role=_role(entry.roles)))
+        elif self._first is None:
+            self._first = (operator, roles[0])
+        elif self._first[1] not in roles:
+            related = (Related(self._first[0].span, f"`{self._first[0].name}` is a {self._first[1]}"),)
+            self._report.add(
+                MixedEstimators(primary=operator.span, operator=operator.name, role=roles[0], related=related)
+            )
+
+    def _entry(self, operator: Operator) -> Entry | None:
+        return self._catalogue.entry(operator.catalogue, operator.name)
 
     def _has_none(self, step: Choice, roles: frozenset[Role]) -> bool:
         """Whether all alternatives are known, there are some, and none of them can be any of these."""
-        used = [branch for branch in step.branches if not _is_nothing(branch)]
-        entries = [entry for _, entry in self._operators(step)]
-        return bool(used) and len(entries) == len(used) and not any(entry.roles & roles for entry in entries)
+        used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != NOTHING]
+        entries = [self._entry(operator) for operators in used for operator in operators]
+        if not used or not all(used):
+            return False
+        return all(entry is not None and not entry.roles & roles for entry in entries)
 
     def _description(self, step: Choice, verb: str) -> str:
-        entries = [entry for _, entry in self._operators(step)]
+        entries = [entry for operator in last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
             return f"`{entries[0].name}` {_role(entries[0].roles).removeprefix('it ')}"
         return f"none of its alternatives {verb}"
 
-    def _operators(self, step: Node) -> Iterator[tuple[Operator, Entry]]:
-        for operator in _operators_of(step):
-            entry = self._catalogue.get(operator.name)
-            if entry is not None:
-                yield operator, entry
+
+_FORMS = {
+    Kind.PARALLEL: "a union of features",
+    Kind.COLUMNS: "columns(…)",
+    Kind.PERMUTATION: "permute(…)",
+    Kind.SEQUENCE: "a sequence",
+}
+"""What structures are called in messages."""
 
 
-def _operators_of(step: Node) -> Iterator[Operator]:
-    match step:
+def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:
+    """The operators of a structure that are steps, and whether others stand beside them; not those that are values."""
+    match node:
         case Operator():
-            yield step
+            yield node, beside
         case Choice():
-            for branch in step.branches:
-                if isinstance(branch.node, Operator):
-                    yield branch.node
-        case Product() | Hyperparameter():
+            for branch in node.branches:
+                yield from _steps_of(branch.node, beside=beside)
+        case Product():
+            for child in node.children:
+                yield from _steps_of(child, beside=beside or node.kind in {Kind.PARALLEL, Kind.COLUMNS})
+        case Hyperparameter():
             return
-
-
-def _is_nothing(branch: Branch) -> bool:
-    return isinstance(branch.node, Product) and not branch.node.children
 
 
 def _role(roles: frozenset[Role]) -> str:

@@ -1,199 +1,214 @@
-"""Items of a file to a draft of the tree: header, stages, the pipeline line, constraints."""
+"""Stages and the pipeline of a module to a draft of the tree: every use of a stage is a decision of its own."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from spacelang.analysis import alternatives, annotations
+from spacelang.analysis import alternatives, annotations, reuse
+from spacelang.analysis.alternatives import mentioned
 from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft, PendingRule, Scope
-from spacelang.analysis.modules import Module, head
-from spacelang.analysis.places import Place
+from spacelang.analysis.groups import GroupReader
+from spacelang.analysis.modules import Module
+from spacelang.analysis.places import Place, StageNames
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Catalogue
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.files import NoStage
-from spacelang.diagnostics.names import DuplicateName, UnknownStep, UnreachableStage
-from spacelang.diagnostics.structure import MisplacedAnnotation
-from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.analysis.structures import Spot, StructureReader
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.files import NoStage, TooLarge
+from spacelang.diagnostics.names import UnknownStep, UnreachableStage
+from spacelang.diagnostics.structure import MisplacedAnnotation, StageInItself, StageWithBody
 from spacelang.ir import space as ir
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-_LATER: Final = {
-    ast.Import: ("`import`", "write its stages into this file"),
-    ast.Use: ("`use`", "choose among the operators of scikit-learn"),
-    ast.Params: ("`params`", "write the hyperparameters into each body"),
-    ast.Abstract: ("`abstract`", "choose among the operators of scikit-learn"),
-    ast.Task: ("`task`", "give metric, validation and limits as options of `spacelang run`"),
-}
-"""Items that cannot be compiled yet, and what to do instead."""
+DEEPEST: Final = 32
+"""So deep stages may contain stages."""
 
-_SIGNS: Final = {"|": "a choice in the pipeline", "&": "`&`"}
+MOST_USES: Final = 500
+"""So often stages may be used beyond the first time, all together."""
 
 
 class StageReader:
-    """Reads the stages and the pipeline of a module."""
+    """Reads the stages and the pipeline of a module, and what it uses of the modules that it imports."""
 
-    def __init__(self, module: Module, catalogue: Catalogue, report: Report) -> None:
+    def __init__(self, module: Module, catalogue: Catalogues, report: Report) -> None:
         self._module = module
         self._catalogue = catalogue
         self._report = report
-        self._damaged = module.damaged
-        self._is_torn = module.is_torn
-        self.draft = Draft(ir.NOTHING, dubious=set(module.damaged), is_whole=not module.is_torn)
-        self._operators = OperatorReader(catalogue, self.draft, report)
-        self._stages: dict[str, ir.Choice] = {}
-        self._first: Span | None = None
+        self._names = StageNames(module)
+        self._top = Spot(Place("", "", self._names))
+        self._modules: dict[int, Module] = {}
+        self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
+        self._groups = GroupReader(report)
+        self._open: list[tuple[Module, ast.Stage]] = []
+        self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
+        self._is_full = False
+        self.draft = Draft(ir.NOTHING, dubious=set(module.damaged), is_whole=not module.is_torn)
 
     def read(self) -> Draft:
         """The draft of the module."""
-        for item in self._module.file.items:
-            match item:
-                case ast.Stage() if item is self._module.stages[item.name.text]:
-                    self._stage(item)
-                case ast.Rule():
-                    self.draft.rules.append(PendingRule(item, Scope()))
-                case ast.Import() | ast.Use() | ast.Params() | ast.Abstract() | ast.Task():
-                    self._refuse(item)
-                case _:
-                    pass
-        self.draft.root = self._root(self._module.file, self._module.pipeline)
+        root = ir.Product(ir.Kind.SEQUENCE, tuple(self._steps(self._module)), self._span)
+        unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
+        for stage in unused:
+            if not self._is_misnamed:
+                self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
+        left_out = [self._read(self._module, stage, stage.name.text) for stage in unused]
+        self.draft.declared.extend((root, *left_out))
+        self.draft.root = root
+        self._add_rules()
+        reuse.check(self._module, self._catalogue, self._groups, self._report)
         return self.draft
 
-    def _refuse(self, item: ast.Import | ast.Use | ast.Params | ast.Abstract | ast.Task) -> None:
-        construct, instead = _LATER[type(item)]
-        self._report.add(NotSupportedYet(primary=head(item), construct=construct, instead=instead))
-        if isinstance(item, ast.Use):
-            self._operators.refuse(item.name.words[0].text)
-        elif isinstance(item, ast.Abstract):
-            self._operators.refuse(item.name.text)
-        elif isinstance(item, ast.Import):
-            self._is_torn = True  # The stages may be those of the other file.
-            if item.alias is not None:
-                self._operators.refuse(item.alias.text)
-                self.draft.dubious.add(item.alias.text)
+    @property
+    def _span(self) -> Span:
+        pipeline = self._module.pipeline
+        return self._module.file.span if pipeline is None else pipeline.span
 
-    def _stage(self, stage: ast.Stage) -> None:
-        name = stage.name.text
+    def _steps(self, module: Module) -> list[ir.Node]:
+        """The steps of a module's pipeline; without a pipeline line all stages that no other one contains."""
+        self._modules[id(module)] = module
+        _, structures = self._reader(module)
+        if module.pipeline is not None:
+            return structures.steps(module.pipeline.structure, self._top)
+        if not module.stages and not module.is_torn:
+            self._report.add(NoStage(primary=Span(module.source, 0, 0)))
+        inner = {part.name.text for stage in module.stages.values() for part in mentioned(stage.structure)}
+        outer = [stage for name, stage in module.stages.items() if name not in inner]
+        # Stages of which each contains another one: one of them has to be looked at to see it.
+        return [self._used(module, stage, None) for stage in outer or [*module.stages.values()][:1]]
+
+    def _reader(self, module: Module) -> tuple[OperatorReader, StructureReader]:
+        if id(module) not in self._readers:
+            operators = OperatorReader(module, self._catalogue, self.draft, self._report, self._groups)
+            operators.elsewhere = lambda home: self._reader(home)[0]
+            structures = StructureReader(module, operators, self, self._report)
+            operators.alternatives = structures.alternatives
+            self._readers[id(module)] = operators, structures
+        return self._readers[id(module)]
+
+    # ---- what structures ask
+
+    def use(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
+        """A further use of a stage as a decision of its own; None, reported, where it would contain itself."""
+        names = [open_stage.name.text for module, open_stage in self._open if module is home]
+        if any(open_stage is stage for _, open_stage in self._open):
+            path = [*names[names.index(stage.name.text) :], stage.name.text]
+            described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
+            self._report.add(StageInItself(primary=written.name.span, stage=stage.name.text, path=described))
+            self.lost()
+            return None
+        if self._is_too_much(written.name.span):
+            return None
+        return self._used(home, stage, written)
+
+    def _is_too_much(self, span: Span) -> bool:
+        """Whether stages lie too deep within each other, or are used too often: a few lines could ask for millions."""
+        if self._is_full:
+            return True
+        uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
+        if len(self._open) > DEEPEST:
+            self._report.add(TooLarge(primary=span, what="the depth of stages within stages", limit=str(DEEPEST)))
+        elif uses > MOST_USES:
+            self._report.add(TooLarge(primary=span, what="the number of uses of stages", limit=f"{MOST_USES:,}"))
+        else:
+            return False
+        self._is_full = self._is_misnamed = True
+        self.lost()
+        return True
+
+    def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
+        """The whole pipeline of an imported module."""
+        if written.alias is not None:
+            self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
+        return self._steps(module)
+
+    def missing(self, module: Module, written: ast.Operator) -> None:
+        """Report a step that is neither a stage nor an operator, unless its catalogue or its file was refused."""
+        self._is_misnamed = True
+        self.lost()
+        operators, _ = self._reader(module)
+        if not operators.is_refused(written.name):
+            home, rest = module.home_of(written.name)
+            before = written.name.text.removesuffix(rest)
+            near = nearest(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
+            unknown = UnknownStep(primary=written.name.span, name=written.name.text, near=near)
+            self._report.add(operators.foreign(written.name) or unknown)
+
+    def lost(self) -> None:
+        """Take it that something of the pipeline is lost to a mistake: what is left is not judged by its places."""
+        self.draft.is_whole = False
+
+    # ---- stages
+
+    def _is_used(self, module: Module, stage: ast.Stage) -> bool:
+        return (id(module), stage.name.text) in self._names.uses
+
+    def _used(self, home: Module, stage: ast.Stage, written: ast.Operator | None) -> ir.Choice:
+        _, structures = self._reader(self._module)
+        alias = None if written is None else written.alias
+        span = stage.name.span if written is None else written.span
+        called = structures.name(stage.name.text, alias, span, self._top)
+        return self._read(home, stage, called)
+
+    def _read(self, home: Module, stage: ast.Stage, called: str) -> ir.Choice:
+        self._modules[id(home)] = home
+        is_again = self._is_used(home, stage)
+        self._names.uses.setdefault((id(home), stage.name.text), []).append(called)
         alternatives.check_name(stage.name, self._report)
         advice = annotations.read(stage.annotations, "stages", self._report)
-        if advice.first:
-            self._check_first(annotations.place_of("first", stage.annotations))
-        branches, default = alternatives.read(stage.structure, Place(name, name), self._operators.read, self._report)
+        if advice.first and not is_again:
+            self._check_first(stage)
+        names = self._names.of(home).within(stage.name.text, called)
+        _, structures = self._reader(home)
+        self._open.append((home, stage))
+        branches, default = structures.alternatives(stage.structure, Place(called, called, names))
+        self._open.pop()
         if not branches:
-            self.draft.dubious.add(name)
-        self._stages[name] = ir.Choice(name, name, name, branches, default, advice.first, stage.name.span)
+            self.draft.dubious.add(called)
+        return ir.Choice(called, called, called, branches, default, advice.first and not is_again, stage.name.span)
 
-    def _check_first(self, mark: Span) -> None:
+    def _check_first(self, stage: ast.Stage) -> None:
+        mark = annotations.place_of("first", stage.annotations)
         if self._first is not None:
-            related = (Related(self._first, "the other one"),)
+            related = (Related(self._first[1], "the other one"),)
             problem, reason = "marks a second stage", "one is enough"
             self._report.add(
                 MisplacedAnnotation(primary=mark, name="first", problem=problem, reason=reason, related=related)
             )
-        self._first = self._first or mark
+        self._first = self._first or (stage, mark)
 
-    def _root(self, file: ast.File, pipeline: ast.Pipeline | None) -> ir.Node:
-        self.draft.declared.extend(self._stages.values())
-        if pipeline is None:
-            if not self._stages and not self._is_torn:
-                self._report.add(NoStage(primary=Span(file.span.source, 0, 0)))
-            return ir.Product(ir.Kind.SEQUENCE, tuple(self._stages.values()), file.span)
-        used: dict[str, Span] = {}
-        steps = self._steps(pipeline.structure, used)
-        for name, stage in self._stages.items():
-            if name not in used and not self._is_misnamed:
-                self._report.add(UnreachableStage(primary=stage.span, name=name))
-        self.draft.declared.extend(step for step in steps if isinstance(step, ir.Operator))
-        return ir.Product(ir.Kind.SEQUENCE, tuple(steps), pipeline.span)
+    # ---- constraints of files
 
-    def _steps(self, structure: ast.Structure, used: dict[str, Span]) -> list[ir.Node]:
-        match structure:
-            case ast.Joined(sign="->", parts=parts):
-                return [step for part in parts for step in self._steps(part, used)]
-            case ast.Group(part=part, alias=None, annotations=()):
-                return self._steps(part, used)
-            case ast.Operator():
-                return self._step(structure, used)
-            case ast.Joined():
-                construct = _SIGNS[structure.sign]
-            case ast.Maybe():
-                construct = "`?`"
-            case ast.Columns():
-                construct = "`columns`"
-            case ast.Permute():
-                construct = "`permute`"
-            case ast.Nothing() | ast.Group():
-                construct = "this structure in the pipeline"
-        for part in _named_parts(structure):
-            used.setdefault(part.name.text, part.span)
-            self._check_step(part)
-        instead = "declare a stage for each decision and join the stages by `->`"
-        return self._without(NotSupportedYet(primary=structure.span, construct=construct, instead=instead))
+    def _add_rules(self) -> None:
+        """The constraints of the file, and those of imported files that speak of nothing but stages in use."""
+        for module in {id(self._module): self._module, **self._modules}.values():
+            scope = Scope(names=self._names.of(module))
+            for rule in module.rules:
+                if module is self._module or self._is_in_use(module, rule):
+                    self.draft.rules.append(PendingRule(rule, scope))
+        own = self._module.source.name
+        self.draft.rules.sort(
+            key=lambda pending: (pending.rule.span.source.name != own, pending.rule.span.source.name, pending.rule.span)
+        )
 
-    def _step(self, written: ast.Operator, used: dict[str, Span]) -> list[ir.Node]:
-        name = written.name.text
-        called = name if written.alias is None else written.alias.text
-        annotations.read(written.annotations, "steps of the pipeline", self._report)
-        if not self._check_step(written):
-            return []
-        is_stage = name in self._stages or name in self._damaged
-        if called in used or (called in self._stages and not is_stage):
-            first = used.setdefault(called, self._stages[called].span if called in self._stages else written.span)
-            return self._without(self._taken(written, called, first, is_stage=is_stage))
-        used[called] = written.span
-        if name in self._damaged:
-            return []
-        if is_stage and (written.body is not None or written.alias is not None):
-            construct, instead = "a stage with a body or another name in the pipeline", f"write `{name}`"
-            used[name] = written.span
-            return self._without(NotSupportedYet(primary=written.span, construct=construct, instead=instead))
-        if is_stage:
-            return [self._stages[name]]
-        if written.alias is not None:
-            alternatives.check_name(written.alias, self._report)
-        return [self._operators.read(written.name, written.body, Place(called, called))]
-
-    def _check_step(self, written: ast.Operator) -> bool:
-        """Whether a step is a stage (damaged or not) or an operator; else that is reported."""
-        name = written.name.text
-        if name in self._stages or name in self._damaged or name in self._catalogue:
-            return True
-        self._is_misnamed = True
-        if self._operators.is_refused(written.name):
-            self.draft.is_whole = False
-            return False
-        near = nearest(name, [*self._stages, *self._catalogue])
-        self._without(UnknownStep(primary=written.name.span, name=name, near=near))
-        return False
-
-    def _taken(self, written: ast.Operator, called: str, first: Span, *, is_stage: bool) -> Diagnostic:
-        if is_stage:
-            return NotSupportedYet(primary=written.name.span, construct="a stage that is used twice")
-        if written.alias is None:
-            construct = "an operator that is used twice without another name"
-            return NotSupportedYet(primary=written.name.span, construct=construct, instead=f"write `{called} as …`")
-        related = (Related(first, "first used here"),)
-        remedy = "choose another name after `as`"
-        return DuplicateName(primary=written.alias.span, kind="step", name=called, remedy=remedy, related=related)
-
-    def _without(self, problem: Diagnostic) -> list[ir.Node]:
-        """No step, because of a problem: what is left of the pipeline is not judged by its places."""
-        self._report.add(problem)
-        self.draft.is_whole = False
-        return []
+    def _is_in_use(self, module: Module, rule: ast.Rule) -> bool:
+        named = {name.words[0].text for name in _names(rule.expression)} & module.stages.keys()
+        return all(self._is_used(module, module.stages[name]) for name in named)
 
 
-def _named_parts(structure: ast.Structure) -> list[ast.Operator]:
-    match structure:
-        case ast.Operator():
-            return [structure]
-        case ast.Joined(parts=parts) | ast.Permute(parts=parts):
-            return [name for part in parts for name in _named_parts(part)]
-        case ast.Columns(parts=columns):
-            return [name for _, part in columns for name in _named_parts(part)]
-        case ast.Maybe(part=part) | ast.Group(part=part):
-            return _named_parts(part)
-        case ast.Nothing():
-            return []
+def _names(expression: ast.Expression) -> Iterator[ast.Dotted]:
+    match expression:
+        case ast.Dotted():
+            yield expression
+        case ast.Logical(terms=parts) | ast.FunctionCall(arguments=parts):
+            for part in parts:
+                yield from _names(part)
+        case ast.Binary():
+            yield from _names(expression.left)
+            yield from _names(expression.right)
+        case ast.Unary(term=part) | ast.Membership(item=part) | ast.IsTest(decision=part):
+            yield from _names(part)
+        case _:
+            return

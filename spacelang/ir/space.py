@@ -4,16 +4,20 @@ Structure is a tree of products and choices because every optimizer asks "which 
 expressions; each target decides how to keep them and says so in its report.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from itertools import permutations
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.ir.domain import Domain
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.value import Value
 from spacelang.text import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from spacelang.ir.task import Task
 
 
 class Kind(StrEnum):
@@ -67,6 +71,9 @@ class Operator:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+ABSTRACT: Final = "abstract"
+"""The `catalogue` of operators that the space itself declares: no library has them, so they are never built."""
+
 Fixed: TypeAlias = Value | Named | Operator
 """What `name = value` fixes a parameter to."""
 
@@ -100,12 +107,41 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Selector:
+    """Which columns a part of `columns(…)` takes: a kind of them, or those whose names a pattern is found in.
+
+    The kinds are `numeric`, `categorical`, `text`, `datetime`, `all`, `rest` and `pattern`.
+    """
+
+    kind: str
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
-    """Several nodes that all belong to a configuration."""
+    """Several nodes that all belong to a configuration.
+
+    The parts of `columns(…)` are as many as the `selectors`. The first child of a permutation is the decision of its
+    order; `labels` are what its branches call the other children.
+    """
 
     kind: Kind
     children: tuple["Node", ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    selectors: tuple[Selector, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def ordered(self, order: str) -> tuple["Node", ...]:
+        """The steps of a permutation in the order that a branch of its decision stands for."""
+        _, *steps = self.children
+        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        places = {label: place for place, label in enumerate(self.labels)}
+        return tuple(steps[places[label]] for label in by_name[order])
+
+
+def order_name(labels: Sequence[str]) -> str:
+    """What an order of steps is called."""
+    return ", ".join(labels)
 
 
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
@@ -153,6 +189,7 @@ class Space:
     root: Node
     constraints: tuple[Constraint, ...] = ()
     title: str = ""
+    task: "Task | None" = None
 
     @cached_property
     def variables(self) -> dict[str, Variable]:
@@ -220,4 +257,18 @@ def operators(node: Node) -> Iterator[Operator]:
             for branch in node.branches:
                 yield from operators(branch.node)
         case Hyperparameter():
+            return
+
+
+def last_operators(node: Node) -> Iterator[Operator]:
+    """The operators that the last step of a structure may be: what it is, seen from outside."""
+    match node:
+        case Operator():
+            yield node
+        case Choice():
+            for branch in node.branches:
+                yield from last_operators(branch.node)
+        case Product(kind=Kind.SEQUENCE, children=(*_, last)):
+            yield from last_operators(last)
+        case Product() | Hyperparameter():
             return

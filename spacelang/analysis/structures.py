@@ -1,0 +1,305 @@
+"""Structures to trees: sequences, choices, unions, columns and permutations, of operators and stages."""
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from typing import Final, Protocol
+
+from spacelang.analysis import alternatives, annotations
+from spacelang.analysis.alternatives import Alternative, alternatives_of, title
+from spacelang.analysis.bodies import OperatorReader, ReadOperator
+from spacelang.analysis.modules import Module
+from spacelang.analysis.places import Place
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import DuplicateName
+from spacelang.diagnostics.structure import (
+    BadPattern,
+    RepeatedSelector,
+    StageWithBody,
+    TooManyOrders,
+    UnknownSelector,
+)
+from spacelang.ir import space as ir
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
+"""The kinds of columns that a `columns(…)` may select by name."""
+
+MOST_STEPS: Final = 7
+"""So many steps may be permuted: 5,040 orders."""
+
+
+class Stages(Protocol):
+    """What is known of the stages and steps that the names of a structure may stand for."""
+
+    def use(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
+        """A further use of a stage as a decision of its own; None where it cannot be, and why is reported."""
+        ...
+
+    def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
+        """The whole pipeline of an imported module."""
+        ...
+
+    def missing(self, module: Module, written: ast.Operator) -> None:
+        """Report, where that is not done yet, a step that is neither a stage nor an operator."""
+        ...
+
+    def lost(self) -> None:
+        """Take it that something of the pipeline is lost to a mistake."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a structure stands, and the names that its parts have taken there."""
+
+    place: Place
+    taken: dict[str, Span] = field(default_factory=dict)
+
+
+class StructureReader:
+    """Reads the structures of one module."""
+
+    def __init__(self, module: Module, operators: OperatorReader, stages: Stages, report: Report) -> None:
+        self._module = module
+        self._operators = operators
+        self._stages = stages
+        self._report = report
+
+    def steps(self, structure: ast.Structure, spot: Spot) -> list[ir.Node]:
+        """What a structure adds to the sequence around it."""
+        match structure:
+            case ast.Joined(sign="->", parts=parts):
+                return [step for part in parts for step in self.steps(part, spot)]
+            case ast.Group(alias=None, annotations=()):
+                return self.steps(structure.part, spot)
+            case ast.Group():
+                return self._group(structure, spot)
+            case ast.Operator():
+                return self._named(structure, spot)
+            case ast.Nothing():
+                annotations.read(structure.annotations, "steps of the pipeline", self._report)
+                return []
+            case _:
+                return [self._step(structure, spot)]
+
+    def _step(self, structure: ast.Joined | ast.Maybe | ast.Columns | ast.Permute, spot: Spot) -> ir.Node:
+        match structure:
+            case ast.Joined(sign="&", parts=parts):
+                sides = tuple(self.node(part, spot) for part in parts)
+                return ir.Product(ir.Kind.PARALLEL, sides, structure.span)
+            case ast.Joined() | ast.Maybe():
+                return self._choice(structure, spot, None)
+            case ast.Columns():
+                return self._columns(structure, spot)
+            case ast.Permute():
+                return self._permutation(structure, spot, None)
+
+    def node(self, structure: ast.Structure, spot: Spot) -> ir.Node:
+        """A structure as one node."""
+        steps = self.steps(structure, spot)
+        return steps[0] if len(steps) == 1 else ir.Product(ir.Kind.SEQUENCE, tuple(steps), structure.span)
+
+    def alternatives(
+        self, structure: ast.Structure, place: Place, read_operator: ReadOperator | None = None
+    ) -> tuple[tuple[ir.Branch, ...], int]:
+        """The branches of a decision and the number of the default one; what cannot be a branch is reported."""
+        branches: list[ir.Branch] = []
+        names: dict[str, Span] = {}
+        default: tuple[int, Span] | None = None
+        for alternative in map(self._called, alternatives_of(structure)):
+            if alternative.name in names:
+                self._report.add(alternatives.duplicate(alternative, names[alternative.name]))
+                continue
+            names[alternative.name] = alternative.span
+            if alternative.alias is not None:
+                alternatives.check_name(alternative.alias, self._report)
+            advice = annotations.read(alternative.annotations, "alternatives", self._report)
+            if advice.default:
+                mark = annotations.place_of("default", alternative.annotations)
+                if default is not None:
+                    self._report.add(alternatives.second_default(mark, default[1]))
+                default = default or (len(branches), mark)
+            node = self._branch(alternative, place.alternative(alternative.name), read_operator or self._operators.read)
+            branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span))
+        return tuple(branches), 0 if default is None else default[0]
+
+    def _called(self, alternative: Alternative) -> Alternative:
+        """The alternative; an operator of a package is called without it, as the class is."""
+        written = alternative.structure
+        if not isinstance(written, ast.Operator) or alternative.alias is not None:
+            return alternative
+        package, *_, plain = (word.text for word in (*written.name.words, written.name.words[-1]))
+        return replace(alternative, name=plain) if self._operators.is_package(package) else alternative
+
+    def _branch(self, alternative: Alternative, place: Place, read_operator: ReadOperator) -> ir.Node:
+        written = alternative.structure
+        if isinstance(written, ast.Nothing):
+            return ir.NOTHING
+        if isinstance(written, ast.Operator):
+            # Whatever is no stage is an operator, also where no catalogue knows its name: that is reported there.
+            is_step = self._stage_of(written) is not None or self._imported(written) is not None
+            if not is_step and not self._is_damaged(written):
+                return read_operator(written.name, written.body, place)
+        spot = Spot(place)
+        if alternative.alias is not None and isinstance(written, ast.Joined | ast.Maybe | ast.Permute):
+            return self._aliased(written, alternative.alias, spot)
+        return self.node(written, spot)
+
+    # ---- steps by name
+
+    def _stage_of(self, written: ast.Operator) -> tuple[Module, ast.Stage] | None:
+        home, rest = self._module.home_of(written.name)
+        return (home, home.stages[rest]) if rest in home.stages else None
+
+    def _imported(self, written: ast.Operator) -> Module | None:
+        home, rest = self._module.home_of(written.name)
+        return home.imports.get(rest)
+
+    def _is_damaged(self, written: ast.Operator) -> bool:
+        home, rest = self._module.home_of(written.name)
+        return rest in home.damaged
+
+    def _named(self, written: ast.Operator, spot: Spot) -> list[ir.Node]:
+        annotations.read(written.annotations, "steps of the pipeline", self._report)
+        if self._is_damaged(written):
+            return []
+        stage, imported = self._stage_of(written), self._imported(written)
+        if (stage is not None or imported is not None) and written.body is not None:
+            kind = "a stage" if stage is not None else "an import"
+            self._report.add(StageWithBody(primary=written.body.span, stage=written.name.text, kind=kind))
+            self._stages.lost()
+        if stage is not None:
+            used = self._stages.use(*stage, written)
+            return [] if used is None else [used]
+        if imported is not None:
+            return self._stages.steps_of(imported, written)
+        if not self._operators.knows(written.name):
+            self._stages.missing(self._module, written)
+            return []
+        place = spot.place.inside(self.name(written.name.words[-1].text, written.alias, written.name.span, spot))
+        return [self._operators.read(written.name, written.body, place)]
+
+    def name(self, wanted: str, alias: ast.Word | None, span: Span, spot: Spot) -> str:
+        """A name that nothing else has at the spot: the one after `as`, else the wanted one, numbered from 2."""
+        if alias is None:
+            called, number = wanted, 1
+            while called in spot.taken or (number > 1 and called in self._module.stages):
+                number += 1
+                called = f"{wanted}_{number}"
+            spot.taken[called] = span
+            return called
+        alternatives.check_name(alias, self._report)
+        stage = self._module.stages.get(alias.text) if not spot.place.address else None
+        is_own = stage is not None and stage.name.text == wanted
+        first = spot.taken.get(alias.text) or (stage.name.span if stage is not None and not is_own else None)
+        if first is not None:
+            related, remedy = (Related(first, "first used here"),), "choose another name after `as`"
+            self._report.add(
+                DuplicateName(primary=alias.span, kind="step", name=alias.text, remedy=remedy, related=related)
+            )
+            self._stages.lost()
+        spot.taken.setdefault(alias.text, alias.span)
+        return alias.text
+
+    # ---- groups and choices
+
+    def _group(self, group: ast.Group, spot: Spot) -> list[ir.Node]:
+        """A group with a name or annotations: those of the decision that it is, else a name for what is inside."""
+        part: ast.Structure = group.part
+        while isinstance(part, ast.Group) and part.alias is None and not part.annotations:
+            part = part.part
+        if isinstance(part, ast.Maybe) or (isinstance(part, ast.Joined) and part.sign == "|"):
+            advice = annotations.read(group.annotations, "stages", self._report)
+            return [replace(self._choice(part, spot, group.alias), first=advice.first)]
+        annotations.read(group.annotations, "steps of the pipeline", self._report)
+        if group.alias is None:
+            return self.steps(part, spot)
+        if isinstance(part, ast.Permute):
+            return [self._permutation(part, spot, group.alias)]
+        if isinstance(part, ast.Operator) and part.alias is None:
+            return self.steps(replace(part, alias=group.alias), spot)
+        called = self.name(title(part), group.alias, group.span, spot)
+        return self.steps(part, Spot(spot.place.inside(called)))
+
+    def _aliased(self, part: ast.Joined | ast.Maybe | ast.Permute, alias: ast.Word, spot: Spot) -> ir.Node:
+        """An alternative with a name: if it is a decision, that one has the name too."""
+        if isinstance(part, ast.Permute):
+            return self._permutation(part, spot, alias)
+        is_choice = isinstance(part, ast.Maybe) or part.sign == "|"
+        return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
+
+    def _choice(self, structure: ast.Structure, spot: Spot, alias: ast.Word | None) -> ir.Choice:
+        name = self._numbered("choice", spot, structure.span) if alias is None else ""
+        called = name or self.name(title(structure), alias, structure.span, spot)
+        place = spot.place.inside(called)
+        branches, default = self.alternatives(structure, place)
+        span = structure.span if alias is None else alias.span
+        return ir.Choice(called, place.address, place.key, branches, default, span=span)
+
+    def _numbered(self, word: str, spot: Spot, span: Span) -> str:
+        number = 1
+        while f"{word}_{number}" in spot.taken or f"{word}_{number}" in self._module.stages:
+            number += 1
+        return self.name(f"{word}_{number}", None, span, spot)
+
+    # ---- columns and permutations
+
+    def _columns(self, written: ast.Columns, spot: Spot) -> ir.Product:
+        annotations.read(written.annotations, "steps of the pipeline", self._report)
+        selectors: dict[ir.Selector, Span] = {}
+        parts: list[ir.Node] = []
+        for selector, part in written.parts:
+            found = self._selector(selector)
+            if found is not None and found in selectors:
+                related = (Related(selectors[found], "the first one"),)
+                self._report.add(RepeatedSelector(primary=selector.span, selector=selector.span.text, related=related))
+            node = self.node(part, spot)
+            if found is not None and found not in selectors:
+                selectors[found] = selector.span
+                parts.append(node)
+        return ir.Product(ir.Kind.COLUMNS, tuple(parts), written.span, tuple(selectors))
+
+    def _selector(self, written: ast.Word | ast.Text) -> ir.Selector | None:
+        if isinstance(written, ast.Word):
+            if written.text in SELECTORS:
+                return ir.Selector(written.text)
+            near, listed = nearest(written.text, SELECTORS), ", ".join(f"`{name}`" for name in SELECTORS)
+            self._report.add(UnknownSelector(primary=written.span, name=written.text, near=near, listed=listed))
+            return None
+        try:
+            re.compile(written.value)
+        except re.error as error:
+            self._report.add(BadPattern(primary=written.span, reason=str(error)))
+            return None
+        return ir.Selector("pattern", written.value)
+
+    def _permutation(self, written: ast.Permute, spot: Spot, alias: ast.Word | None) -> ir.Product:
+        """The steps after the decision of their order, whose alternatives are all orders."""
+        annotations.read(written.annotations, "steps of the pipeline", self._report)
+        wanted = "order" if alias is None else title(written)
+        called = self.name(wanted, alias, written.span, spot)
+        place = spot.place.inside(called)
+        steps = tuple(self.node(part, spot) for part in written.parts)
+        if len(steps) > MOST_STEPS:
+            self._report.add(TooManyOrders(primary=written.span, steps=len(steps), limit=MOST_STEPS))
+            return ir.Product(ir.Kind.SEQUENCE, steps, written.span)
+        labels = _apart([title(part) for part in written.parts])
+        orders = tuple(ir.Branch(ir.order_name(order), ir.NOTHING, span=written.span) for order in permutations(labels))
+        order = ir.Choice(called, place.address, place.key, orders, span=written.span)
+        return ir.Product(ir.Kind.PERMUTATION, (order, *steps), written.span, labels=labels)
+
+
+def _apart(titles: list[str]) -> tuple[str, ...]:
+    """The titles, those that are there already numbered."""
+    found: dict[str, None] = {}
+    for wanted in titles:
+        called, number = wanted, 1
+        while called in found:
+            number += 1
+            called = f"{wanted}_{number}"
+        found[called] = None
+    return tuple(found)

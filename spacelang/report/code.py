@@ -3,7 +3,8 @@
 import importlib
 import inspect
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ import numpy as np
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.runtime.build import build
-from spacelang.runtime.library import catalogue
+from spacelang.runtime.columns import Strings
+from spacelang.runtime.library import CODES_ONLY, catalogue
 from spacelang.runtime.preparation import Preparation
 
 WIDTH: Final = 100
@@ -35,10 +37,12 @@ def source(
     library's defaults. Raises BuildError as `build` does, TypeError for an object for which there is no code.
     """
     pipeline = build(space, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
-    prepares_table = preparation is not None and preparation.keeps_categories and not preparation.is_empty
+    prepares_table = preparation is not None and preparation.keeps_table and not preparation.is_empty
     writer = _Writer(pipeline[0] if prepares_table else None)
     text = writer.expression(pipeline, "")
-    return f"{writer.imports}\n\npipeline = {text}\n"
+    codes_only = sorted(CODES_ONLY & writer.modules.keys())
+    notes = [f"# {name} takes the classes as 0, 1, …: code other labels with a LabelEncoder.\n" for name in codes_only]
+    return f"{writer.imports}\n\n{''.join(notes)}pipeline = {text}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,13 @@ class _Writer:
                 return f"[{', '.join(map(self.flat, value))}]"
             case tuple():
                 return f"({', '.join(map(self.flat, value))}{',' if len(value) == 1 else ''})"
+            case slice():
+                return f"slice({self.flat(value.stop)})"
             case _ if inspect.isfunction(value) or inspect.isclass(value):
                 return self.imported(value.__name__, value)
+            case _ if _selects_columns(value):
+                given = (f"{name}={self.flat(argument)}" for name, argument in _fields(value) if argument is not None)
+                return f"{self.constructor(value)}({', '.join(given)})"
             case _ if _is_estimator(value):
                 arguments = [f"{lead}{self.flat(argument)}" for lead, argument in _arguments(value)]
                 return f"{self.constructor(value)}({', '.join(arguments)}){self.wish(value)}"
@@ -131,14 +140,15 @@ class _Writer:
 
 @cache
 def _public_module(module: str, name: str) -> str:
-    """The module from which a name should be imported: without the private parts where it can be had so."""
+    """The module from which a name should be imported: the outermost public one that has it."""
     parts = module.split(".")
-    private = next((place for place, part in enumerate(parts) if part.startswith("_")), len(parts))
-    public = ".".join(parts[:private])
-    if public and getattr(importlib.import_module(public), name, None) is getattr(
-        importlib.import_module(module), name
-    ):
-        return public
+    member = getattr(importlib.import_module(module), name)
+    for length in range(1, len(parts)):
+        outer = ".".join(parts[:length])
+        if parts[length - 1].startswith("_"):
+            break
+        if getattr(importlib.import_module(outer), name, None) is member:
+            return outer
     return module
 
 
@@ -146,18 +156,39 @@ def _is_estimator(value: Any) -> bool:
     return hasattr(value, "get_params")
 
 
+def _selects_columns(value: Any) -> bool:
+    """Whether a value is one of the objects that `columns(…)` selects with."""
+    from sklearn.compose import make_column_selector
+
+    return isinstance(value, make_column_selector | Strings)
+
+
+def _fields(selector: Any) -> list[tuple[str, Any]]:
+    names = [field.name for field in fields(selector)] if isinstance(selector, Strings) else [*vars(selector)]
+    return [(name, getattr(selector, name)) for name in names]
+
+
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:
     """The arguments that a constructor needs, each after what leads it in: `name=`, nothing for a required one."""
     values = estimator.get_params(deep=False)
     given = []
-    for name, parameter in inspect.signature(type(estimator)).parameters.items():
-        if name not in values:
-            continue
-        if parameter.default is parameter.empty:
+    for name, default in _defaults(type(estimator), values).items():
+        if default is inspect.Parameter.empty:
             given.append(("", values[name]))
-        elif not _same(values[name], parameter.default):
+        elif not _same(values[name], default):
             given.append((f"{name}=", values[name]))
     return given
+
+
+def _defaults(estimator: type, values: Iterable[str]) -> dict[str, Any]:
+    """The default of each parameter that has a value, in the order of the constructor."""
+    parameters = inspect.signature(estimator).parameters
+    known = {name: parameter.default for name, parameter in parameters.items() if name in values}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        # What a constructor only hands on (xgboost's do) has the default that an instance has, if it is no addition.
+        instance = estimator().get_params(deep=False)
+        known |= {name: instance.get(name) for name in values if name not in known}
+    return known
 
 
 def _same(value: Any, default: Any) -> bool:

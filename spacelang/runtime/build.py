@@ -1,22 +1,18 @@
 """Building: from a space and one of its configurations to an unfitted scikit-learn pipeline."""
 
-import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from spacelang.catalog.composed import compose
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
 from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Kind, Named, Node, Operator, Product, Space
 from spacelang.ir.value import Value
+from spacelang.runtime.chain import Step, flattened, pipeline_class
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.library import class_of, entry, object_of
+from spacelang.runtime.library import class_of, entry, object_of, set_by_runtime
 from spacelang.runtime.preparation import Preparation
-
-Step: TypeAlias = tuple[str, Any]
-"""A name and an unfitted estimator, as scikit-learn's `Pipeline` and `FeatureUnion` take them."""
 
 TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
 """Names that a step cannot have because they are parameters of the pipeline itself."""
@@ -27,25 +23,31 @@ def build(
     configuration: Configuration,
     *,
     preparation: Preparation | None = None,
+    texts: tuple[str, ...] | None = None,
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
     """The unfitted `Pipeline` of a configuration; its steps have the names of the stages.
 
-    A preparation that does something comes first, as the step `preparation`. Every estimator that takes them gets
+    A preparation that does something comes first, as the step `preparation`; `texts` are the columns of free text where
+    the table is known, as the preparation knows them too. Every estimator that takes them gets
     `n_jobs` and, unless the space sets it, `random_state`; None leaves the library's default. Raises BuildError
     where the configuration does not belong to the space.
     """
-    from sklearn.pipeline import Pipeline
-
-    builder = _Builder(configuration, random_state, n_jobs)
+    known = preparation.texts if preparation is not None else texts
+    builder = _Builder(configuration, random_state, n_jobs, known)
     steps = builder.steps(space.root)
     if not steps:
         raise BuildError("every step of the pipeline is left out")
     transformer = preparation.transformer() if preparation is not None else None
     if transformer is not None:
         steps = [("preparation", transformer), *steps]
-    return Pipeline(_named_apart(steps))
+    return _pipeline(steps)
+
+
+def _pipeline(steps: list[Step]) -> Any:
+    chained = flattened(steps)
+    return pipeline_class(chained)(_named_apart(chained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,17 @@ class _Builder:
     configuration: Configuration
     random_state: int | None
     n_jobs: int | None
+    texts: tuple[str, ...] | None
 
     def steps(self, node: Node) -> list[Step]:
         """The steps that a node adds to the pipeline around it; none where it is left out."""
         match node:
             case Product(kind=Kind.SEQUENCE):
                 return [step for child in node.children for step in self.steps(child)]
+            case Product(kind=Kind.PERMUTATION):
+                order, *_ = node.children
+                assert isinstance(order, Choice)
+                return [step for child in node.ordered(self.taken(order).name) for step in self.steps(child)]
             case Choice():
                 taken = self.part(self.taken(node).node)
                 return [] if taken is None else [(node.name, taken)]
@@ -77,17 +84,15 @@ class _Builder:
                 return self.part(self.taken(node).node)
             case Hyperparameter():
                 raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
-            case Product(kind=Kind.SEQUENCE):
-                return self.sequence(node)
             case Product(kind=Kind.PARALLEL):
                 return self.union(node)
+            case Product(kind=Kind.COLUMNS):
+                return self.columns(node)
             case Product():
-                raise BuildError(f"a structure of the kind `{node.kind}` cannot be built by this version")
+                return self.sequence(node)
 
     def sequence(self, node: Product) -> Any:
         """A pipeline of its own, its only step where it has one."""
-        from sklearn.pipeline import Pipeline
-
         steps = self.steps(node)
         match steps:
             case []:
@@ -95,7 +100,7 @@ class _Builder:
             case [(_, only)]:
                 return only
             case _:
-                return Pipeline(_named_apart(steps))
+                return _pipeline(steps)
 
     def union(self, node: Product) -> Any:
         """The parts side by side; one that is left out adds no features."""
@@ -103,6 +108,26 @@ class _Builder:
 
         parts = [step for child in node.children for step in self.side(child)]
         return FeatureUnion(_named_apart(parts)) if parts else None
+
+    def columns(self, node: Product) -> Any:
+        """Each part for the columns that its selector takes; those of a part that is left out pass as they are."""
+        from sklearn.compose import ColumnTransformer
+
+        from spacelang.runtime.columns import EachColumn, columns_of, reads_text
+
+        parts = dict(zip(node.selectors, map(self.part, node.children), strict=True))
+        besides_text = any(selector.kind == "text" for selector in parts)
+        remainder: Any = "drop"
+        chosen: list[tuple[str, Any, Any]] = []
+        for selector, part in parts.items():
+            if selector.kind == "rest":
+                remainder = "passthrough" if part is None else part
+                continue
+            built = EachColumn(part) if reads_text(part) else part
+            chosen.append((selector.kind, built, columns_of(selector, besides_text=besides_text, texts=self.texts)))
+        named = _named_apart([(name, (part, columns)) for name, part, columns in chosen])
+        entries = [(name, "passthrough" if part is None else part, columns) for name, (part, columns) in named]
+        return ColumnTransformer(entries, remainder=remainder)
 
     def side(self, node: Node) -> list[Step]:
         """One side of a union: a single object, however many steps it has."""
@@ -129,12 +154,8 @@ class _Builder:
                 arguments[child.name] = self.nested(operator, child)
             elif child.key in self.configuration:
                 arguments[child.name] = self.value(operator, child, self.configuration[child.key])
-        settable = _settable(operator.catalogue, operator.name)
-        if self.n_jobs is not None and "n_jobs" in settable:
-            arguments["n_jobs"] = self.n_jobs
-        if self.random_state is not None and "random_state" in settable:
-            arguments.setdefault("random_state", self.random_state)
-        return class_of(operator)(**_composed(operator, arguments))
+        given = set_by_runtime(operator, n_jobs=self.n_jobs, random_state=self.random_state)
+        return class_of(operator)(**_composed(operator, given | arguments))
 
     def nested(self, operator: Operator, decision: Choice) -> Any:
         """The value of a parameter that is decided among operators; a value among them is a leaf."""
@@ -174,15 +195,6 @@ def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
 def _argument(operator: Operator, parameter: str, value: Value) -> Any:
     known = entry(operator).parameters.get(parameter)
     return value if known is None else known.argument(value)
-
-
-@cache
-def _settable(catalogue_name: str, operator_name: str) -> frozenset[str]:
-    """What the runtime may set: parameters that the class has and that it does not warn about."""
-    operator = Operator(operator_name, catalogue_name)
-    known = entry(operator).parameters
-    names = inspect.signature(class_of(operator)).parameters
-    return frozenset(name for name in names if name not in known or known[name].deprecated is None)
 
 
 def _named_apart(steps: Iterable[Step]) -> list[Step]:

@@ -4,7 +4,7 @@ Where the space does not handle them itself, missing values are imputed with the
 one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -16,11 +16,12 @@ import pandas as pd
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators
+from spacelang.runtime.columns import READERS, is_text
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.library import entry
 
-TEXT_VALUES: Final = 200
-"""A text column is no category if it has more different values than this and they are more than half of its rows."""
+NUMBERS: Final = frozenset({"numeric", "datetime"})
+"""The selectors that take no column of strings."""
 
 IMPUTERS: Final = "sklearn.impute"
 """The module whose operators fill in missing values."""
@@ -40,14 +41,16 @@ class Preparation:
     """What is done to which columns, by name and in the order of the table.
 
     A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
-    `keeps_categories` says that text reaches the pipeline, which then takes a DataFrame rather than an array.
+    `keeps_table` says that the pipeline takes a DataFrame rather than an array: it selects columns, or text reaches it;
+    `texts` are the columns of free text, where it selects those.
     """
 
     imputed: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    keeps_categories: bool = False
+    keeps_table: bool = False
+    texts: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +91,7 @@ class Preparation:
             ),
         ]
         chosen = [part for part in parts if part[2]]
-        if self.keeps_categories:
+        if self.keeps_table:
             return ColumnTransformer(chosen, verbose_feature_names_out=False).set_output(transform="pandas")
         return ColumnTransformer(chosen)
 
@@ -99,7 +102,8 @@ def plan(space: Space, features: pd.DataFrame) -> Preparation:
     Raises DataError for columns that no preparation makes usable: infinite numbers, dates, mixed types, free text
     where the space needs numbers, or no column with a value at all.
     """
-    kinds = {column: _kind(features[column]) for column in features.columns}
+    selected = {selector.kind for product in _products(space.root) for selector in product.selectors}
+    kinds = {column: _kind(features[column], dates="datetime" in selected) for column in features.columns}
     dropped = tuple(column for column, kind in kinds.items() if kind is _Column.EMPTY)
     if len(dropped) == len(kinds):
         raise DataError("no column of the features holds any value")
@@ -117,7 +121,8 @@ def plan(space: Space, features: pd.DataFrame) -> Preparation:
         encoded=encoded,
         kept=tuple(column for column in used if column not in {*imputed, *encoded}),
         dropped=dropped,
-        keeps_categories=bool(categories) and not encoded,
+        texts=tuple(column for column in categories if "text" in selected and is_text(features[column])),
+        keeps_table=bool(selected) or (bool(categories) and not encoded),
     )
 
 
@@ -138,20 +143,43 @@ def _flow(node: Node, judge: Callable[[Operator], _Flow]) -> _Flow:
         case Product(kind=Kind.SEQUENCE):
             flows = [_flow(child, judge) for child in node.children]
             return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
+        case Product(kind=Kind.COLUMNS):
+            return _alternatives([_flow(child, judge) for child in _parts_for(node, judge)], nowhere=_Flow.ENDS)
         case Product():
             return _alternatives([_flow(child, judge) for child in node.children])
         case Hyperparameter():
             return _Flow.PASSES
 
 
-def _alternatives(flows: list[_Flow]) -> _Flow:
+def _parts_for(columns: Product, judge: Callable[[Operator], _Flow]) -> list[Node]:
+    """The parts of `columns(…)` that troublesome values may come to: columns that none selects are left out."""
+    parts = zip(columns.selectors, columns.children, strict=True)
+    return [child for selector, child in parts if judge is not _categories or selector.kind not in NUMBERS]
+
+
+def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
+    if not flows:
+        return nowhere
     if _Flow.BREAKS in flows:
         return _Flow.BREAKS
-    return _Flow.ENDS if flows and _Flow.PASSES not in flows else _Flow.PASSES
+    return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
+
+
+def _products(node: Node) -> Iterator[Product]:
+    match node:
+        case Product():
+            yield node
+            for child in node.children:
+                yield from _products(child)
+        case Choice():
+            for branch in node.branches:
+                yield from _products(branch.node)
+        case Operator() | Hyperparameter():
+            return
 
 
 def _missing(operator: Operator) -> _Flow:
-    if entry(operator).module == IMPUTERS or operator.name in CATEGORIES_OF_MISSING:
+    if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
         return _Flow.ENDS
     # An ensemble takes what the operators inside it take.
     return _Flow.PASSES if all(entry(inner).accepts_missing for inner in operators(operator)) else _Flow.BREAKS
@@ -159,7 +187,7 @@ def _missing(operator: Operator) -> _Flow:
 
 def _categories(operator: Operator) -> _Flow:
     known = entry(operator)
-    if operator.name in ENCODERS:
+    if operator.name in ENCODERS or known.module == READERS:
         return _Flow.ENDS
     if operator.name == "SimpleImputer":
         return _Flow.PASSES if _strategies(operator) <= TEXT_STRATEGIES else _Flow.BREAKS
@@ -181,12 +209,15 @@ def _strategies(operator: Operator) -> set[object]:
 class _Column(Enum):
     NUMBER = "number"
     CATEGORY = "category"
+    DATE = "date"
     EMPTY = "empty"
 
 
-def _kind(column: pd.Series) -> _Column:
+def _kind(column: pd.Series, *, dates: bool) -> _Column:
     if bool(column.isna().all()):
         return _Column.EMPTY
+    if dates and pd.api.types.is_datetime64_any_dtype(column):
+        return _Column.DATE
     if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
         return _Column.CATEGORY
     if pd.api.types.is_object_dtype(column):
@@ -211,10 +242,9 @@ def _object_kind(column: pd.Series) -> _Column:
 
 
 def _refuse_text(column: pd.Series) -> None:
-    distinct = column.nunique()
-    if distinct > TEXT_VALUES and 2 * distinct > len(column):
+    if is_text(column):
         raise DataError(
-            f"the column `{column.name}` holds text where numbers are needed: {distinct} different values "
+            f"the column `{column.name}` holds text where numbers are needed: {column.nunique()} different values "
             f"in {len(column)} rows",
             "leave the column out, or begin the space with an operator that encodes it, such as `TargetEncoder`",
         )

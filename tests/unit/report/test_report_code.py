@@ -164,7 +164,7 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
     made = simple(operator("OneHotEncoder"), operator("SVC"))
     frame = MIXED.assign(empty=None)
     preparation = plan(made, frame)
-    assert preparation.keeps_categories
+    assert preparation.keeps_table
     pipeline = evaluated(source(made, Configuration({}), preparation))
     assert isinstance(pipeline["preparation"].fit_transform(frame), pd.DataFrame)
 
@@ -172,7 +172,7 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
 def test_categories_that_need_no_preparation_leave_the_code_alone():
     made = simple(operator("OneHotEncoder"), operator("SVC"))
     frame = MIXED[["town"]]
-    assert plan(made, frame).keeps_categories
+    assert plan(made, frame).keeps_table
     assert "set_output" not in source(made, Configuration({}), plan(made, frame))
 
 

@@ -1,11 +1,14 @@
 import io
 import json
+import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.task import Bound, CrossValidation, Measure
+from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
 from spacelang.report.summary import Run, document, print_summary
 from spacelang.runtime.budget import Budget
@@ -105,7 +108,72 @@ def test_the_document():
         "ended": "exhausted",
         "preparation": "",
         "reasons": {"ValueError: no": 1},
+        "validation": None,
+        "feasible": True,
+        "infeasible": 0,
+        "constraints": {},
     }
+
+
+FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
+SMALL = Bound(Measure.SIZE, 2e6, strict=True)
+
+
+def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Outcome:
+    """One trial after the other, each with its loss, its disparity and its size."""
+    now = [0.0]
+
+    def search():
+        for place in range(len(trials)):
+            yield [Request(Configuration({"estimator.C": place}))]
+
+    def evaluate(request: Request) -> Trial:
+        now[0] += seconds
+        loss, fair, size = trials[request.configuration["estimator.C"]]
+        return Trial(request, loss, 1.0, constraints=(Measurement(FAIR, fair), Measurement(SMALL, size)))
+
+    return run(search(), evaluate, Budget(), clock=lambda: now[0])
+
+
+def test_what_the_task_bounds_is_shown_with_what_was_measured():
+    outcome = constrained((0.1, 0.25, 1e6), (0.5, 0.012345, 1234567.0))
+    assert [line.rstrip() for line in printed(outcome).splitlines()] == [
+        "Best 1 - accuracy: 0.5 (trial 2)",
+        "",
+        "  estimator.C  1",
+        "",
+        "Subject to disparity(accuracy, sex) <= 0.1: 0.01235",
+        "Subject to pickled_size < 2MB: 1235kB",
+        "1 trial breaks a bound.",
+        "2 trials in 0.0 s with blds, seed 3: the optimizer has nothing left to try.",
+    ]
+    found = json.loads(json.dumps(document(outcome, replace(FACTS, validation=CrossValidation(5))), allow_nan=False))
+    assert (found["loss"], found["feasible"], found["infeasible"], found["validation"]) == (0.5, True, 1, "cv(5)")
+    assert found["constraints"] == {
+        "disparity(accuracy, sex)": {"value": 0.012345, "bound": 0.1, "holds": True},
+        "pickled_size": {"value": 1234567.0, "bound": 2e6, "holds": True},
+    }
+
+
+def test_where_no_trial_keeps_to_the_bounds_it_says_so():
+    outcome = constrained((0.1, 0.25, 1e6), (0.5, math.nan, 1e6))
+    text = printed(outcome)
+    assert text.startswith(
+        "No trial keeps to all that the task is subject to. This is the one that breaks it the least."
+    )
+    assert "Best 1 - accuracy: 0.1 (trial 1)" in text
+    assert "Subject to disparity(accuracy, sex) <= 0.1: 0.25, which breaks it" in text
+    assert "2 trials break a bound." in text
+    found = document(outcome, FACTS)
+    assert (found["feasible"], found["incumbent"], found["fidelity"]) == (False, [], None)
+    undefined = document(constrained((0.5, math.nan, 1e6)), FACTS)["constraints"]
+    assert undefined["disparity(accuracy, sex)"] == {"value": None, "bound": 0.1, "holds": False}
+
+
+def test_the_progress_says_that_no_trial_keeps_to_the_bounds_yet():
+    outcome = constrained((0.1, 0.25, 1.0), (0.5, 0.05, 1.0), seconds=EVERY)
+    lines = followed(Console(file=io.StringIO(), width=100), outcome, Budget(trials=3)).splitlines()
+    assert [line.partition(", ")[2] for line in lines] == ["best loss 0.1 beyond a bound", "best loss 0.5"]
 
 
 def test_the_document_of_a_run_without_success_or_with_some_rows_only():

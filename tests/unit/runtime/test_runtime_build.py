@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Integer, Real, Union
-from spacelang.ir.space import Choice, Kind, Named, Product, Space
+from spacelang.ir.space import Choice, Named, Space
 from spacelang.runtime.build import build
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.preparation import plan
@@ -172,10 +172,6 @@ def test_the_preparation_comes_first():
     assert pipeline.fit(frame, [0, 1] * 3).predict(frame).tolist() == [0, 1] * 3
 
 
-def strange(kind: Kind) -> Space:
-    return space(Product(kind, (operator("PCA"),)), operator("SVC"))
-
-
 @pytest.mark.parametrize(
     ("made", "values", "message"),
     [
@@ -188,8 +184,6 @@ def strange(kind: Kind) -> Space:
             "not `51`",
         ),
         (space(stage("estimator", "none")), {"estimator": "none"}, "every step of the pipeline is left out"),
-        (strange(Kind.COLUMNS), {}, "a structure of the kind `columns` cannot be built"),
-        (strange(Kind.PERMUTATION), {}, "a structure of the kind `permutation` cannot be built"),
         (space(operator("Mystery")), {}, "`Mystery` is not in the catalogue `sklearn`"),
         (space(operator("SVC", kernel=Named("nothing"))), {}, "`nothing` is not listed"),
         (space(among("a", 1)), {"a": 1}, "is a hyperparameter where a step should be"),

@@ -136,9 +136,9 @@ def test_an_encoded_category_is_imputed_even_where_the_space_takes_missing_numbe
 
 def test_categories_that_the_space_encodes_reach_it_in_a_table():
     preparation = plan(space(operator("OneHotEncoder"), LAST), GAPS)
-    assert preparation.keeps_categories
+    assert preparation.keeps_table
     assert preparation == Preparation(
-        kept=("number", "holes", "flag", "town", "colour"), dropped=("void",), keeps_categories=True
+        kept=("number", "holes", "flag", "town", "colour"), dropped=("void",), keeps_table=True
     )
     table = preparation.transformer().fit_transform(GAPS)
     assert list(table.columns) == list(preparation.kept)

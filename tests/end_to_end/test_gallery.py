@@ -1,0 +1,53 @@
+"""Three pipelines of scikit-learn's example gallery, written as spaces, run as a user runs them."""
+
+import gzip
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sklearn
+
+GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
+
+
+@pytest.fixture(scope="module")
+def titanic(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The passengers that scikit-learn's own tests carry, as a CSV file."""
+    folder = Path(sklearn.__file__).parent / "datasets" / "tests" / "data" / "openml" / "id_40945"
+    text = gzip.decompress(next(folder.glob("data-*.arff.gz")).read_bytes()).decode("utf-8")
+    header, _, rows = text.partition("@data\n")
+    names = [line.split("'")[1] for line in header.splitlines() if line.startswith("@attribute")]
+    table = pd.read_csv(StringIO(rows), names=names, na_values="?", escapechar="\\")
+    path = tmp_path_factory.mktemp("titanic") / "titanic.csv"
+    table.to_csv(path, index=False)
+    return str(path)
+
+
+def run(name: str, data: str, *arguments: str) -> dict[str, object]:
+    command = [sys.executable, "-m", "spacelang", "run", str(GALLERY / f"{name}.space"), "--data", data, "--json"]
+    done = subprocess.run(
+        [*command, "--optimizer", "random", "--seed", "0", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_mixed_types(titanic: str) -> None:
+    found = run("mixed_types", titanic, "--target-column", "survived", "--trials", "6")
+    assert (found["trials"], found["failed"], found["metric"]) == (6, 0, "accuracy")
+    assert found["loss"] < 0.25  # type: ignore[operator]  # the example's own search comes to 0.2
+
+
+def test_feature_union() -> None:
+    found = run("feature_union", "sklearn:iris", "--trials", "10")
+    assert (found["trials"], found["failed"]) == (10, 0)
+    assert found["loss"] < 0.1  # type: ignore[operator]
+
+
+def test_reduce_dimensions() -> None:
+    found = run("reduce_dimensions", "sklearn:digits", "--trials", "4")
+    assert (found["trials"], found["failed"]) == (4, 0)

@@ -2,14 +2,17 @@
 
 from typing import Final
 
-from spacelang.analysis.domains import SYMBOLS, known_call
+from spacelang.analysis.arithmetic import is_large, known_call, settled
 from spacelang.analysis.drafts import Scope
 from spacelang.analysis.names import Names
 from spacelang.analysis.report import Report
+from spacelang.analysis.symbols import SYMBOLS
 from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
+from spacelang.diagnostics.structure import SeveralUses
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, literal, parts
 from spacelang.ir.expr import (
@@ -24,6 +27,7 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
+    nodes,
 )
 from spacelang.ir.space import Choice, Operator
 from spacelang.ir.value import Value, is_number
@@ -86,6 +90,9 @@ class ExpressionReader:
             name = written.text
             self._wrong(written, f"`{name}` is neither true nor false", f"compare it: `{name} == …`")
             return None
+        if isinstance(found, Constant) and self._is_of_data(written):
+            self._wrong(written, f"`{written.text}` is a number", f"compare it: `{written.text} > …`")
+            return None
         if isinstance(found, Constant) and not isinstance(found.value, bool):
             self._wrong(
                 written, f"`{written.text}` is fixed to `{literal(found.value)}`, which is no truth value", None
@@ -108,7 +115,8 @@ class ExpressionReader:
             return None
         name = written.decision.text
         if name in self._scope.operators:
-            wanted = None if written.operator is None else written.operator.text
+            wanted = None if written.operator is None else written.operator.words[-1].text
+            self._names.note_fixed(written.decision, self._scope, written.span)
             return Constant(self._scope.operators[name] == wanted, written.span)
         found = self._name(written.decision)
         if not isinstance(found, Choice):
@@ -125,7 +133,9 @@ class ExpressionReader:
         name = "none" if operator is None else operator.text
         if name in choice.places:
             return (name,)
-        uses = tuple(b.name for b in choice.branches if isinstance(b.node, Operator) and b.node.name == name)
+        package, _, plain = name.rpartition(".")
+        operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
+        uses = tuple(b for b, node in operators if node.name == plain and package in ("", node.catalogue))
         if not uses and not self._names.is_dubious(choice.address, self._scope):
             self._report.add(
                 UnknownAlternative(
@@ -140,17 +150,32 @@ class ExpressionReader:
 
     def _membership(self, written: ast.Membership) -> Expr | None:
         item = self._operand(written.item)
-        values = [plain(value, self._report) for value in written.values]
         if isinstance(item, Choice):
-            tests = " or ".join(f"{item.key} is {value.span.text}" for value in written.values)
-            self._wrong(written, f"`{item.key}` is a decision", f"write `{tests}`" if tests else None)
-            return None
+            return self._among(item, written)
+        values = [plain(value, self._report) for value in written.values]
         if item is None or any(isinstance(value, NoValue) for value in values):
+            return None
+        item = self._settled(item, written.item)
+        if item is None:
             return None
         if isinstance(item, Reference):
             for value, place in zip(values, written.values, strict=True):
                 self._expect_value(item.address, value, place)  # type: ignore[arg-type]
         return In(item, tuple(values), written.span)  # type: ignore[arg-type]
+
+    def _among(self, choice: Choice, written: ast.Membership) -> Expr | None:
+        """`decision in {A, B}`: it takes one of these alternatives."""
+        found: list[tuple[str, ...]] = []
+        for value in written.values:
+            match value:
+                case ast.Dotted() | ast.Keyword(value=None):
+                    operator = value if isinstance(value, ast.Dotted) else None
+                    found.append(self._branches(choice, ast.IsTest(written.item, operator, value.span)))
+                case _:
+                    self._wrong(value, f"`{value.span.text}` is not an alternative", None)
+                    found.append(())
+        branches = tuple(dict.fromkeys(branch for several in found for branch in several))
+        return Is(choice.address, branches, written.span) if all(found) else None
 
     # ---- comparisons
 
@@ -164,12 +189,39 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
+        left, right = self._settled(left, written.left), self._settled(right, written.right)
+        if left is None or right is None or not self._is_settled(written, left, right):
+            return None
         if written.operator in ORDER:
             return self._order(written, left, right)
         for side, constant, place in ((left, right, written.right), (right, left, written.left)):
-            if isinstance(side, Reference) and isinstance(constant, Constant):
+            if isinstance(side, Reference) and isinstance(constant, Constant) and not self._is_of_data(place):
                 self._expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _is_of_data(self, written: ast.Expression) -> bool:
+        return bool(self._report.symbols.within(written.span))
+
+    def _settled(self, side: Expr, written: ast.Expression) -> Expr | None:
+        """A side in which symbols without a number are very large; None, reported, where that says nothing."""
+        found = settled(side)
+        if found is None:
+            self._report_unbound(written)
+        return found
+
+    def _is_settled(self, written: ast.Expression, *sides: Expr) -> bool:
+        """Whether at most one number is arbitrarily large: of two nobody knows which one is larger."""
+        large = [node for side in sides for node in nodes(side) if is_large(node)]
+        is_known = sum(bool(self._report.symbols.within(node.span)) for node in large) < 2
+        if not is_known:
+            self._report_unbound(written)
+        return is_known
+
+    def _report_unbound(self, written: ast.Expression) -> None:
+        symbols = self._report.symbols
+        free = [name for name in symbols.within(written.span) if not symbols.is_bound(name)]
+        at = symbols.place(written.span, free)
+        self._report.add(UnboundSymbol(primary=at, symbol=at.text))
 
     def _sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:
         """Both sides; a word on one side that is a value of the hyperparameter on the other one stands for itself."""
@@ -199,7 +251,7 @@ class ExpressionReader:
     def _word(self, known: Reference | Constant, word: ast.Dotted) -> Expr | None:
         """A word beside a hyperparameter: one of its values, else a sibling, else a mistake."""
         if isinstance(known, Constant):
-            sibling = self._name(word) if self._is_known(word) else None
+            sibling = self._name(word) if self._is_known(word) or word.text in SYMBOLS else None
             return (
                 sibling if sibling is not None and not isinstance(sibling, Choice) else Constant(word.text, word.span)
             )
@@ -214,7 +266,8 @@ class ExpressionReader:
 
     def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
         for side, constant, swapped in ((left, right, False), (right, left, True)):
-            if isinstance(side, Reference) and isinstance(constant, Constant):
+            of_data = self._is_of_data(written.left if swapped else written.right)
+            if isinstance(side, Reference) and isinstance(constant, Constant) and not of_data:
                 domain = self._names.domain(side.address)
                 if isinstance(domain, Ordinal):
                     return self._ordinal(written, side, domain, constant, swapped)
@@ -289,6 +342,12 @@ class ExpressionReader:
         if isinstance(found, Diagnostic):
             self._report.add(found)
             return None
+        uses = self._names.uses(written.text, self._scope)
+        if uses and found is not None:
+            stage, listed = written.words[0].text, " or ".join(f"`{use}`" for use in uses)
+            self._report.add(
+                SeveralUses(primary=written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed)
+            )
         return found
 
     def _expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:

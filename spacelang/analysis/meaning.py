@@ -1,8 +1,12 @@
 """What the expressions of a sound space come to: conditions without effect, dead alternatives, an excluded default."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterator, Set
+from itertools import count as numbers
 from typing import Final
 
+from spacelang.analysis.conflicts import Conflict, conflict, depended
+from spacelang.analysis.drafts import Draft
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import (
     AlwaysTrue,
@@ -14,14 +18,15 @@ from spacelang.diagnostics.conditions import (
     Undecidable,
 )
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import NeverForData
 from spacelang.ir.compiled import TooTangledError, UndecidableError
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default
 from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import Is, nodes
+from spacelang.ir.expr import Expr, Is, nodes
 from spacelang.ir.groups import scope
 from spacelang.ir.membership import violates
-from spacelang.ir.probing import Statement, leaves_nothing, truths
+from spacelang.ir.probing import Statement, truths
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Node, Space
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.text import Span
@@ -31,21 +36,15 @@ REQUIRE: Final = "`require`"
 MOST_SHOWN: Final = 8
 """So many constraints are shown at most where only all together are to blame."""
 
-MOST_WEIGHED: Final = 32
-"""Among so many constraints it is looked for those that are to blame."""
 
-
-def check(space: Space, domains: Mapping[str, str], report: Report) -> Structures | None:
-    """Report what the conditions and constraints of a space come to; its structures where they can be counted.
-
-    `domains` are the domains of hyperparameters as they are written, by address.
-    """
+def check(space: Space, draft: Draft, report: Report) -> Structures | None:
+    """Report what the conditions and constraints of a space come to; its structures where they can be counted."""
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, report)]
         if not report.has_errors:
             blamed += _check_default(space, report)
-        _Statements(space, domains, report).check({constraint.span for constraint in blamed})
+        _Statements(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
         report.add(Undecidable(primary=error.atom.span))
         return None
@@ -69,23 +68,49 @@ def _tangled(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
 
 
 class _Statements:
-    """Conditions and constraints one by one: those that are always or never true."""
+    """Conditions and constraints one by one: those that are always or never true.
 
-    def __init__(self, space: Space, domains: Mapping[str, str], report: Report) -> None:
+    Nothing is said of those that the data has a say in: on other data they may do something.
+    """
+
+    def __init__(self, space: Space, draft: Draft, report: Report) -> None:
         self._space = space
-        self._domains = domains
+        self._domains = draft.domains
+        self._fixings = draft.fixings
         self._report = report
 
     def check(self, blamed: Set[Span]) -> None:
         """Report statements without effect; of the constraints that are blamed for an error enough is said already."""
+        before = len(self._report.found)
+        written: list[Span] = []
         for variable in self._space.variables.values():
-            if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
-                self._check_condition(variable.node, Statement(variable.node.condition, owners=variable.owners))
+            condition = variable.node.condition if isinstance(variable.node, Hyperparameter) else None
+            if condition is not None:
+                written.append(condition.span)
+                if not self._is_of_data(condition, condition.span):
+                    self._check_condition(variable.node.name, Statement(condition, owners=variable.owners))
         for constraint in self._space.constraints:
-            if constraint.span not in blamed:
+            written.append(constraint.expression.span)
+            if constraint.span not in blamed and not self._is_of_data(constraint.expression, constraint.span):
                 self._check_constraint(constraint)
+        # What stands in several bodies, by `include` or in a stage that is used twice, has an effect if one has.
+        found = self._report.found[before:]
+        uses, idle = Counter(written), Counter(problem.primary for problem in found)
+        self._report.found[before:] = {
+            problem.primary: problem for problem in found if idle[problem.primary] == uses[problem.primary]
+        }.values()
 
-    def _check_condition(self, node: Hyperparameter, statement: Statement) -> None:
+    def _is_of_data(self, expression: Expr, span: Span) -> bool:
+        symbols = self._report.symbols
+        if not symbols.used:
+            return False
+        return bool(symbols.within(span)) or any(
+            symbols.domain(node.span) is not None
+            or (node.condition is not None and bool(symbols.within(node.condition.span)))
+            for node in depended(self._space, (expression,))
+        )
+
+    def _check_condition(self, name: str, statement: Statement) -> None:
         can_be_true, can_be_false = truths(self._space, statement)
         if can_be_true and can_be_false:
             return
@@ -95,7 +120,7 @@ class _Statements:
             found = AlwaysTrue(primary=span, kind="condition", reason=reason, remedy=remedy, related=related)
             self._report.add(found)
         else:
-            notes = (f"`{node.name}` is never active",)
+            notes = (f"`{name}` is never active",)
             self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
 
     def _check_constraint(self, constraint: Constraint) -> None:
@@ -142,15 +167,23 @@ class _Statements:
             else:
                 verb = "is one of" if isinstance(node.domain, Categorical) else "lies in"
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
+        fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
+        said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
         return "; ".join(said) or "it names nothing that could change"
 
     def _related(self, statement: Statement) -> tuple[Related, ...]:
-        """The conditions of what an expression names: often it is from them that its truth follows."""
-        nodes = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
-        return tuple(
-            Related(node.condition.span, f"the condition of `{node.name}`")
-            for node in nodes
-            if isinstance(node, Hyperparameter) and node.condition is not None
+        """The conditions of what an expression names, and where a name is fixed: often its truth follows from them."""
+        named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
+        fixings = dict.fromkeys(
+            self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings
+        )
+        return (
+            *(
+                Related(node.condition.span, f"the condition of `{node.name}`")
+                for node in named
+                if isinstance(node, Hyperparameter) and node.condition is not None
+            ),
+            *(Related(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
         )
 
     def _is_dead(self, address: str) -> bool:
@@ -170,18 +203,46 @@ def _check_alternatives(structures: Structures, report: Report) -> Iterator[Cons
     count = structures.count
     if not space.constraints:
         return
+    symbols, checks = report.symbols, numbers()
     if not count:
-        first, *others = culprits = _culprits(space, space.constraints)
+        found = conflict(space, space.constraints, symbols, checks)
+        first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MOST_SHOWN])
-        report.add(EmptySpace(primary=first.span, related=related))
-        yield from culprits
+        report.add(EmptySpace(primary=first.span, related=(*related, *found.others), notes=_premises(found, report)))
+        yield from found.constraints
         return
     constraints = _Constraints(structures)
     for choice, branch in _dead(structures):
-        culprits = _culprits(space, constraints.over(choice, branch), (choice.address, branch.name))
-        related = tuple(Related(constraint.span, "excluded here") for constraint in culprits[:MOST_SHOWN])
-        report.add(DeadAlternative(primary=branch.span, alternative=branch.name, stage=choice.key, related=related))
-        yield from culprits
+        found = conflict(space, constraints.over(choice, branch), symbols, checks, (choice.address, branch.name))
+        excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MOST_SHOWN])
+        yield from found.constraints
+        if found.by_data and not _is_bound(found, report):
+            # Dead only where the data is very large, which is no mistake: stats and samples say what they are for.
+            continue
+        kind = NeverForData if found.by_data else DeadAlternative
+        report.add(
+            kind(
+                primary=branch.span,
+                alternative=branch.name,
+                stage=choice.key,
+                related=(*excluded, *found.others),
+                notes=_premises(found, report),
+            )
+        )
+
+
+def _premises(found: Conflict, report: Report) -> tuple[str, ...]:
+    """What the data is, as far as a conflict comes of it."""
+    return report.symbols.notes(_symbols(found, report))
+
+
+def _is_bound(found: Conflict, report: Report) -> bool:
+    return all(map(report.symbols.is_bound, _symbols(found, report)))
+
+
+def _symbols(found: Conflict, report: Report) -> list[str]:
+    lines = (*(each.span for each in found.constraints), *(each.span for each in found.others))
+    return [name for line in lines for name in report.symbols.within(line)]
 
 
 def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
@@ -220,27 +281,6 @@ class _Constraints:
         return tuple({id(constraint): constraint for constraint in found}.values())
 
 
-def _culprits(
-    space: Space, candidates: tuple[Constraint, ...], branch: tuple[str, str] | None = None
-) -> tuple[Constraint, ...]:
-    """Constraints that together leave the branch (or the space) nothing: one alone where there is one, else few.
-
-    Looked for among the first of many candidates only; where it is not these, it is all of them.
-    """
-    for constraint in candidates if branch is None else candidates[:MOST_WEIGHED]:
-        if leaves_nothing(space, (constraint,), branch):
-            return (constraint,)
-    several = (candidates[: 2**power] for power in range(1, MOST_WEIGHED.bit_length()))
-    needed = next((some for some in several if leaves_nothing(space, some, branch)), None)
-    if needed is None:
-        return candidates
-    for constraint in needed:
-        others = tuple(other for other in needed if other is not constraint)
-        if leaves_nothing(space, others, branch):
-            needed = others
-    return needed
-
-
 def _check_default(space: Space, report: Report) -> Iterator[Constraint]:
     """Report the constraints that the default configuration breaks; they are the answer too."""
     taken = default_structure(space)
@@ -252,7 +292,8 @@ def _check_default(space: Space, report: Report) -> Iterator[Constraint]:
             notes = tuple(
                 _says(space.variables[address].node, choices[space.variables[address].key]) for address in named
             )
-            report.add(DefaultExcluded(primary=constraint.span, notes=notes))
+            premises = report.symbols.notes(report.symbols.within(constraint.span))
+            report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
             yield constraint
 
 

@@ -3,44 +3,54 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from spacelang.analysis.domains import SYMBOLS
-from spacelang.analysis.drafts import Draft, Scope, stage_of
+from spacelang.analysis.drafts import Draft, Fixing, Scope, stage_of
+from spacelang.analysis.symbols import SYMBOLS, Symbols
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import Domain, describe
+from spacelang.ir.domain import Domain, describe, literal
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
+from spacelang.text import Span
 
 
 class Names:
     """The variables of a space by the names that expressions call them by."""
 
-    def __init__(self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str]) -> None:
+    def __init__(
+        self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: Symbols
+    ) -> None:
         """`left_out` are the stages that the pipeline does not have; only they themselves may speak of them."""
         self._variables = variables
         self._draft = draft
         self._left_out = left_out
+        self._symbols = symbols
 
     def find(self, written: ast.Dotted, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
         """What a name stands for, or what is wrong with it; None where it is declared but could not be read."""
         name = written.text
         if name in scope.constants:
+            self.note_fixed(written, scope, written.span)
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
             return WrongComparison(primary=written.span, problem=problem, reason="nothing to compare")
-        address = scope.addresses.get(name, name)
+        address = scope.addresses.get(name) or scope.names.address(name)
         if name in scope.dubious or self._is_dubious(address):
             return None
         if address in self._variables:
             return self._variable(address, written, scope)
         if name in SYMBOLS:
-            return UnboundSymbol(primary=written.span, symbol=name)
+            return Constant(self._symbols.mention(name, written.span), written.span)
         return self._unknown(written, scope)
+
+    def note_fixed(self, written: ast.Dotted, scope: Scope, place: Span) -> None:
+        """Keep what a name is fixed to, for who asks why an expression that says it at a place cannot change."""
+        name = written.text
+        value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
+        self._draft.fixings[place] = Fixing(name, value, scope.fixed.get(name))
 
     def _variable(self, address: str, written: ast.Dotted, scope: Scope) -> Reference | Choice | Diagnostic:
         stage = stage_of(address)
@@ -51,13 +61,18 @@ class Names:
         node = self._variables[address].node
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
 
+    def uses(self, name: str, scope: Scope) -> tuple[str, ...]:
+        """The uses of the stage that a name speaks of, where it may mean more than one of them; else empty."""
+        return () if name in scope.addresses or name in scope.constants else scope.names.several(name)
+
     def is_known(self, name: str, scope: Scope) -> bool:
         """Whether a name stands for something that could be read."""
-        return any(name in known for known in (scope.addresses, scope.constants, scope.operators, self._variables))
+        known = name in scope.addresses or name in scope.constants or name in scope.operators
+        return known or scope.names.address(name) in self._variables
 
     def is_dubious(self, name: str, scope: Scope) -> bool:
         """Whether a name is declared but could not be read whole: what is said of it is not judged."""
-        return name in scope.dubious or self._is_dubious(scope.addresses.get(name, name))
+        return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
 
     def _is_dubious(self, address: str) -> bool:
         words = address.split(".")

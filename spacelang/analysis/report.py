@@ -1,17 +1,29 @@
 """Where the phases of analysis put what they find, so that one mistake never hides another."""
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Severity
+from spacelang.analysis.symbols import Symbols
+from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
 
 
 class Report:
-    """Diagnostics as they are found, in no particular order."""
+    """Diagnostics as they are found, in no particular order, and the symbols of the data that are asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, symbols: Symbols | None = None) -> None:
         self.found: list[Diagnostic] = []
+        self._brought: set[Diagnostic] = set()
+        self.symbols = Symbols() if symbols is None else symbols
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Record a problem."""
         self.found.append(diagnostic)
+
+    def brought(self, start: int, through: Related) -> None:
+        """Let the problems from number `start` on say how their text came where it is read, each but once.
+
+        What is included in many bodies is read as often; a mistake that is the same in all of them is one mistake.
+        """
+        new = [problem for problem in self.found[start:] if problem not in self._brought]
+        self._brought.update(new)
+        self.found[start:] = [problem.with_related(through) for problem in new]
 
     @property
     def has_errors(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from spacelang.analysis.drafts import Draft, stage_of, with_conditions
+from spacelang.analysis.drafts import Draft, Scope, stage_of, with_conditions
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import Names
 from spacelang.analysis.report import Report
@@ -11,6 +11,7 @@ from spacelang.diagnostics.conditions import ConditionCycle
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.space import Constraint, Kind, Product, Space
+from spacelang.syntax import ast
 
 
 def resolve(space: Space, draft: Draft, report: Report) -> Space:
@@ -22,26 +23,34 @@ def resolve(space: Space, draft: Draft, report: Report) -> Space:
     declared = Space(space.name, Product(Kind.SEQUENCE, tuple(draft.declared))).variables
     reached = {stage_of(address) for address in space.variables}
     left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = Names(declared, draft, frozenset(left_out))
+    names = Names(declared, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
-    conditions = _conditions(draft, reader)
+    conditions = _conditions(draft, reader, report)
     _check_cycles(conditions, report)
-    constraints = _constraints(draft, reader, left_out)
-    return Space(space.name, with_conditions(space.root, conditions), constraints, space.title)
+    constraints = _constraints(draft, reader, left_out, report)
+    return Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
 
 
-def _conditions(draft: Draft, reader: ExpressionReader) -> dict[str, Expr]:
-    read = {pending.address: reader.read(pending.expression, pending.scope) for pending in draft.conditions}
+def _conditions(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str, Expr]:
+    read = {pending.address: _read(pending.expression, pending.scope, reader, report) for pending in draft.conditions}
     return {address: expression for address, expression in read.items() if expression is not None}
 
 
-def _constraints(draft: Draft, reader: ExpressionReader, left_out: set[str]) -> tuple[Constraint, ...]:
+def _constraints(draft: Draft, reader: ExpressionReader, left_out: set[str], report: Report) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
-        expression = reader.read(pending.rule.expression, pending.scope)
+        expression = _read(pending.rule.expression, pending.scope, reader, report)
         if expression is not None and stage_of(pending.scope.place) not in left_out:
             found.append(Constraint(expression, pending.rule.forbidden, pending.rule.span))
     return tuple(found)
+
+
+def _read(expression: ast.Expression, scope: Scope, reader: ExpressionReader, report: Report) -> Expr | None:
+    before = len(report.found)
+    found = reader.read(expression, scope)
+    if scope.through is not None:
+        report.brought(before, scope.through)
+    return found
 
 
 def _check_cycles(conditions: Mapping[str, Expr], report: Report) -> None:

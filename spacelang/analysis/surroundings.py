@@ -2,8 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import index
+from typing import Any, Final
 
+from spacelang.analysis.symbols import SYMBOLS
 from spacelang.catalog.catalogue import Catalogue
+from spacelang.suggest import nearest
+
+MOST: Final = 10**15
+"""No data has more of anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +22,39 @@ class Surroundings:
     scikit-learn serves.
     """
 
-    bindings: Mapping[str, float] = field(default_factory=dict)
+    bindings: Mapping[str, int] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     catalogue: Catalogue | None = None
 
 
 ALONE = Surroundings()
 """A text by itself."""
+
+
+class BindingError(ValueError):
+    """Something cannot be bound; `help` says what can be."""
+
+    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers of symbols as integers; raises BindingError for other names, and for what is no number above 0."""
+    return {name: _number(name, value) for name, value in given.items()}
+
+
+def _number(name: str, value: Any) -> int:
+    if name not in SYMBOLS:
+        near, listed = nearest(name, SYMBOLS), ", ".join(f"`{symbol}`" for symbol in SYMBOLS)
+        raise BindingError(
+            f"`{name}` is no symbol of the data", f"did you mean `{near}`?" if near else f"there are {listed}"
+        )
+    try:
+        number = 0 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = 0
+    if not 0 < number <= MOST:
+        raise BindingError(f"`{name}` cannot be `{value}`", "give a whole number above 0")
+    return number

@@ -4,7 +4,13 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class ConditionCycle(Diagnostic):
-    """Whether a hyperparameter is active depends, through conditions, on itself."""
+    """Whether a hyperparameter is active depends, through conditions, on itself.
+
+    Then nothing could be decided first. Leave one of the conditions out, or say with a constraint what must not be
+    together:
+
+        forbid kernel == rbf and degree > 2
+    """
 
     code = "SL501"
     MESSAGE = "the condition of `{parameter}` depends on itself"
@@ -64,7 +70,11 @@ class NeverTogether(Diagnostic):
 
 
 class DeadAlternative(Diagnostic):
-    """The constraints leave no configuration in which this alternative is taken."""
+    """The constraints leave no configuration in which this alternative is taken.
+
+    The related places are constraints that exclude it together. Loosen one of them, or remove the alternative, which is
+    never tried.
+    """
 
     code = "SL505"
     MESSAGE = "the alternative `{alternative}` of `{stage}` can never be taken"
@@ -76,7 +86,11 @@ class DeadAlternative(Diagnostic):
 
 
 class EmptySpace(Diagnostic):
-    """The constraints together leave no configuration at all."""
+    """The constraints together leave no configuration at all.
+
+    The related places are a smallest set of constraints that contradict each other: with any one of them left out, the
+    others leave something. Loosen or remove one.
+    """
 
     code = "SL506"
     MESSAGE = "the constraints leave no configuration"
@@ -84,7 +98,13 @@ class EmptySpace(Diagnostic):
 
 
 class DefaultExcluded(Diagnostic):
-    """The default configuration must satisfy every constraint."""
+    """The default configuration must satisfy every constraint.
+
+    It is tried first by many optimizers, and stands for what has no value of its own. A stage's default is its first
+    alternative or the one with `@default`; a hyperparameter's follows `=`:
+
+        stage scaler = StandardScaler | none @default
+    """
 
     code = "SL507"
     MESSAGE = "the default configuration is excluded"

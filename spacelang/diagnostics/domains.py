@@ -1,10 +1,16 @@
 """Problems with domains and defaults."""
 
-from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class DefaultOutside(Diagnostic):
-    """The default of a hyperparameter is not one of its values."""
+    """The default of a hyperparameter is not one of its values.
+
+    Choose a value inside, or widen the domain. Without `= …` the library's default is taken where the domain holds it,
+    and the middle of the domain elsewhere:
+
+        n_neighbors : int[1, 100] log
+    """
 
     code = "SL401"
     MESSAGE = "the default `{value}` of `{parameter}` lies outside its domain"
@@ -18,7 +24,13 @@ class DefaultOutside(Diagnostic):
 
 
 class LogNotPositive(Diagnostic):
-    """A logarithmic range must lie above zero."""
+    """A logarithmic range must lie above zero.
+
+    Such a range is searched evenly over orders of magnitude, of which there are infinitely many above zero. Start above
+    it, leave `log` out, or make zero a value of its own:
+
+        alpha : {0} | float[1e-6, 1] log
+    """
 
     code = "SL402"
     MESSAGE = "`log` needs bounds above 0, but the range starts at {lower}"
@@ -29,7 +41,10 @@ class LogNotPositive(Diagnostic):
 
 
 class EmptyDomain(Diagnostic):
-    """A range or set contains no value at all: its bounds are reversed, or its open ends leave nothing."""
+    """A range or set contains no value at all: its bounds are reversed, or its open ends leave nothing.
+
+    The lower bound comes first, and a round bracket excludes its end: `int(2, 3)` has no member, `int[2, 3)` has 2.
+    """
 
     code = "SL403"
     MESSAGE = "{domain} contains no value"
@@ -59,7 +74,13 @@ class StepDoesNotFit(Diagnostic):
 
 
 class BadBound(Diagnostic):
-    """A bound of a range is not a number of the range's kind."""
+    """A bound of a range is not a number of the range's kind.
+
+    Bounds of `int` are whole numbers, bounds of `float` any. They may be computed from numbers and the size of the
+    data:
+
+        n_components : int[2, min(50, n_features)]
+    """
 
     code = "SL405"
     MESSAGE = "`{bound}` cannot bound {domain}"
@@ -73,14 +94,35 @@ class BadBound(Diagnostic):
 
 
 class UnboundSymbol(Diagnostic):
-    """A bound depends on the data, and no data is known.
+    """What this comes to depends on the data, and no data is known.
 
-    `n_samples`, `n_features` and `n_classes` are bound by the data of a run or by `--bind n_features=20`.
+    `n_samples`, `n_features` and `n_classes` are bound by the data of a run, or by `--bind n_features=20`. One that is
+    not bound stands for an arbitrarily large number: `min(2000, n_samples)` is 2000, and `n_samples / 2` has no limit.
     """
 
     code = "SL406"
     MESSAGE = "`{symbol}` is not bound"
     LABEL = "depends on the data"
-    HELPS = ("bounds that depend on the data cannot be compiled by this version yet: write a number",)
+    HELPS = (
+        "give its number, as in `--bind {symbol}=20`, or a limit: `{limit}`",
+        "give its number, as in `--bind {symbol}=20`",
+    )
 
     symbol: str
+    limit: str | None = None
+
+
+class NeverForData(Diagnostic):
+    """The constraints leave no configuration in which this alternative is taken, because of what the data is.
+
+    A search on this data never takes it; on other data it may. For a reason that has nothing to do with the data it
+    would be an error (SL505).
+    """
+
+    code = "SL407"
+    severity = Severity.WARNING
+    MESSAGE = "the alternative `{alternative}` of `{stage}` is never taken for this data"
+    LABEL = "excluded by the constraints"
+
+    alternative: str
+    stage: str

@@ -79,7 +79,7 @@ def test_a_fixed_operator_is_compared_with_nothing() -> None:
         ("unknown == other", "SL203 unknown"),
         ("unknown > 3", "SL203 unknown"),
         ("3 < unknown", "SL203 unknown"),
-        ("n_samples > 3", "SL406 n_samples"),
+        ("n_samples > n_features", "SL406 n_samples"),
         ("estimator is SVX", "SL204 SVX"),
         ("estimator is none", "SL204 none"),
         ("scaler is none", "SL203 scaler"),

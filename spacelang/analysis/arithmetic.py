@@ -1,0 +1,159 @@
+"""What arithmetic without hyperparameters comes to: exact, and with infinity for what is arbitrarily large."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.domains import BadBound
+from spacelang.diagnostics.names import UnknownFunction
+from spacelang.ir.expr import FUNCTIONS, VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references
+from spacelang.ir.value import Value, is_number
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+Number: TypeAlias = Fraction | float
+"""A float is an infinity, or nan for what is not defined; all other numbers are the decimals that are written."""
+
+LARGE: Final = 1e200
+"""What stands for an arbitrarily large number where an infinite one would have no exact arithmetic.
+
+It is larger than what any data has to say, and its product with most other numbers is finite still.
+"""
+
+MOST_BITS: Final = 5_000
+"""Longer numbers are not gone on with: a file could make them as long as it likes."""
+
+
+def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Report) -> Expr | None:
+    """A call of one of the language's functions with the right number of arguments; else that is reported."""
+    name = call.function.text
+    if name not in FUNCTIONS:
+        report.add(UnknownFunction(primary=call.function.span, name=name, near=nearest(name, FUNCTIONS)))
+        return None
+    fits = len(arguments) >= 2 if name in VARIADIC else len(arguments) == 1
+    if not fits:
+        expected = "expected two arguments or more" if name in VARIADIC else "expected one argument"
+        report.add(BadBound(primary=call.span, bound=call.span.text, domain="an expression", expected=expected))
+        return None
+    known = tuple(argument for argument in arguments if argument is not None)
+    return Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
+
+
+def outcome(expression: Expr) -> Number:
+    """What an expression over constants comes to; nan where it is not defined.
+
+    Arithmetic with infinities is IEEE's: what grows with the data is infinite, and `n_samples / n_features` nan.
+    """
+    match expression:
+        case Constant(value=value):
+            return _number(value) if is_number(value) else math.nan  # type: ignore[arg-type]
+        case Arithmetic():
+            left, right = outcome(expression.left), outcome(expression.right)
+            return _short(_OPERATIONS[expression.operation], left, right)
+        case Call():
+            return _short(_FUNCTIONS[expression.function], *map(outcome, expression.arguments))
+        case _:
+            return math.nan
+
+
+def settled(expression: Expr) -> Expr | None:
+    """The expression with its infinite constants worked out as far as they go, and then made very large numbers.
+
+    None where what they come to is not defined.
+    """
+    if not any(isinstance(node, Constant) and _is_infinite(node.value) for node in nodes(expression)):
+        return expression
+    if not references(expression):
+        number = outcome(expression)
+        if math.isnan(number):
+            return None
+        return Constant(max(-LARGE, min(LARGE, plain(number))), expression.span)
+    parts = tuple(part for part in map(settled, children(expression)) if part is not None)
+    if len(parts) < len(children(expression)):
+        return None
+    match expression:
+        case Arithmetic():
+            return replace(expression, left=parts[0], right=parts[1])
+        case Call():
+            return replace(expression, arguments=parts)
+        case _:
+            return expression
+
+
+def is_large(expression: Expr) -> bool:
+    """Whether an expression is one of the very large numbers that stand for infinite ones."""
+    return isinstance(expression, Constant) and expression.value in (LARGE, -LARGE)
+
+
+def plain(number: Number) -> int | float:
+    """An integer where the number is whole, else the nearest float; an infinity where floats do not reach so far."""
+    if isinstance(number, float):
+        return number
+    if number.denominator == 1:
+        return number.numerator
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def unlimited(expression: Expr) -> Span | None:
+    """The place of the constant to which it is due that an expression is not finite."""
+    if isinstance(expression, Constant):
+        return expression.span
+    for child in children(expression):
+        if not math.isfinite(outcome(child)):
+            return unlimited(child)
+    return None
+
+
+def _is_infinite(value: Value) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _number(value: int | Number) -> Number:
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else value
+    return Fraction(value)
+
+
+def _short(function: Callable[..., Number], *arguments: Number) -> Number:
+    if any(isinstance(argument, float) and math.isnan(argument) for argument in arguments):
+        return math.nan
+    try:
+        found = _number(function(*arguments)) if arguments else math.nan
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return math.nan
+    if isinstance(found, Fraction) and found.numerator.bit_length() + found.denominator.bit_length() > MOST_BITS:
+        return math.nan
+    return found
+
+
+def _quotient(left: Number, right: Number) -> Number:
+    if not right:
+        raise ZeroDivisionError
+    return left / right
+
+
+def _rounded(function: Callable[[Number], int]) -> Callable[[Number], Number]:
+    return lambda number: number if isinstance(number, float) else Fraction(function(number))
+
+
+_OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": _quotient,
+}
+_FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
+    "min": min,
+    "max": max,
+    "ceil": _rounded(math.ceil),
+    "floor": _rounded(math.floor),
+    "sqrt": math.sqrt,
+    "log2": math.log2,
+}

@@ -1,0 +1,309 @@
+"""Ranges as written to ranges as meant: bounds, which may depend on the data, steps, and what the parameter takes."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from spacelang.analysis.arithmetic import known_call, outcome, plain, unlimited
+from spacelang.analysis.report import Report
+from spacelang.analysis.symbols import SYMBOLS
+from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Parameter
+from spacelang.catalog.rules import Piece
+from spacelang.catalog.wording import spell
+from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
+from spacelang.diagnostics.names import UnknownName
+from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.ir.domain import Integer, Real, literal
+from spacelang.ir.expr import Arithmetic, Constant, Expr
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+REVERSED: Final = "the bounds are reversed"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end of a range; `symbols` are those of the data that its bound mentions."""
+
+    value: int | float
+    is_open: bool
+    span: Span
+    symbols: tuple[str, ...] = ()
+
+
+class RangeReader:
+    """Reads the ranges of one parameter."""
+
+    def __init__(self, entry: Entry | None, parameter: Parameter | None, report: Report) -> None:
+        """`entry` and `parameter` are None where the operator or parameter is unknown: then nothing is judged."""
+        self._entry = entry
+        self._parameter = parameter
+        self._report = report
+
+    def read(self, written: ast.Range) -> Real | Integer | None:
+        """The range, or None where it has none; the reasons are reported."""
+        lower = self._end(written.lower, written, is_lower=True)
+        upper = self._end(written.upper, written, is_lower=False)
+        if lower is None or upper is None:
+            return None
+        if lower.value > upper.value or (lower.value == upper.value and (lower.is_open or upper.is_open)):
+            self._report_empty(written, lower, upper)
+            return None
+        if written.log is not None and lower.value <= 0:
+            self._report_log(lower)
+            return None
+        if written.step is not None:
+            if not self._step_fits(written, written.step, lower, upper):
+                return None
+            upper = _on_grid(written.step, lower, upper)
+        found = self._integers(written, lower, upper) if written.kind == "int" else self._reals(written, lower, upper)
+        if found is None:
+            self._report_empty(written, lower, upper)
+            return None
+        return found if self._is_accepted(written, found, lower, upper) else None
+
+    # ---- bounds
+
+    def _end(self, bound: ast.Expression, written: ast.Range, *, is_lower: bool) -> _End | None:
+        expression = self._fold(bound)
+        if expression is None:
+            return None
+        number, symbols = outcome(expression), self._report.symbols.within(bound.span)
+        value = plain(number)
+        is_open = written.lower_open if is_lower else written.upper_open
+        if not _is_finite(value, written.kind):
+            self._report_limitless(bound, expression, written, symbols)
+            return None
+        if written.kind == "float":
+            return _End(value, is_open, bound.span, symbols)
+        whole = math.ceil(number) if is_lower else math.floor(number)
+        if whole == number:
+            return _End(whole, is_open, bound.span, symbols)
+        if not symbols:
+            self._report_fraction(bound, value)
+            return None
+        # The nearest integer inside; that it is rounded says already that the bound itself is excluded.
+        return _End(whole, False, bound.span, symbols)
+
+    def _report_limitless(
+        self, bound: ast.Expression, expression: Expr, written: ast.Range, symbols: tuple[str, ...]
+    ) -> None:
+        free = [name for name in symbols if not self._report.symbols.is_bound(name)]
+        if free:
+            place = unlimited(expression)
+            at = place if place is not None and place.text in free else self._report.symbols.place(bound.span, free)
+            function = "max" if outcome(expression) == -math.inf else "min"
+            self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
+            return
+        domain = "a range of integers" if written.kind == "int" else "a range"
+        self._report.add(
+            BadBound(
+                primary=bound.span,
+                bound=bound.span.text,
+                domain=domain,
+                expected="expected a finite number",
+                notes=self._report.symbols.notes(symbols),
+            )
+        )
+
+    def _report_fraction(self, bound: ast.Expression, value: float) -> None:
+        whole = f"{math.floor(value)} or {math.ceil(value)}"
+        self._report.add(
+            BadBound(
+                primary=bound.span,
+                bound=bound.span.text,
+                domain="a range of integers",
+                expected="expected an integer",
+                remedy=f"write `float[…]`, or {whole}" if self._takes_floats(value) else f"write {whole}",
+            )
+        )
+
+    def _takes_floats(self, value: float) -> bool:
+        return self._parameter is None or self._parameter.rejects_range(value, value, integer=False) is None
+
+    def _fold(self, bound: ast.Expression) -> Expr | None:
+        """Arithmetic over numbers and symbols of the data; anything else is reported."""
+        match bound:
+            case ast.Number():
+                return Constant(bound.value, bound.span)
+            case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+                left, right = self._fold(bound.left), self._fold(bound.right)
+                return None if left is None or right is None else Arithmetic(sign, left, right, bound.span)
+            case ast.Unary(operator="-"):
+                term = self._fold(bound.term)
+                return None if term is None else Arithmetic("-", Constant(0), term, bound.span)
+            case ast.FunctionCall():
+                return known_call(bound, [self._fold(argument) for argument in bound.arguments], self._report)
+            case ast.Dotted() if bound.text in SYMBOLS:
+                return Constant(self._report.symbols.mention(bound.text, bound.span), bound.span)
+            case ast.Dotted():
+                near = nearest(bound.text, SYMBOLS)
+                self._report.add(UnknownName(primary=bound.span, name=bound.text, near=near))
+                return None
+            case _:
+                expected = "expected a number or arithmetic over numbers"
+                self._report.add(
+                    BadBound(primary=bound.span, bound=bound.span.text, domain="a range", expected=expected)
+                )
+                return None
+
+    # ---- ranges that are empty, or reach to where there is no logarithm
+
+    def _report_empty(self, written: ast.Range, lower: _End, upper: _End) -> None:
+        if lower.symbols or upper.symbols:
+            self._report_empty_by_data(written, lower, upper)
+            return
+        reason = _why_empty(written, lower, upper)
+        start, end = lower.span.text, upper.span.text
+        opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
+        self._report.add(
+            EmptyDomain(
+                primary=written.span,
+                domain=f"`{written.span.text}`",
+                reason=reason,
+                near=f"{written.kind}{opening}{end}, {start}{closing}{_rest(written)}" if reason == REVERSED else None,
+            )
+        )
+
+    def _report_empty_by_data(self, written: ast.Range, lower: _End, upper: _End) -> None:
+        """Point at the bound that depends on the data; where both do, at the upper one."""
+        symbols = self._report.symbols
+        blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
+        notes = symbols.notes(lower.symbols) if blamed is upper else ()
+        other = (f"the lower bound is {literal(lower.value)}",) if notes else ()
+        reason = f"{symbols.premise(blamed.symbols)}the {name} bound is {literal(blamed.value)}"
+        self._report.add(
+            EmptyDomain(primary=blamed.span, domain=f"`{written.span.text}`", reason=reason, notes=(*notes, *other))
+        )
+
+    def _report_log(self, lower: _End) -> None:
+        symbols = self._report.symbols
+        free = [name for name in lower.symbols if not symbols.is_bound(name)]
+        if free and not lower.value:
+            # Zero is what the bound tends to: for data of any size it lies above.
+            at = symbols.place(lower.span, free)
+            self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"max(…, {lower.span.text})"))
+            return
+        notes = symbols.notes(lower.symbols)
+        self._report.add(LogNotPositive(primary=lower.span, lower=literal(lower.value), notes=notes))
+
+    # ---- members
+
+    def _integers(self, written: ast.Range, lower: _End, upper: _End) -> Integer | None:
+        step = int(written.step.value) if written.step is not None else 1
+        first = int(lower.value) + (step if lower.is_open else 0)
+        last = int(upper.value) - (step if upper.is_open else 0)
+        return None if first > last else Integer(first, last, written.log is not None, step)
+
+    def _reals(self, written: ast.Range, lower: _End, upper: _End) -> Real | None:
+        step = float(written.step.value) if written.step is not None else None
+        ends = float(lower.value), float(upper.value)
+        found = Real(*ends, lower.is_open, upper.is_open, written.log is not None, step)
+        return None if step is not None and not found.size else found
+
+    def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
+        reason = remedy = None
+        if step.value <= 0 or not math.isfinite(step.value):
+            reason = "a step is above 0"
+        elif written.kind == "int" and not float(step.value).is_integer():
+            reason = "integers need a whole step"
+        elif written.log is not None:
+            reason, remedy = "a logarithmic range has no even step", "leave out `log` or `step`"
+        elif not lower.symbols and not upper.symbols:
+            steps = (_exact(upper.value) - _exact(lower.value)) / _exact(step.value)
+            if steps.denominator != 1:
+                last = _exact(lower.value) + math.floor(steps) * _exact(step.value)
+                reached = int(last) if written.kind == "int" else float(last)
+                reason = "does not lead from the lower to the upper bound"
+                remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
+        if reason is not None:
+            number = literal(step.value)
+            self._report.add(
+                StepDoesNotFit(
+                    primary=step.span, step=number, domain=f"`{written.span.text}`", reason=reason, remedy=remedy
+                )
+            )
+        return reason is None
+
+    # ---- what the parameter takes
+
+    def _is_accepted(self, written: ast.Range, found: Real | Integer, lower: _End, upper: _End) -> bool:
+        if self._parameter is None or self._entry is None:
+            return True
+        is_integer = isinstance(found, Integer)
+        wanted = Piece(found.lower, found.upper, *(() if is_integer else (lower.is_open, upper.is_open)))
+        expected = self._parameter.rejects_range(
+            wanted.lower,
+            wanted.upper,
+            integer=is_integer,
+            lower_open=wanted.lower_open,
+            upper_open=wanted.upper_open,
+        )
+        if expected is None:
+            return True
+        legal = self._parameter.legal_part(wanted, integer=is_integer)
+        symbols = (*lower.symbols, *upper.symbols)
+        can_rewrite = legal is not None and written.step is None and not symbols
+        self._report.add(
+            RejectedRange(
+                primary=written.span,
+                operator=self._entry.name,
+                parameter=self._parameter.name,
+                domain=written.span.text,
+                expected=f"expected {expected}",
+                part="a part of" if legal is not None else "the range",
+                near=_rewritten(written, wanted, legal) if can_rewrite and legal is not None else None,
+                notes=self._report.symbols.notes(symbols),
+            )
+        )
+        return False
+
+
+def _is_finite(value: float, kind: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # an integer beyond every float
+        return kind == "int"
+
+
+def _on_grid(step: ast.Number, lower: _End, upper: _End) -> _End:
+    """The upper end drawn in to the last member, where the data decides how far the row of members goes."""
+    steps = (_exact(upper.value) - _exact(lower.value)) / _exact(step.value)
+    if steps.denominator == 1:
+        return upper
+    last = _exact(lower.value) + math.floor(steps) * _exact(step.value)
+    return replace(upper, value=plain(last), is_open=False)
+
+
+def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:
+    if lower.value > upper.value:
+        return REVERSED
+    start, end = lower.span.text, upper.span.text
+    if lower.value == upper.value:
+        return f"the only number, {start}, is excluded"
+    if written.step is not None:
+        return "the open ends exclude all members"
+    return f"no {'integer' if written.kind == 'int' else 'number'} lies between {start} and {end}"
+
+
+def _rewritten(written: ast.Range, wanted: Piece, legal: Piece) -> str:
+    """The range with the bounds drawn in that its parameter rejects, the others as they are written."""
+    opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
+    start, end = written.lower.span.text, written.upper.span.text
+    if (legal.lower, legal.lower_open) != (wanted.lower, wanted.lower_open):
+        opening, start = "(" if legal.lower_open else "[", spell(legal.lower)
+    if (legal.upper, legal.upper_open) != (wanted.upper, wanted.upper_open):
+        closing, end = ")" if legal.upper_open else "]", spell(legal.upper)
+    return f"{written.kind}{opening}{start}, {end}{closing}{_rest(written)}"
+
+
+def _rest(written: ast.Range) -> str:
+    """What follows the bounds: the modifiers."""
+    return written.span.source.text[written.upper.span.end + 1 : written.span.end]
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(number))

@@ -1,0 +1,72 @@
+"""Spaces that depend on the data, from Python: bound by hand, and by the data of a search."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import spacelang as sl
+
+TEXT = """stage scaler = none | QuantileTransformer { n_quantiles : int[10, min(2000, n_samples)] log = 1000 }
+stage selector = none | SelectKBest { k : int[1, MOST] = 10 }
+stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, min(50, n_samples / n_classes)] = 5 }
+"""
+LIMITED = TEXT.replace("MOST", "min(99, n_features)").replace(" / n_classes", "")
+UNLIMITED = TEXT.replace("MOST", "n_features")
+
+
+def table(rows: int) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame({"a": rng.normal(size=rows), "b": rng.normal(size=rows), "c": ["x", "y", "z"] * (rows // 3)})
+    return numbers, np.arange(rows) % 3
+
+
+def test_bind() -> None:
+    space = sl.parse(LIMITED)
+    assert space.symbols == {"n_features": None, "n_samples": None}
+    bound = space.bind(n_features=20)
+    assert bound.symbols == {"n_features": 20, "n_samples": None}
+    assert bound.bind(n_samples=100).symbols == {"n_features": 20, "n_samples": 100}
+    assert bound.configurations == sl.parse(LIMITED, bind={"n_features": 20}).configurations != space.configurations
+    assert space.symbols == {"n_features": None, "n_samples": None}
+    with pytest.raises(ValueError, match="no symbol"):
+        space.bind(features=3)
+    with pytest.raises(sl.SpaceError, match="SL403"):
+        space.bind(n_samples=5)
+
+
+def test_a_space_without_symbols_stays_as_it_is() -> None:
+    space = sl.parse("stage e = SVC { C : float[1, 2] }")
+    assert space.symbols == {}
+    assert space.bind(n_features=3).checked == space.checked
+
+
+def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
+    path = tmp_path / "unlimited.space"  # type: ignore[operator]
+    path.write_text(UNLIMITED, encoding="utf-8")
+    with pytest.raises(sl.SpaceError, match="SL406"):
+        sl.load(path)
+    features, labels = table(90)
+    result = sl.search(path, features, labels, optimizer="random", trials=30, seed=1)
+    # 63 of 90 rows are trained on; two numbers and three columns of one category; three classes.
+    assert result.objective.symbols == {"n_samples": 63, "n_features": 5, "n_classes": 3}
+    tried = list(result.trials["configuration"])
+    for key, most in (("scaler.n_quantiles", 63), ("selector.k", 5), ("estimator.n_neighbors", 21)):
+        values = [configuration[key] for configuration in tried if key in configuration]
+        assert values
+        assert max(values) <= most
+    assert set(result.trials["status"]) == {"success"}
+
+
+def test_what_is_bound_by_hand_comes_first() -> None:
+    features, labels = table(90)
+    given = sl.search(sl.parse(LIMITED), features, labels, trials=3, bind={"n_features": 2})
+    assert given.objective.symbols["n_features"] == 5
+    bound = sl.parse(LIMITED).bind(n_features=2)
+    again = sl.search(bound, features, labels, trials=3)
+    assert list(given.trials["configuration"]) == list(again.trials["configuration"])
+
+
+def test_data_for_which_a_space_is_empty() -> None:
+    features, labels = table(12)
+    with pytest.raises(sl.SpaceError, match="for n_samples = 9 the upper bound is 9"):
+        sl.search(sl.parse(LIMITED), features, labels, trials=3)

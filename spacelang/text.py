@@ -3,14 +3,27 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The file that a text was read from, links resolved, and the folder below which all that it imports must lie."""
+
+    path: Path
+    root: Path
+
+
+@dataclass(frozen=True, order=True)
 class Source:
-    """One text with the name under which it is shown (a path as the user wrote it, or a bundled name)."""
+    """One text with the name under which it is shown (a path as the user wrote it, or a bundled name).
+
+    A text that was read from no file has no `origin`.
+    """
 
     name: str
     text: str = field(repr=False)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -35,9 +48,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A half-open range of characters `[start, end)` of a source."""
+    """A half-open range of characters `[start, end)` of a source; spans are ordered by source and position."""
 
-    source: Source = field(compare=False, repr=False)
+    source: Source = field(repr=False)
     start: int
     end: int
 

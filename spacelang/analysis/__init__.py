@@ -1,50 +1,72 @@
 """Syntax tree to checked space: names, ranges, conditions, constraints and defaults."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from spacelang.analysis import meaning, modules, roles
+from spacelang.analysis import imports, meaning, reuse, roles, uses
+from spacelang.analysis.drafts import Draft
 from spacelang.analysis.report import Report
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.analysis.surroundings import ALONE, Surroundings
+from spacelang.analysis.symbols import Symbols
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.catalog.snapshot import load
+from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.parameters import StaleCatalogue
-from spacelang.diagnostics.syntax import MissingSeparator
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.syntax.parser import parse
+from spacelang.syntax import ast
 from spacelang.text import Source, Span
+
+if TYPE_CHECKING:
+    from spacelang.ir.task import Task
 
 __all__ = ["Checked", "Surroundings", "check"]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The outcome of checking a text: a space exactly where there is no error, and all diagnostics by position."""
+    """The outcome of checking a text: a space exactly where there is no error, and all diagnostics by position.
+
+    `symbols` are those of the data that the text mentions, each with its number (None: it is not bound).
+    """
 
     space: Space | None
     structures: Structures | None
     diagnostics: tuple[Diagnostic, ...]
+    symbols: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
     """Check a text; every independent mistake is reported in one run, and nothing is raised for any text."""
-    catalogue = load() if surroundings.catalogue is None else surroundings.catalogue
-    report = Report()
-    _check_catalogue(catalogue, source, report)
-    parsed = parse(source)
-    report.found.extend(parsed.diagnostics)
-    torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
-    module = modules.read(source, parsed.file, parsed.damaged, report, torn=torn)
+    report = Report(Symbols(surroundings.bindings))
+    module = imports.read(source, report)
+    used = [use for each in reuse.modules(module) for use in each.uses]
+    catalogue = uses.read(used, surroundings, report)
+    _check_catalogue(catalogue.own, source, report)
     draft = StageReader(module, catalogue, report).read()
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
-    space = resolve(Space(module.name, draft.root, title=module.title), draft, report)
-    structures = None if report.has_errors else meaning.check(space, draft.domains, report)
+    if not module.is_torn:
+        uses.check_unused(used, reuse.names(module), catalogue, report)
+    task = None if module.task is None else _task(module.task, draft, catalogue, report)
+    space = resolve(Space(module.name, draft.root, title=module.title, task=task), draft, report)
+    structures = None if report.has_errors else meaning.check(space, draft, report)
     sound = not report.has_errors
-    return Checked(space if sound else None, structures if sound else None, in_order(report.found))
+    diagnostics, symbols = in_order(report.found), report.symbols.used
+    return Checked(space if sound else None, structures if sound else None, diagnostics, symbols)
+
+
+def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report) -> "Task | None":
+    # Most files have no task: what reads one is imported where there is one.
+    from spacelang.analysis import tasks
+
+    task = tasks.read(written, catalogue, report)
+    if task is not None and draft.is_whole:
+        tasks.check(draft.root, task, catalogue, report)
+    return task
 
 
 def _check_catalogue(catalogue: Catalogue, source: Source, report: Report) -> None:

@@ -1,27 +1,25 @@
 """Operators and their bodies: every parameter looked up in the catalogue, every value and range judged by it."""
 
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
-from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.domains import DomainReader, as_written
+from spacelang.analysis import annotations, parameters
+from spacelang.analysis.domains import DomainReader, as_written, drawn_in, widest
 from spacelang.analysis.drafts import Draft, PendingCondition, PendingRule, Scope
+from spacelang.analysis.groups import Given, GroupReader
+from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import NoValue, OperatorFinder, judge, judge_operator, near_value, plain
-from spacelang.catalog.catalogue import Catalogue, Deprecation, Named, Opaque, Parameter, Required, Role
+from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.diagnostics.diagnostic import Related
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.domains import DefaultOutside
-from spacelang.diagnostics.names import DuplicateName
-from spacelang.diagnostics.parameters import (
-    DeprecatedOperator,
-    DeprecatedParameter,
-    MissingParameter,
-    RefusedParameter,
-    RemovedParameter,
-    UnknownParameter,
-    WholeAndPart,
-)
+from spacelang.diagnostics.names import UnknownImported
+from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir import space as ir
 from spacelang.ir.domain import Domain, Missing, parts
@@ -29,19 +27,43 @@ from spacelang.ir.value import Value
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
+ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
+ReadAlternatives = Callable[[ast.Structure, Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
+
 
 class OperatorReader:
-    """Reads operators with their bodies into a draft."""
+    """Reads the operators that stand in the text of one module, with their bodies, into a draft."""
 
-    def __init__(self, catalogue: Catalogue, draft: Draft, report: Report) -> None:
+    def __init__(
+        self, module: Module, catalogue: Catalogues, draft: Draft, report: Report, groups: GroupReader | None = None
+    ) -> None:
+        self._module = module
         self._catalogue = catalogue
         self._draft = draft
         self._report = report
         self._finder = OperatorFinder(catalogue, report)
+        self._groups = GroupReader(report) if groups is None else groups
+        self.alternatives: ReadAlternatives | None = None
+        """Reads the structures that are values; whoever reads structures puts it here."""
+        self.elsewhere: Callable[[Module], OperatorReader] | None = None
+        """The readers of other modules, whose groups bring their members here; whoever has them puts it here."""
+
+    def of(self, home: Module) -> "OperatorReader":
+        """The reader of what stands in the text of a module."""
+        return self if home is self._module or self.elsewhere is None else self.elsewhere(home)
+
+    def knows(self, name: ast.Dotted) -> bool:
+        """Whether there is an operator of this name."""
+        home, rest = self._module.home_of(name)
+        return rest in home.abstracts or name.text in self._catalogue
 
     def refuse(self, catalogue: str) -> None:
         """Take it that a catalogue was refused: what is of it is not reported once more."""
         self._finder.refused.add(catalogue)
+
+    def foreign(self, name: ast.Dotted) -> Diagnostic | None:
+        """What is wrong with a name that can only be one of another catalogue's; None where it could be any name."""
+        return self._finder.foreign(name)
 
     def is_refused(self, name: ast.Dotted) -> bool:
         """Whether a name is one of a refused catalogue."""
@@ -54,55 +76,80 @@ class OperatorReader:
         word, hint = name.text, None
         if parameter is not None and word in parameter.words:
             hint = f"`{parameter.name} = {word}` fixes a value, `{parameter.name} : {{{word}, …}}` lets it vary"
-        return self._read(name, body, place, self._finder.find(name, hint, ("bool",)))
+        return self._read(name, body, place, hint, ("bool",))
 
     def read(self, name: ast.Dotted, body: ast.Body | None, place: Place) -> ir.Operator:
         """The operator; where its name is unknown, its body is read without being judged by a catalogue."""
-        return self._read(name, body, place, self._finder.find(name))
+        return self._read(name, body, place)
 
-    def _read(self, name: ast.Dotted, body: ast.Body | None, place: Place, entry: Entry | None) -> ir.Operator:
-        if entry is not None and entry.deprecated is not None:
-            old = entry.deprecated
-            self._report.add(
-                DeprecatedOperator(
-                    primary=name.span,
-                    operator=entry.name,
-                    since=old.since,
-                    replacement=old.replacement,
-                    note=old.note,
-                    notes=_notes(old),
-                )
-            )
+    def _read(
+        self,
+        name: ast.Dotted,
+        body: ast.Body | None,
+        place: Place,
+        hint: str | None = None,
+        others: Collection[str] = (),
+    ) -> ir.Operator:
+        home, word = self._module.home_of(name)
+        declaration = home.abstracts.get(word)
+        if declaration is not None:
+            return self._abstract(name, body, place, home, declaration)
+        entry = self._find(name, home, word, hint, others)
+        if entry is not None:
+            parameters.check_operator(name, entry, self._report)
         reader = _BodyReader(self, entry, place)
-        members = body.members if body is not None else ()
-        for member in members:
-            reader.member(member)
-        reader.check_parts()
-        self._check_required(name, entry, {*reader.names})
-        return ir.Operator(name.text, self._catalogue.name, tuple(reader.children), tuple(reader.fixed), name.span)
+        reader.read(() if body is None else self._groups.members(body, self._module))
+        if entry is not None:
+            parameters.check_parts(entry, reader.names, self._report)
+            parameters.check_required(name, entry, reader.names, self._catalogue, self._report)
+        word, library = (name.text, self._catalogue.name) if entry is None else (entry.name, entry.catalogue)
+        return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
 
-    def _check_required(self, name: ast.Dotted, entry: Entry | None, given: set[str]) -> None:
-        for parameter in entry.parameters.values() if entry is not None else ():
-            if isinstance(parameter.default, Required) and parameter.name not in given:
-                assert entry is not None
-                example = self._example(entry, parameter)
-                self._report.add(
-                    MissingParameter(primary=name.span, operator=entry.name, parameter=parameter.name, example=example)
-                )
+    def _abstract(
+        self, name: ast.Dotted, body: ast.Body | None, place: Place, home: Module, declaration: ast.Abstract
+    ) -> ir.Operator:
+        """A use of an abstract operator; without a body in its declaration it takes any parameter."""
+        used = Related(name.span, "used here")
+        declared = None
+        if declaration.body is not None:
+            declared = [given.name for given in self._groups.declared(declaration, home) if given.name is not None]
+        reader = _BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
+        reader.read(self._groups.members_of_use(declaration, home, body, self._module, used))
+        return ir.Operator(declaration.name.text, ir.ABSTRACT, tuple(reader.children), tuple(reader.fixed), name.span)
 
-    def _example(self, entry: Entry, parameter: Parameter) -> str | None:
-        """A well-known operator that a parameter takes and that suits its operator."""
-        for name, role in _EXAMPLES:
-            found = self._catalogue.get(name)
-            suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
-            if suits and found is not None and parameter.rejects_operator(found) is None:
-                return name
+    def read_alone(self, members: Sequence[Given]) -> None:
+        """Read what can be judged of members without knowing the operator around them: domains of values."""
+        simple = [given for given in members if given.through is None and _is_simple(given.member)]
+        _BodyReader(self, None, Place("", "")).read(simple)
+
+    def _find(
+        self, name: ast.Dotted, home: Module, word: str, hint: str | None, others: Collection[str]
+    ) -> Entry | None:
+        if word in home.damaged:
+            return None
+        if home is self._module:
+            return self._finder.find(name, hint, others)
+        if not home.may_have(word):
+            self._report.add(unknown_imported(name, home, word))
         return None
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> Catalogues:
         """The catalogue in which names are looked up."""
         return self._catalogue
+
+    def entry_of(self, operator: ir.Operator) -> Entry | None:
+        """What the catalogue says of an operator; None for one that it does not know, or that is abstract."""
+        return self._catalogue.entry(operator.catalogue, operator.name)
+
+    def is_package(self, name: str) -> bool:
+        """Whether a name is that of a catalogue in use."""
+        return name in self._catalogue.used
+
+    @property
+    def groups(self) -> GroupReader:
+        """What opens the groups that bodies include."""
+        return self._groups
 
     @property
     def draft(self) -> Draft:
@@ -118,17 +165,48 @@ class OperatorReader:
 class _BodyReader:
     """Reads the members of one body."""
 
-    def __init__(self, operators: OperatorReader, entry: Entry | None, place: Place) -> None:
+    def __init__(
+        self,
+        operators: OperatorReader,
+        entry: Entry | None,
+        place: Place,
+        declaration: ast.Abstract | None = None,
+        declared: Collection[str] = (),
+    ) -> None:
+        """`entry` is None where no catalogue judges the members; those of a `declaration` must be `declared` there."""
+        self._body = operators
         self._operators = operators
         self._report = operators.report
         self._entry = entry
+        self._declaration = declaration
+        self._declared = declared
+        self._body_place = place
         self._place = place
         self.names: dict[str, ast.Word] = {}
-        self.scope = Scope(place.address)
+        self._body_scope = Scope(place.address, names=place.names)
+        self.scope = self._body_scope
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.Fixed]] = []
 
-    def member(self, member: ast.Member) -> None:
+    def read(self, members: Sequence[Given]) -> None:
+        """Read the members of the body, each in the sight of the module in whose text it stands."""
+        groups = self._body.groups
+        for given in members:
+            if groups.has_end(given):
+                with groups.reading(given):
+                    self._enter(given)
+                    self._member(given.member)
+
+    def _enter(self, given: Given) -> None:
+        """Let names mean what they mean in the text of a member; siblings are those of the body in any case."""
+        self._operators = self._body.of(given.home)
+        self._place, self.scope = self._body_place, self._body_scope
+        if self._operators is not self._body:
+            self._place = replace(self._place, names=self._place.names.of(given.home))
+        if given.through is not None:
+            self.scope = replace(self.scope, names=self._place.names, through=given.through)
+
+    def _member(self, member: ast.Parameter | ast.Fixed | ast.Rule) -> None:
         match member:
             case ast.Parameter():
                 self._parameter(member)
@@ -136,71 +214,23 @@ class _BodyReader:
                 self._fixed(member)
             case ast.Rule():
                 self._operators.draft.rules.append(PendingRule(member, self.scope))
-            case ast.Include():
-                self._report.add(NotSupportedYet(primary=member.span, construct="`include`"))
-
-    def check_parts(self) -> None:
-        """Report each parameter that is given as a whole and by a part of it as well."""
-        for whole in self._entry.wholes if self._entry is not None else ():
-            assert self._entry is not None
-            part = next((part.name for part in self._entry.parts(whole) if part.name in self.names), None)
-            if whole in self.names and part is not None:
-                related = (Related(self.names[part].span, "its part"),)
-                primary, operator = self.names[whole].span, self._entry.name
-                self._report.add(
-                    WholeAndPart(primary=primary, operator=operator, whole=whole, part=part, related=related)
-                )
-
-    def _is_new(self, name: ast.Word) -> bool:
-        first = self.names.setdefault(name.text, name)
-        if first is not name:
-            related = (Related(first.span, "first declared here"),)
-            self._report.add(DuplicateName(primary=name.span, kind="parameter", name=name.text, related=related))
-        return first is name
 
     def _known(self, name: ast.Word) -> Parameter | None:
         """The parameter in the catalogue; what keeps a space from setting it is reported."""
-        if self._entry is None:
-            return None
-        parameter = self._entry.parameters.get(name.text)
-        if parameter is None:
-            self._report_unknown(name, self._entry)
-        elif parameter.refused is not None:
-            self._report.add(
-                RefusedParameter(
-                    primary=name.span, operator=self._entry.name, parameter=name.text, reason=parameter.refused
-                )
-            )
-            return None
-        elif parameter.deprecated is not None:
-            old = parameter.deprecated
-            self._report.add(
-                DeprecatedParameter(
-                    primary=name.span,
-                    operator=self._entry.name,
-                    parameter=name.text,
-                    since=old.since,
-                    replacement=old.replacement,
-                    note=old.note,
-                    notes=_notes(old),
-                )
-            )
-        return parameter
+        self.names[name.text] = name
+        if self._declaration is not None and name.text not in self._declared:
+            self._report_undeclared(name, self._declaration)
+        return None if self._entry is None else parameters.find(name, self._entry, self._report)
 
-    def _report_unknown(self, name: ast.Word, entry: Entry) -> None:
-        if name.text in entry.removed:
-            instead = entry.removed[name.text]
-            self._report.add(
-                RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead)
-            )
-            return
-        offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
-        near = nearest(name.text, offered)
-        self._report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near))
+    def _report_undeclared(self, name: ast.Word, declaration: ast.Abstract) -> None:
+        near = nearest(name.text, self._declared)
+        related = (Related(declaration.name.span, "declared here"),)
+        operator = declaration.name.text
+        self._report.add(
+            UnknownParameter(primary=name.span, parameter=name.text, operator=operator, near=near, related=related)
+        )
 
     def _parameter(self, written: ast.Parameter) -> None:
-        if not self._is_new(written.name):
-            return
         parameter = self._known(written.name)
         structure = _structure(written.domain)
         if structure is not None:
@@ -209,6 +239,7 @@ class _BodyReader:
         place = self._place.inside(written.name.text)
         entry = self._entry if parameter is not None else None
         domain = DomainReader(entry, parameter, self._report).read(written.domain)
+        self._report.symbols.record(written.name.span, written.domain)
         advice = annotations.read(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
             pending = PendingCondition(place.address, written.condition, self.scope)
@@ -238,16 +269,24 @@ class _BodyReader:
         if written.default is not None:
             value = plain(written.default, self._report)
             found = Missing() if isinstance(value, NoValue) else domain.find(value)
-            if not isinstance(found, Missing):
-                return found
-            if not isinstance(value, NoValue):
-                self._report_default(written, written.default, value, domain)
-            return domain.middle
+            if isinstance(found, Missing) and not isinstance(value, NoValue):
+                found = self._drawn_in(written, value, domain)
+                if isinstance(found, Missing):
+                    self._report_default(written, written.default, value, domain)
+            return domain.middle if isinstance(found, Missing) else found
         default = parameter.default if parameter is not None else None
         if parameter is None or isinstance(default, Opaque | Required):
             return domain.middle
-        found = domain.find(default.name if isinstance(default, Named) else default)
+        value = default.name if isinstance(default, Named) else default
+        found = domain.find(value)
+        found = self._drawn_in(written, value, domain) if isinstance(found, Missing) else found
         return domain.middle if isinstance(found, Missing) else found
+
+    def _drawn_in(self, written: ast.Parameter, value: Value, domain: Domain) -> Value | Missing:
+        """The nearest member, for a default that only the data keeps outside."""
+        if self._report.symbols.domain(written.name.span) is None:
+            return Missing()
+        return drawn_in(value, domain, widest(written.domain))
 
     def _report_default(self, written: ast.Parameter, default: ast.Value, value: Value, domain: Domain) -> None:
         at = written.domain.span
@@ -261,17 +300,16 @@ class _BodyReader:
                 domain=as_written(at, domain),
                 near=near_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())]),
                 related=related,
+                notes=self._report.symbols.notes(self._report.symbols.within(at)),
             )
         )
 
     def _fixed(self, written: ast.Fixed) -> None:
-        if not self._is_new(written.name):
-            return
         parameter = self._known(written.name)
         name, value = written.name.text, written.value
         entry = self._entry if parameter is not None else None
         takes_operators = parameter is not None and parameter.operators
-        bare = isinstance(value, ast.Dotted) and takes_operators and value.text in self._operators.catalogue
+        bare = isinstance(value, ast.Dotted) and takes_operators and self._operators.knows(value)
         if isinstance(value, ast.OperatorValue) or bare:
             assert isinstance(value, ast.OperatorValue | ast.Dotted)
             self._fixed_operator(name, value, entry, parameter)
@@ -281,6 +319,7 @@ class _BodyReader:
             self.scope.dubious.add(name)
             return
         self.scope.constants[name] = found
+        self.scope.fixed[name] = written.name.span
         is_named = parameter is not None and isinstance(found, str) and found in parameter.named
         self.fixed.append((name, ir.Named(str(found)) if is_named else found))
 
@@ -289,10 +328,11 @@ class _BodyReader:
     ) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
         inner = self._operators.read(inner_name, body, self._place.inside(name))
-        found = self._operators.catalogue.get(inner.name)
+        found = self._operators.entry_of(inner)
         if found is None or judge_operator(found, inner_name.span, entry, parameter, self._report):
             self.fixed.append((name, inner))
             self.scope.operators[name] = inner.name
+            self.scope.fixed[name] = inner_name.span
         else:
             self.scope.dubious.add(name)
 
@@ -307,7 +347,8 @@ class _BodyReader:
             self._report.add(NotSupportedYet(primary=written.condition.span, construct=construct, instead=instead))
         annotations.read(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=parameter)
-        branches, default = alternatives.read(structure, place, read, self._report)
+        assert self._operators.alternatives is not None
+        branches, default = self._operators.alternatives(structure, place, read)
         for branch in branches:
             self._judge_branch(branch, self._entry if parameter is not None else None, parameter)
         if written.default is not None:
@@ -316,12 +357,13 @@ class _BodyReader:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
 
     def _judge_branch(self, branch: ir.Branch, entry: Entry | None, parameter: Parameter | None) -> None:
-        if not isinstance(branch.node, ir.Operator):
+        if branch.node == ir.NOTHING:
             judge(None, branch.span, entry, parameter, self._report)
             return
-        found = self._operators.catalogue.get(branch.node.name)
-        if found is not None:
-            judge_operator(found, branch.span, entry, parameter, self._report)
+        for operator in ir.last_operators(branch.node):
+            found = self._operators.entry_of(operator)
+            if found is not None:
+                judge_operator(found, branch.span, entry, parameter, self._report)
 
     def _nested_default(self, written: ast.Parameter, default: ast.Value, branches: tuple[ir.Branch, ...]) -> int:
         value = plain(default, self._report)
@@ -330,7 +372,8 @@ class _BodyReader:
         if word in names:
             return names.index(word)
         # What was to be a domain of values is no measure for its default.
-        known = all(isinstance(b.node, ir.Product) or b.node.name in self._operators.catalogue for b in branches)
+        operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
+        known = all(self._is_known(operator) for operator in operators)
         if known and branches and not isinstance(value, NoValue):
             self._report.add(
                 DefaultOutside(
@@ -343,15 +386,26 @@ class _BodyReader:
             )
         return 0
 
+    def _is_known(self, operator: ir.Operator) -> bool:
+        return operator.catalogue == ir.ABSTRACT or self._operators.entry_of(operator) is not None
 
-_EXAMPLES = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGRESSOR))
-"""Operators to show a form by, and what the operator around them must be (or nothing of the kind)."""
+
+def unknown_imported(written: ast.Dotted, home: Module, word: str) -> UnknownImported:
+    """That an imported file declares nothing of a name."""
+    names = [*home.stages, *home.abstracts]
+    near = nearest(word, names)
+    before = written.text.removesuffix(word)
+    listed = ", ".join(f"`{name}`" for name in names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
+    near = None if near is None else f"{before}{near}"
+    return UnknownImported(primary=written.span, file=home.source.name, word=word, near=near, names=listed or None)
 
 
-def _notes(old: Deprecation) -> tuple[str, ...]:
-    """How to go over to the replacement, where the library says more than its name."""
-    says_more = old.replacement is not None and old.note not in ("", f"use `{old.replacement}`")
-    return (old.note,) if says_more else ()
+MOST_LISTED: Final = 12
+"""So many names are listed in a message at most."""
+
+
+def _is_simple(member: ast.Parameter | ast.Fixed | ast.Rule) -> bool:
+    return isinstance(member, ast.Parameter) and _structure(member.domain) is None
 
 
 def _structure(domain: ast.Domain) -> ast.Structure | None:

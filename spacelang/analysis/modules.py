@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeVar
 
+from spacelang.analysis.alternatives import check_name
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
@@ -48,6 +50,10 @@ class Module:
         """The title in the header."""
         return self.header.title.value if self.header is not None and self.header.title is not None else ""
 
+    def may_have(self, name: str) -> bool:
+        """Whether something of this name may stand in what could not be read: that it is missing is no mistake then."""
+        return self.is_torn or name in self.damaged
+
     def home_of(self, name: ast.Dotted) -> tuple["Module", str]:
         """The module that a name is to be looked up in, and the rest of the name: `trees.knn` is `knn` of `trees`."""
         home, words = self, [word.text for word in name.words]
@@ -56,10 +62,28 @@ class Module:
         return home, ".".join(words)
 
 
-def read(source: Source, file: ast.File, damaged: frozenset[str], report: Report, *, torn: bool) -> Module:
+def called(item: ast.Import) -> tuple[str, Span]:
+    """What the importing file calls a file, and where that is written: what follows `as`, else the file's own name."""
+    if item.alias is not None:
+        return item.alias.text, item.alias.span
+    return item.path.value.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space"), item.path.span
+
+
+def read(
+    source: Source,
+    file: ast.File,
+    damaged: frozenset[str],
+    report: Report,
+    *,
+    torn: bool,
+    imports: Mapping[str, Module] = MappingProxyType({}),
+) -> Module:
     """The module of a file; what is declared twice or stands in the wrong place is reported."""
     stages = _by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
+    groups = _by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
+    abstracts = _by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
+    _check_names(file, stages, abstracts, groups, report)
     return Module(
         source,
         file,
@@ -69,8 +93,9 @@ def read(source: Source, file: ast.File, damaged: frozenset[str], report: Report
         uses=tuple(item for item in file.items if isinstance(item, ast.Use)),
         rules=tuple(item for item in file.items if isinstance(item, ast.Rule)),
         stages=stages,
-        groups=_by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report),
-        abstracts=_by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report),
+        groups=groups,
+        abstracts=abstracts,
+        imports=imports,
         damaged=damaged,
         is_torn=torn or repeated,
     )
@@ -108,6 +133,28 @@ def _by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Decl
             related = (Related(first.name.span, "first declared here"),)
             report.add(DuplicateName(primary=item.name.span, kind=kind, name=item.name.text, related=related))
     return found
+
+
+def _check_names(
+    file: ast.File,
+    stages: Mapping[str, ast.Stage],
+    abstracts: Mapping[str, ast.Abstract],
+    groups: Mapping[str, ast.Params],
+    report: Report,
+) -> None:
+    """Report names that are words of the language, and those that stages, operators and imports share."""
+    aliases = {item.alias.text: item.alias for item in file.items if isinstance(item, ast.Import) and item.alias}
+    operators = [item.name for item in abstracts.values()]
+    for name in (*operators, *(item.name for item in groups.values()), *aliases.values()):
+        check_name(name, report)
+    kinds = (("stage", [item.name for item in stages.values()]), ("operator", operators))
+    known = {name.text: name for name in aliases.values()}
+    for kind, names in kinds:
+        for name in names:
+            first, second = sorted((known.setdefault(name.text, name), name), key=lambda word: word.span)
+            if first is not second:
+                related = (Related(first.span, "first declared here"),)
+                report.add(DuplicateName(primary=second.span, kind=kind, name=name.text, related=related))
 
 
 def head(item: ast.Item) -> Span:

@@ -1,6 +1,6 @@
 """Problems with files as such."""
 
-from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.diagnostic import Diagnostic, Fix
 
 
 class UnreadableFile(Diagnostic):
@@ -59,3 +59,76 @@ class NoStage(Diagnostic):
     code = "SL004"
     MESSAGE = "the file declares no stage"
     HELPS = ("write for example `stage estimator = LogisticRegression | GaussianNB`",)
+
+
+class UnreadableImport(Diagnostic):
+    """A file that is imported cannot be read.
+
+    `import` names a `.space` file, by its path from the importing file on, or a bundled space by its name
+    (`spacelang spaces` lists those):
+
+        import "trees.space" as trees
+        import "blds_table1" as table
+
+    A text that was not read from a file, such as one given to `sl.parse`, may import bundled spaces only.
+    """
+
+    code = "SL005"
+    MESSAGE = "cannot import `{path}`: {reason}"
+    HELPS = ("did you mean `{near}`?", "name a `.space` file in the folder of this one, or a bundled space")
+
+    path: str
+    reason: str
+    near: str | None = None
+
+    @property
+    def fix(self) -> Fix | None:
+        """The path is written in quotes."""
+        return Fix(self.primary, f'"{self.near}"') if self.near else None
+
+
+class OutsideImport(Diagnostic):
+    """A file imports another one that does not lie below the folder of the first file.
+
+    Checking a stranger's file must be safe: it may open nothing but what lies in its own folder and the folders in
+    it. Absolute paths, paths with `..` and links that lead elsewhere are refused.
+    """
+
+    code = "SL006"
+    MESSAGE = "cannot import `{path}`: it lies outside the folder of the space"
+    LABEL = "{reason}"
+    HELPS = ("copy the file beside this one, or into a folder there",)
+
+    path: str
+    reason: str
+
+
+class ImportCycle(Diagnostic):
+    """Files import each other in a circle, so that none of them can be read first.
+
+    Move what both need into a third file.
+    """
+
+    code = "SL007"
+    MESSAGE = "the import of `{path}` closes a circle"
+    LABEL = "{circle}"
+    HELPS = ("move what the files share into one that imports none of them",)
+
+    path: str
+    circle: str
+
+
+class NamelessImport(Diagnostic):
+    """What is imported needs a name, and the name of the file is none.
+
+    Without `as` a file is called by its own name, where that is a name of the language: `import "trees.space"` is
+    `import "trees.space" as trees`. Names have letters, digits and underscores and begin with no digit.
+    """
+
+    code = "SL008"
+    MESSAGE = "the import of `{path}` needs a name"
+    LABEL = "`{stem}` is not a name"
+    HELPS = ("write `import … as …`",)
+
+    path: str
+    stem: str

@@ -1,16 +1,23 @@
 """Where the text of a space comes from: a path, or the name of a space that ships with the package."""
 
+import os.path
 import stat
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PureWindowsPath
+from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.files import NotText, TooLarge, UnreadableFile
+from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
 from spacelang.resources import folder
 from spacelang.suggest import nearest
-from spacelang.text import Source, Span
+from spacelang.text import Origin, Source, Span
 
-LARGEST = 2**20
+LARGEST: Final = 2**20
 """The largest file that is read, in bytes."""
+
+MOST_NEIGHBOURS: Final = 1000
+"""Of this many files beside a missing one names are compared."""
 
 
 def bundled() -> tuple[str, ...]:
@@ -23,45 +30,151 @@ def read_source(reference: str) -> Source | Diagnostic:
     if not reference:
         return _unreadable(reference, "the name is empty")
     path = folder("spaces") / f"{reference}.space" if reference in bundled() else Path(reference)
+    start = Span(Source(reference, ""), 0, 0)
+    match _content(path):
+        case str() as text:
+            real = Path(os.path.realpath(path))
+            return Source(reference, text, Origin(real, real.parent))
+        case _Unreadable(reason):
+            return _unreadable(reference, reason)
+        case _NoText(reason):
+            return NotText(primary=start, path=reference, reason=reason)
+        case _TooLong():
+            return TooLarge(primary=start, what="the file", limit="1 MiB")
+
+
+def source_of(name: str, content: bytes) -> Source | Diagnostic:
+    """The text that came from elsewhere than a file (the standard input), or why it is none; never raises."""
+    start = Span(Source(name, ""), 0, 0)
+    match _TooLong() if len(content) > LARGEST else _decoded(content):
+        case str() as text:
+            return Source(name, text)
+        case _NoText(reason):
+            return NotText(primary=start, path=name, reason=reason)
+        case _TooLong():
+            return TooLarge(primary=start, what="the file", limit="1 MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file that is imported was found, and the name under which it is shown."""
+
+    name: str
+    origin: Origin
+
+
+def find_import(reference: str, importer: Source, at: Span) -> Place | Diagnostic:
+    """The place of a file that another one imports, or why it may not be read or is not there; opens nothing.
+
+    A bundled name, else a path from the importing file on that stays, links resolved, below the folder of the first
+    file. `at` is where it is named.
+    """
+    if reference in bundled():
+        root = Path(os.path.realpath(folder("spaces")))
+        return Place(reference, Origin(root / f"{reference}.space", root))
+    if importer.origin is None:
+        reason = "a text that is no file has no folder to look in"
+        return UnreadableImport(primary=at, path=reference, reason=reason, near=nearest(reference, bundled()))
+    outside = _leaves_folder(reference)
+    if outside is not None:
+        return OutsideImport(primary=at, path=reference, reason=outside)
+    try:
+        real = Path(os.path.realpath(importer.origin.path.parent / reference, strict=True))
+    except (OSError, ValueError) as error:
+        near = nearest(reference, [*bundled(), *_importable(reference, importer.origin)])
+        return UnreadableImport(primary=at, path=reference, reason=_why(error), near=near)
+    if not real.is_relative_to(importer.origin.root):
+        return OutsideImport(primary=at, path=reference, reason="it is a link that leads out of the folder")
+    name = str(Path(importer.name).parent / reference)
+    return Place(name, Origin(real, importer.origin.root))
+
+
+def read_import(place: Place, reference: str, at: Span) -> Source | Diagnostic:
+    """The text of a file that another one imports, or why it cannot be had; never raises."""
+    match _content(place.origin.path):
+        case str() as text:
+            return Source(place.name, text, place.origin)
+        case _Unreadable(reason):
+            return UnreadableImport(primary=at, path=reference, reason=reason)
+        case _NoText(reason):
+            return NotText(primary=at, path=reference, reason=reason)
+        case _TooLong():
+            return TooLarge(primary=at, what="the imported file", limit="1 MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _NoText:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    pass
+
+
+def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
+    """The text of a regular file; nothing else is ever opened: reading a device or a pipe might not end."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _unreadable(reference, "it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
+            return _Unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
         if status.st_size > LARGEST:
-            return TooLarge(primary=_start(reference), what="the file", limit="1 MiB")
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return _unreadable(reference, "there is no such file")
+            return _TooLong()
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else "it has no valid name"
-        return _unreadable(reference, reason)
-    return _decode(reference, content)
+        return _Unreadable(_why(error))
+    return _TooLong() if len(content) > LARGEST else _decoded(content)
 
 
-def _decode(reference: str, content: bytes) -> Source | Diagnostic:
+def _decoded(content: bytes) -> str | _NoText:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start + 1} is not UTF-8"
-        return NotText(primary=_start(reference), path=reference, reason=reason)
-    if "\0" in text:
-        return NotText(primary=_start(reference), path=reference, reason="it contains NUL characters")
-    return Source(reference, text)
+        return _NoText(f"byte {error.start + 1} is not UTF-8")
+    return _NoText("it contains NUL characters") if "\0" in text else text
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else "it has no valid name"
+
+
+def _leaves_folder(reference: str) -> str | None:
+    """Why a path may not be imported, judged by how it is written, alike on every system; None where it may."""
+    if not reference:
+        return "the path is empty"
+    windows = PureWindowsPath(reference)
+    if reference.startswith(("/", "\\")) or windows.drive or windows.root:
+        return "it is an absolute path"
+    return "it has `..` in it" if ".." in windows.parts else None
+
+
+def _importable(reference: str, importer: Origin) -> list[str]:
+    """The files beside a missing one, as they would have to be written; the importing file is none of them."""
+    try:
+        home = Path(os.path.realpath(importer.path.parent / reference)).parent
+    except (OSError, ValueError):
+        return []
+    beside = _beside(home) if home.is_relative_to(importer.root) else []
+    return [str(Path(reference).with_name(name)) for name in beside if home / name != importer.path]
 
 
 def _unreadable(reference: str, reason: str) -> UnreadableFile:
-    near = nearest(reference, [*bundled(), *_neighbours(reference)])
-    return UnreadableFile(primary=_start(reference), path=reference, reason=reason, near=near)
+    beside = Path(reference).parent
+    near = nearest(reference, [*bundled(), *(str(beside / name) for name in _beside(beside))])
+    return UnreadableFile(primary=Span(Source(reference, ""), 0, 0), path=reference, reason=reason, near=near)
 
 
-def _neighbours(reference: str) -> list[str]:
-    """The spaces in the same folder, as the user would have to write them."""
+def _beside(place: Path) -> list[str]:
+    """The names of spaces in a folder."""
     try:
-        beside = Path(reference).parent
-        return [str(beside / path.name) for path in beside.glob("*.space")]
+        return [path.name for path in islice(place.glob("*.space"), MOST_NEIGHBOURS)]
     except (OSError, ValueError):
         return []
-
-
-def _start(reference: str) -> Span:
-    return Span(Source(reference, ""), 0, 0)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import Checked, check, modules
 from spacelang.analysis.report import Report
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
+from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
@@ -52,8 +53,10 @@ def errors(found: Checked) -> list[str]:
 
 def resolved(text: str) -> Space:
     """The space of a text even where constraints leave nothing of it."""
-    report, parsed = Report(), parse(Source("law.space", text))
-    draft = StageReader(load(), report, parsed.damaged, torn=False).read(parsed.file)
+    report, source = Report(), Source("law.space", text)
+    parsed = parse(source)
+    module = modules.read(source, parsed.file, parsed.damaged, report, torn=False)
+    draft = StageReader(module, Catalogues(load()), report).read()
     space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return Space("law", unfolded(space.root), space.constraints)

@@ -1,0 +1,218 @@
+"""Bodies with what they include: the members of groups in the places of their `include`s, each name once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from spacelang.analysis.modules import Module
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.files import TooLarge
+from spacelang.diagnostics.names import AmbiguousInclude, DuplicateName, EndlessInclude, UnknownGroup
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+
+DEEPEST: Final = 64
+"""How many groups may include each other in a row."""
+
+DEEPEST_BODY: Final = 16
+"""How deep members that are brought to bodies may lie within each other."""
+
+MOST_MEMBERS: Final = 20_000
+"""How many members may be brought to the bodies of a space: a few lines could bring any number of them."""
+
+Named: TypeAlias = ast.Parameter | ast.Fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A member of a body, the module whose text it stands in, and how it came here where it is not the body's own."""
+
+    member: Named | ast.Rule
+    home: Module
+    through: Related | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the parameter; None for a constraint."""
+        return None if isinstance(self.member, ast.Rule) else self.member.name.text
+
+
+@dataclass(slots=True)
+class _Body:
+    """What is known of a body while its members are gathered."""
+
+    own: dict[str, Named]
+    brought: dict[str, tuple[ast.Include, Given]] = field(default_factory=dict)
+    rules: set[int] = field(default_factory=set)
+
+
+class GroupReader:
+    """Opens the groups that the bodies of a space include."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._opened: dict[int, tuple[Given, ...]] = {}
+        self._open: list[ast.Params] = []
+        self._reading: list[Named | ast.Rule] = []
+        self._depth = 0
+        self._endless: set[int] = set()
+        self._brought = 0
+
+    def members(self, body: ast.Body, module: Module) -> tuple[Given, ...]:
+        """The members of a body in the text of a module, in order, every name once.
+
+        A member of the body itself goes before what is included under its name. What is given twice, by the body or
+        by two groups, is reported, and the first one stays.
+        """
+        return tuple(self._members(body, module))
+
+    def members_of_use(
+        self, declaration: ast.Abstract, home: Module, body: ast.Body | None, module: Module, used: Related
+    ) -> tuple[Given, ...]:
+        """The members of a use of an abstract operator: those of its declaration, unless the use has its own."""
+        own = () if body is None else self.members(body, module)
+        names = {given.name for given in own if given.name is not None}
+        declared = [given for given in self.declared(declaration, home) if given.name not in names]
+        return (*(replace(given, through=used) for given in self._counted(declared, used)), *own)
+
+    def declared(self, declaration: ast.Abstract, home: Module) -> tuple[Given, ...]:
+        """The members of an abstract operator as it is declared."""
+        if id(declaration) not in self._opened:
+            body = declaration.body
+            self._opened[id(declaration)] = () if body is None else self.members(body, home)
+        return self._opened[id(declaration)]
+
+    def opened(self, group: ast.Params, home: Module) -> tuple[Given, ...]:
+        """The members of a group, those of the groups that it includes among them."""
+        if id(group) not in self._opened:
+            self._open.append(group)
+            self._opened[id(group)] = self.members(group.body, home)
+            self._open.pop()
+        return self._opened[id(group)]
+
+    def has_end(self, given: Given) -> bool:
+        """Whether a member may be read: not where it lies within itself, or too deep; that is reported."""
+        span = given.member.span if given.through is None else given.through.span
+        if any(given.member is other for other in self._reading):
+            if id(given.member) not in self._endless:
+                self._endless.add(id(given.member))
+                name, circle = given.name or "", f"with this it has `{given.name}` within it again"
+                self._report.add(EndlessInclude(primary=span, kind="parameter", name=name, circle=circle))
+            return False
+        if given.through is not None and self._depth >= DEEPEST_BODY:
+            what = "the nesting of what is included"
+            self._report.add(TooLarge(primary=span, what=what, limit=str(DEEPEST_BODY)))
+            return False
+        return True
+
+    @contextmanager
+    def reading(self, given: Given) -> Iterator[None]:
+        """Let what is found in a member that came here say so, and be reported once, however many bodies have it."""
+        before = len(self._report.found)
+        self._reading.append(given.member)
+        self._depth += given.through is not None
+        yield
+        self._depth -= given.through is not None
+        self._reading.pop()
+        if given.through is not None:
+            self._report.brought(before, given.through)
+
+    def _members(self, body: ast.Body, module: Module) -> Iterator[Given]:
+        here = _Body(self._own(body))
+        for member in body.members:
+            match member:
+                case ast.Include():
+                    yield from self._included(member, module, here)
+                case ast.Rule():
+                    yield Given(member, module)
+                case ast.Parameter() | ast.Fixed():
+                    if here.own[member.name.text] is member:
+                        yield Given(member, module)
+
+    def _own(self, body: ast.Body) -> dict[str, Named]:
+        found: dict[str, Named] = {}
+        for member in body.members:
+            if not isinstance(member, ast.Parameter | ast.Fixed):
+                continue
+            name = member.name
+            first = found.setdefault(name.text, member)
+            if first is not member:
+                related = (Related(first.name.span, "first declared here"),)
+                self._report.add(DuplicateName(primary=name.span, kind="parameter", name=name.text, related=related))
+        return found
+
+    def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[Given]:
+        """What an `include` brings to a body; a group that comes on two ways brings its members once."""
+        through = Related(include.span, "included here")
+        for given in self._counted(self._group(include, module), through):
+            if isinstance(given.member, ast.Rule):
+                is_new = id(given.member) not in here.rules
+                here.rules.add(id(given.member))
+            else:
+                name = given.member.name.text
+                first = here.brought.setdefault(name, (include, given))
+                is_new = first[1] is given and name not in here.own
+                if first[1].member is not given.member and name not in here.own:
+                    self._report_ambiguous(include, given.member, first)
+            if is_new:
+                yield replace(given, through=through)
+
+    def _counted(self, brought: tuple[Given, ...] | list[Given], through: Related) -> Iterator[Given]:
+        self._brought += len(brought)
+        if self._brought <= MOST_MEMBERS:
+            yield from brought
+        elif self._brought - len(brought) <= MOST_MEMBERS:
+            what, limit = "the number of members that are included", f"{MOST_MEMBERS:,}"
+            self._report.add(TooLarge(primary=through.span, what=what, limit=limit))
+
+    def _group(self, include: ast.Include, module: Module) -> tuple[Given, ...]:
+        home, name = module.home_of(include.name)
+        group = home.groups.get(name)
+        if group is None:
+            self._report_unknown(include.name, module, home, name)
+            return ()
+        if any(group is other for other in self._open):
+            self._report_cycle(include, group)
+            return ()
+        if len(self._open) == DEEPEST and id(group) not in self._opened:
+            self._report.add(TooLarge(primary=include.span, what="the chain of includes", limit=f"{DEEPEST} groups"))
+            return ()
+        return self.opened(group, home)
+
+    def _report_unknown(self, written: ast.Dotted, module: Module, home: Module, name: str) -> None:
+        if home.may_have(name) and (home is not module or name in home.damaged):
+            return
+        before = written.text.removesuffix(name)
+        elsewhere = {group: f"{called}.{group}" for called, other in module.imports.items() for group in other.groups}
+        near = nearest(name, home.groups)
+        near = elsewhere.get(written.words[-1].text) if near is None else f"{before}{near}"
+        word = name if home is module and "." not in name else None
+        self._report.add(UnknownGroup(primary=written.span, name=written.text, word=word, near=near))
+
+    def _report_cycle(self, include: ast.Include, group: ast.Params) -> None:
+        place = next(place for place, other in enumerate(self._open) if other is group)
+        names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
+        circle = f"{names[0]} includes " + ", which includes ".join(names[1:])
+        related = (Related(group.name.span, "the group"),)
+        self._report.add(
+            EndlessInclude(primary=include.span, kind="group", name=group.name.text, circle=circle, related=related)
+        )
+
+    def _report_ambiguous(self, include: ast.Include, member: Named, first: tuple[ast.Include, Given]) -> None:
+        other, given = first
+        assert not isinstance(given.member, ast.Rule)
+        self._report.add(
+            AmbiguousInclude(
+                primary=include.span,
+                name=member.name.text,
+                first=other.name.text,
+                second=include.name.text,
+                related=(
+                    Related(other.span, "included first"),
+                    Related(given.member.name.span, f"that of `{other.name.text}`"),
+                    Related(member.name.span, f"that of `{include.name.text}`"),
+                ),
+            )
+        )

@@ -1,0 +1,114 @@
+"""The files of a space: the first one and all that it imports, each read once, as modules."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from spacelang.analysis import modules
+from spacelang.analysis.modules import Module
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.files import ImportCycle, NamelessImport, TooLarge
+from spacelang.diagnostics.names import DuplicateName
+from spacelang.diagnostics.syntax import MissingSeparator
+from spacelang.ir.domain import RESERVED
+from spacelang.syntax import ast
+from spacelang.syntax.parser import parse
+from spacelang.syntax.sources import LARGEST, Place, find_import, read_import
+from spacelang.text import Source, Span
+
+DEEPEST: Final = 16
+"""How many files may import each other in a row behind the first one."""
+
+MOST_FILES: Final = 256
+"""How many files one space may import; together they may be as large as one file."""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def read(source: Source, report: Report) -> Module:
+    """The module of a text, with those of all files that it imports; problems are reported at their `import`."""
+    return _Files(report).module(source, ())
+
+
+class _Files:
+    """Reads files, each once however often it is imported."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._modules: dict[Path, Module] = {}
+        self._characters = 0
+
+    def module(self, source: Source, chain: tuple[Source, ...]) -> Module:
+        """The module of a file; `chain` are the files whose imports lead to it, the first one first."""
+        parsed = parse(source)
+        self._report.found.extend(parsed.diagnostics)
+        torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
+        imports: dict[str, Module] = {}
+        lost = 0
+        spans: dict[str, Span] = {}
+        for item in parsed.file.items:
+            name = self._name(item, spans) if isinstance(item, ast.Import) else None
+            if name is not None:
+                assert isinstance(item, ast.Import)
+                found = self._imported(item, (*chain, source))
+                lost += found is None
+                # Of a file that cannot be had nothing is missed.
+                imports[name] = found or Module(source, ast.File((), item.span), is_torn=True)
+        torn |= lost > 0
+        return modules.read(source, parsed.file, parsed.damaged, self._report, torn=torn, imports=imports)
+
+    def _name(self, item: ast.Import, known: dict[str, Span]) -> str | None:
+        """What the importing file calls a file."""
+        name, span = modules.called(item)
+        if not _NAME.fullmatch(name) or name in RESERVED:
+            self._report.add(NamelessImport(primary=span, path=item.path.value, stem=name))
+            return None
+        first = known.setdefault(name, span)
+        if first is not span:
+            related = (Related(first, "the first one"),)
+            remedy = "choose another name after `as`"
+            self._report.add(DuplicateName(primary=span, kind="import", name=name, remedy=remedy, related=related))
+            return None
+        return name
+
+    def _imported(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | None:
+        """The module of an imported file; None, reported, where it cannot be had."""
+        found = self._found(item, chain)
+        if isinstance(found, Module):
+            return found
+        self._report.add(found)
+        return None
+
+    def _found(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | Diagnostic:
+        at, path = item.path.span, item.path.value
+        place = find_import(path, chain[-1], at)
+        if isinstance(place, Diagnostic):
+            return place
+        known = self._modules.get(place.origin.path)
+        if known is not None:
+            return known
+        circle = _circle(place, chain)
+        if circle is not None:
+            return ImportCycle(primary=at, path=path, circle=circle)
+        if len(chain) > DEEPEST:
+            return TooLarge(primary=at, what="the chain of imports", limit=f"{DEEPEST} files")
+        if len(self._modules) >= MOST_FILES:
+            return TooLarge(primary=at, what="the number of imported files", limit=str(MOST_FILES))
+        source = read_import(place, path, at)
+        if isinstance(source, Diagnostic):
+            return source
+        self._characters += len(source.text)
+        if self._characters > LARGEST:
+            return TooLarge(primary=at, what="the text of all imported files", limit="1 MiB")
+        found = self._modules[place.origin.path] = self.module(source, chain)
+        return found
+
+
+def _circle(place: Place, chain: tuple[Source, ...]) -> str | None:
+    """The names of the files along a circle that this import closes; None where it closes none."""
+    paths = [None if source.origin is None else source.origin.path for source in chain]
+    if place.origin.path not in paths:
+        return None
+    names = [source.name for source in chain[paths.index(place.origin.path) :]]
+    return " -> ".join((*names, names[0]))

@@ -1,0 +1,113 @@
+"""What the catalogue says of the parameters that a body gives, by their names alone."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.catalog.catalogue import Deprecation, Parameter, Required, Role
+from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.parameters import (
+    DeprecatedOperator,
+    DeprecatedParameter,
+    MissingParameter,
+    RefusedParameter,
+    RemovedParameter,
+    UnknownParameter,
+    WholeAndPart,
+)
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+
+_EXAMPLES: Final = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGRESSOR))
+"""Operators to show a form by, and what the operator around them must be (or nothing of the kind)."""
+
+
+def check_operator(name: ast.Dotted, entry: Entry, report: Report) -> None:
+    """Report an operator that its library gives up."""
+    old = entry.deprecated
+    if old is not None:
+        report.add(
+            DeprecatedOperator(
+                primary=name.span,
+                operator=entry.name,
+                since=old.since,
+                replacement=old.replacement,
+                note=old.note,
+                notes=_notes(old),
+            )
+        )
+
+
+def find(name: ast.Word, entry: Entry, report: Report) -> Parameter | None:
+    """The parameter of a name; what keeps a space from setting it, and what its library says of it, is reported."""
+    parameter = entry.parameters.get(name.text)
+    if parameter is None:
+        _report_unknown(name, entry, report)
+    elif parameter.refused is not None:
+        reason = parameter.refused
+        report.add(RefusedParameter(primary=name.span, operator=entry.name, parameter=name.text, reason=reason))
+        return None
+    elif parameter.deprecated is not None:
+        old = parameter.deprecated
+        report.add(
+            DeprecatedParameter(
+                primary=name.span,
+                operator=entry.name,
+                parameter=name.text,
+                since=old.since,
+                replacement=old.replacement,
+                note=old.note,
+                notes=_notes(old),
+            )
+        )
+    return parameter
+
+
+def check_parts(entry: Entry, given: Mapping[str, ast.Word], report: Report) -> None:
+    """Report each parameter that is given as a whole and by a part of it as well."""
+    for whole in entry.wholes:
+        part = next((part.name for part in entry.parts(whole) if part.name in given), None)
+        if whole in given and part is not None:
+            related = (Related(given[part].span, "its part"),)
+            primary, operator = given[whole].span, entry.name
+            report.add(WholeAndPart(primary=primary, operator=operator, whole=whole, part=part, related=related))
+
+
+def check_required(
+    name: ast.Dotted, entry: Entry, given: Mapping[str, ast.Word], catalogue: Catalogues, report: Report
+) -> None:
+    """Report each parameter that the operator cannot be made without and that is not given."""
+    for parameter in entry.parameters.values():
+        if isinstance(parameter.default, Required) and parameter.name not in given:
+            example = _example(entry, parameter, catalogue)
+            report.add(
+                MissingParameter(primary=name.span, operator=entry.name, parameter=parameter.name, example=example)
+            )
+
+
+def _example(entry: Entry, parameter: Parameter, catalogue: Catalogues) -> str | None:
+    """A well-known operator that a parameter takes and that suits its operator."""
+    for name, role in _EXAMPLES:
+        found = catalogue.get(name)
+        suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
+        if suits and found is not None and parameter.rejects_operator(found) is None:
+            return name
+    return None
+
+
+def _report_unknown(name: ast.Word, entry: Entry, report: Report) -> None:
+    if name.text in entry.removed:
+        instead = entry.removed[name.text]
+        report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
+        return
+    offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
+    near = nearest(name.text, offered)
+    report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near))
+
+
+def _notes(old: Deprecation) -> tuple[str, ...]:
+    """How to go over to the replacement, where the library says more than its name."""
+    says_more = old.replacement is not None and old.note not in ("", f"use `{old.replacement}`")
+    return (old.note,) if says_more else ()

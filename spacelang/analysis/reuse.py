@@ -1,0 +1,107 @@
+"""What files declare to be used by others: judged by itself, and missed where nobody uses it."""
+
+from collections.abc import Iterator
+
+from spacelang.analysis.bodies import OperatorReader
+from spacelang.analysis.drafts import Draft
+from spacelang.analysis.groups import GroupReader
+from spacelang.analysis.modules import Module, called
+from spacelang.analysis.report import Report
+from spacelang.analysis.values import TITLES
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.diagnostics.names import HidingOperator, UnusedAbstract, UnusedGroup, UnusedImport
+from spacelang.ir import space as ir
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+
+def check(module: Module, catalogue: Catalogues, groups: GroupReader, report: Report) -> None:
+    """Judge the groups, abstract operators and imports of a file, and those of the files that it imports."""
+    alone = Report(report.symbols)
+    for each in modules(module):
+        _check_abstracts(each, catalogue, report)
+        operators = OperatorReader(each, catalogue, Draft(ir.NOTHING), alone)
+        for group in each.groups.values():
+            operators.read_alone(groups.opened(group, each))
+        for operator in each.abstracts.values():
+            operators.read_alone(groups.declared(operator, each))
+    # What was found where they are used is not reported once more.
+    known = {(problem.code, problem.primary) for problem in report.found}
+    report.found.extend(problem for problem in alone.found if (problem.code, problem.primary) not in known)
+    _check_unused(module, report)
+
+
+def names(module: Module) -> Iterator[str]:
+    """All names with their dots that stand in a file and in those that it imports."""
+    for each in modules(module):
+        for part in _parts(each.file.items):
+            if isinstance(part, ast.Dotted):
+                yield part.text
+
+
+def modules(first: Module) -> list[Module]:
+    """A module and all that it imports, directly or not."""
+    found = {id(first): first}
+    left = [first]
+    while left:
+        for module in left.pop().imports.values():
+            if id(module) not in found:
+                found[id(module)] = module
+                left.append(module)
+    return [*found.values()]
+
+
+def _check_abstracts(module: Module, catalogue: Catalogues, report: Report) -> None:
+    for operator in module.abstracts.values():
+        name = operator.name
+        if name.text in catalogue:
+            title = TITLES.get(catalogue.name, catalogue.name)
+            report.add(HidingOperator(primary=name.span, name=name.text, catalogue=title))
+
+
+def _check_unused(module: Module, report: Report) -> None:
+    """Warn of what the first file declares or imports in vain; what an imported file declares is there for others.
+
+    Where something of the text could not be read, it may be what uses the rest, and nothing is said.
+    """
+    if module.is_torn or not (module.groups or module.abstracts or module.imports):
+        return
+    included, named = _mentioned(module)
+    for group in module.groups.values():
+        if group.name.text not in included:
+            report.add(UnusedGroup(primary=group.name.span, name=group.name.text))
+    for operator in module.abstracts.values():
+        if operator.name.text not in named:
+            report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text))
+    for item in module.file.items:
+        name, span = called(item) if isinstance(item, ast.Import) else ("", item.span)
+        # Of a file that could not be read nothing can be used.
+        is_sound = name in module.imports and not module.imports[name].is_torn
+        if is_sound and name not in included | named:
+            report.add(UnusedImport(primary=span, name=name))
+
+
+def _mentioned(module: Module) -> tuple[set[str], set[str]]:
+    """The first words of all names behind `include`, and of all others."""
+    included: set[str] = set()
+    named: set[str] = set()
+    for part in _parts(module.file.items):
+        if isinstance(part, ast.Include):
+            included.add(part.name.words[0].text)
+        elif isinstance(part, ast.Dotted):
+            named.add(part.words[0].text)
+    return included, named
+
+
+def _parts(items: object) -> Iterator[object]:
+    """All nodes of a tree; the name of an `include` comes with it alone."""
+    left = [items]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple):
+            left.extend(part)
+        elif isinstance(part, ast.Include):
+            yield part
+        elif not isinstance(part, Span | ast.Word) and hasattr(part, "__slots__"):
+            yield part
+            left.extend(getattr(part, name) for name in part.__slots__)

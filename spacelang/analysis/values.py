@@ -6,6 +6,11 @@ from typing import Final
 from spacelang.analysis.report import Report
 from spacelang.catalog.catalogue import Catalogue, Parameter
 from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.packages import OWN
+from spacelang.catalog.snapshot import SHIPPED, load
+from spacelang.diagnostics.catalogues import AmbiguousOperator
+from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
 from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
 from spacelang.diagnostics.syntax import NotSupportedYet
@@ -81,8 +86,8 @@ def near_value(value: Value, known: Iterable[Value]) -> str | None:
 class OperatorFinder:
     """Looks operators up; names of catalogues that were refused already are not reported once more."""
 
-    def __init__(self, catalogue: Catalogue, report: Report) -> None:
-        self.catalogue = catalogue
+    def __init__(self, catalogue: Catalogue | Catalogues, report: Report) -> None:
+        self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
         self.refused: set[str] = set()
         self._report = report
 
@@ -90,17 +95,50 @@ class OperatorFinder:
         """The operator of a name; where there is none, that is reported. `others` could stand there as well."""
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):
-            near = self._near(name, others)
-            title = TITLES[self.catalogue.name]
-            self._report.add(UnknownOperator(primary=name.span, name=name.text, catalogue=title, hint=hint, near=near))
+            self._report.add(self._unknown(name, hint, others))
         return entry
+
+    def foreign(self, name: ast.Dotted) -> Diagnostic | None:
+        """What is wrong with a name that can only be one of another catalogue's; None where it could be any name."""
+        is_full = len(name.words) > 1 and name.words[0].text in self.catalogue.used
+        if is_full or self.catalogue.meanings(name.text) or self._elsewhere(name) is not None:
+            return self._unknown(name, None, ())
+        return None
 
     def is_refused(self, name: ast.Dotted) -> bool:
         """Whether a name is one of a refused catalogue."""
-        return name.words[0].text in self.refused
+        return name.words[0].text in self.refused or self.catalogue.is_refused(name.text)
+
+    def _unknown(self, name: ast.Dotted, hint: str | None, others: Collection[str]) -> Diagnostic:
+        meanings = self.catalogue.meanings(name.text)
+        if meanings:
+            full = " or ".join(f"`{meaning}`" for meaning in meanings)
+            return AmbiguousOperator(primary=name.span, name=name.text, full=full)
+        elsewhere = self._elsewhere(name)
+        near = None if elsewhere is not None else self._near(name, others)
+        hint = hint or elsewhere
+        return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
+
+    def _elsewhere(self, name: ast.Dotted) -> str | None:
+        """How an operator comes into sight that a shipped catalogue has and the file does not use; else None."""
+        first, last = name.words[0].text, name.words[-1].text
+        unused = (known for known in SHIPPED if known not in {OWN, *self.catalogue.used})
+        home = next((known for known in unused if first in (last, known) and last in load(known)), None)
+        return None if home is None else f"it is an operator of {SHIPPED[home]}: write `use {home}`"
+
+    def _title(self, name: ast.Dotted) -> str:
+        first = name.words[0].text
+        if len(name.words) > 1 and first in self.catalogue.used:
+            return TITLES.get(first, first)
+        *others, last = (TITLES.get(known, known) for known in (self.catalogue.name, *self.catalogue.used))
+        return f"{', '.join(others)} or {last}" if others else last
 
     def _near(self, name: ast.Dotted, others: Collection[str]) -> str | None:
-        last = name.words[-1].text
+        first, last = name.words[0].text, name.words[-1].text
+        of_used = self.catalogue.used.get(first) if len(name.words) > 1 else None
+        if of_used is not None:
+            near = last if last in of_used else nearest(last, of_used)
+            return None if near is None else f"{first}.{near}"
         if last in self.catalogue:
             return last
         if len(self._report.found) >= ENOUGH:
@@ -111,8 +149,8 @@ class OperatorFinder:
 ENOUGH: Final = 500
 """After so many problems names are no longer suggested: nobody reads so far, and a check must not take long."""
 
-TITLES: Final = {"sklearn": "scikit-learn"}
-"""What catalogues are called in messages."""
+TITLES: Final = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn", "lightgbm": "LightGBM"}
+"""What catalogues are called in messages, where not by the name of their package."""
 
 
 def judge_operator(inner: Entry, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:

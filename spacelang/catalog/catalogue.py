@@ -23,6 +23,8 @@ class Role(StrEnum):
     REGRESSOR = "regressor"
     TRANSFORMER = "transformer"
     CLUSTERER = "clusterer"
+    SAMPLER = "sampler"
+    """It changes the rows, while fitting only: a step before the last, in a pipeline of imbalanced-learn."""
     KERNEL = "kernel"
     """The kernel of a Gaussian process: a value of a parameter, never a step."""
     OTHER = "other"
@@ -166,7 +168,7 @@ def _fits(operator: "Operator", rule: Rule) -> bool:
         case Implements(methods):
             return operator.methods.issuperset(methods)
         case OfType(names):
-            return any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
+            return operator.name in names or any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
         case _:
             return False
 
@@ -191,6 +193,11 @@ class Operator:
     enabled_by: str | None = None
 
     @property
+    def catalogue(self) -> str:
+        """The name of the catalogue that the operator is in: all modules of a catalogue lie in one package."""
+        return self.module.partition(".")[0]
+
+    @property
     def wholes(self) -> tuple[str, ...]:
         """The parameters that can also be given by their parts."""
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
@@ -203,13 +210,18 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The operators of one version of a library; `objects` maps each named object to its module."""
+    """The operators of one version of a library.
+
+    `objects` maps each named object to its module, `scorers` the name of each scorer to the kind of task that it
+    judges: `classification` or `regression`.
+    """
 
     name: str
     distribution: str
     version: str
     operators: Mapping[str, Operator]
     objects: Mapping[str, str] = field(default_factory=dict)
+    scorers: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> Operator | None:
         """The operator with exactly this name, or None."""
@@ -232,8 +244,20 @@ class Catalogue:
         return None if installed == self.version else installed
 
 
+SAME: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
+"""Distributions that bring the same package as another one."""
+
+
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, read from its metadata without importing it."""
+    """The version of an installed distribution, read from its metadata without importing it.
+
+    One that brings the same package counts as well.
+    """
+    versions = map(_version, (distribution, *SAME.get(distribution, ())))
+    return next((version for version in versions if version is not None), None)
+
+
+def _version(distribution: str) -> str | None:
     found = _version_in_folders(distribution)
     if found is not None:
         return found

@@ -1,6 +1,6 @@
-"""Introspection: the catalogue of the scikit-learn that is installed here.
+"""Introspection: the catalogue of the scikit-learn that is installed here, or of another package that builds on it.
 
-This is the trusted code that writes snapshots. It imports scikit-learn and constructs operators with their
+This is the trusted code that writes snapshots. It imports the library and constructs operators with their
 defaults; it fits nothing.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spacelang.catalog import policy
+from spacelang.catalog.boosting import supplemented
 from spacelang.catalog.catalogue import (
     OPERATOR_TYPES,
     Catalogue,
@@ -25,13 +26,14 @@ from spacelang.catalog.catalogue import (
     Parameter,
     Required,
     Role,
+    installed_version,
 )
 from spacelang.catalog.composed import COMPOSED
 from spacelang.catalog.constraints import translate
 from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
 from spacelang.catalog.rules import SEQUENCES, Implements, OfType, Options, Rule
-from spacelang.catalog.snapshot import dump, user_file
+from spacelang.catalog.snapshot import SHIPPED, dump, user_file
 from spacelang.ir.value import Value
 
 EXPERIMENTS: Final[Mapping[str, str]] = {
@@ -41,10 +43,16 @@ EXPERIMENTS: Final[Mapping[str, str]] = {
 }
 """Experimental operators and the module whose import adds them to the library."""
 
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "imblearn": ("imblearn.combine", "imblearn.ensemble", "imblearn.over_sampling", "imblearn.under_sampling"),
+}
+"""Where a package has its operators; else in its outermost module."""
+
 METHODS: Final = (
     "decision_function",
     "fit",
     "fit_predict",
+    "fit_resample",
     "fit_transform",
     "predict",
     "predict_proba",
@@ -61,12 +69,12 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
     """Write the catalogue of the installed library and return the file's path.
 
     Without a destination the file goes where `load` finds it for exactly the installed version. It appears
-    whole or not at all. Raises LookupError for a library that cannot be introspected, OSError where the
-    folder cannot be written.
+    whole or not at all. Raises LookupError for a catalogue that none is shipped of, ImportError where its library
+    is not installed, OSError where the folder cannot be written.
     """
-    if name != "sklearn":
-        raise LookupError(f"there is no introspection for the catalogue `{name}`")
-    catalogue = introspect_sklearn()
+    if name not in SHIPPED:
+        raise LookupError(f"there is no catalogue `{name}`")
+    catalogue = introspect_sklearn() if name == "sklearn" else introspect_package(name)
     path = destination or user_file(catalogue.name, catalogue.version)
     path.parent.mkdir(parents=True, exist_ok=True)
     _write_whole(path, dump(catalogue))
@@ -85,9 +93,51 @@ def introspect_sklearn() -> Catalogue:
         name="sklearn",
         distribution="scikit-learn",
         version=sklearn.__version__,
-        operators={name: _operator(name, classes[name], sklearn.__version__) for name in sorted(classes)},
+        operators={name: _operator(name, classes[name], "sklearn", sklearn.__version__) for name in sorted(classes)},
         objects=dict(policy.OBJECTS),
+        scorers=_scorers(),
     )
+
+
+def introspect_package(name: str) -> Catalogue:
+    """The catalogue of an installed package: its public classes that are scikit-learn's estimators.
+
+    Imports the package, and raises what its import raises.
+    """
+    distribution = SHIPPED.get(name, name)
+    version = installed_version(distribution) or ""
+    classes = dict(sorted(_public_classes(name)))
+    return Catalogue(
+        name=name,
+        distribution=distribution,
+        version=version,
+        operators={called: supplemented(_operator(called, found, name, version)) for called, found in classes.items()},
+    )
+
+
+def _public_classes(package: str) -> Iterator[tuple[str, type]]:
+    from sklearn.base import BaseEstimator
+
+    for path in MODULES.get(package, (package,)):
+        module = importlib.import_module(path)
+        for name in getattr(module, "__all__", vars(module)):
+            found = vars(module).get(name)
+            if not isinstance(found, type) or found.__module__.partition(".")[0] != package:
+                continue
+            # Classes for dask are constructed around a cluster, which no space can name.
+            if issubclass(found, BaseEstimator) and not name.startswith(("_", "Dask")):
+                yield name, found
+
+
+def _scorers() -> dict[str, str]:
+    """Every scorer with the kind of task that it judges; those that compare labels or clusters judge classes."""
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    functions = {name: getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()}
+    return {
+        name: "regression" if getattr(function, "__module__", "").endswith("._regression") else "classification"
+        for name, function in functions.items()
+    }
 
 
 def _kernels() -> Iterator[tuple[str, type]]:
@@ -99,10 +149,10 @@ def _kernels() -> Iterator[tuple[str, type]]:
             yield name, member
 
 
-def _operator(name: str, operator: type, version: str) -> Operator:
-    tags = _tags(operator)
+def _operator(name: str, operator: type, library: str, version: str) -> Operator:
+    tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
-    removed = removals(name, version)
+    removed = removals(name, version) if library == "sklearn" else {}
     deprecated = deprecated_class(operator.__doc__)
     return Operator(
         name=name,
@@ -121,7 +171,7 @@ def _operator(name: str, operator: type, version: str) -> Operator:
 def _public_module(operator: type) -> str:
     """The outermost public module that holds the class: private ones move between versions."""
     parts = operator.__module__.split(".")
-    for length in range(2, len(parts) + 1):
+    for length in range(1, len(parts) + 1):
         module = ".".join(parts[:length])
         if parts[length - 1].startswith("_"):
             break
@@ -150,6 +200,8 @@ def _roles(operator: type, tags: Any) -> frozenset[Role]:
     }
     if _transforms_data(operator, tags):
         roles.add(Role.TRANSFORMER)
+    if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
+        roles.add(Role.SAMPLER)
     return frozenset(roles or {Role.OTHER})
 
 
@@ -178,6 +230,7 @@ def _tags(operator: type) -> Any:
         return None
     tree = DecisionTreeRegressor() if issubclass(operator, RegressorMixin) else DecisionTreeClassifier()
     parts: Mapping[str, object] = {
+        "categorical_features": [0],
         "dictionary": [[1.0]],
         "estimator": tree,
         "estimators": [("part", tree)],
@@ -197,6 +250,14 @@ def _tags(operator: type) -> Any:
         return get_tags(operator(**required))
 
 
+def _tags_if_any(operator: type) -> Any:
+    """The tags of an operator of any package; None where it cannot be constructed without knowing it."""
+    try:
+        return _tags(operator)
+    except Exception:  # noqa: BLE001 - a constructor that nobody has seen may raise anything
+        return None
+
+
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter]) -> bool:
     if tags is None or name in policy.TAKES_CODES_ONLY:
         return False
@@ -209,9 +270,12 @@ def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter
 
 
 def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
-    for parameter in inspect.signature(operator).parameters.values():
-        if parameter.kind in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
-            yield parameter.name, parameter.default
+    parameters = inspect.signature(operator).parameters.values()
+    named = {p.name: p.default for p in parameters if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}}
+    yield from named.items()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters) and inspect.Parameter.empty not in named.values():
+        # A constructor that hands on what it does not name: an instance knows all parameters that there are.
+        yield from ((name, value) for name, value in operator().get_params(deep=False).items() if name not in named)
 
 
 def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
@@ -225,7 +289,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
         named = policy.NAMED.get((name, parameter), ())
         yield Parameter(
             name=parameter,
-            default=_default(default, rules),
+            default=_default(default, rules if parameter in declared else None),
             accepts=rules,
             named=named,
             operators=_takes_operators(name, parameter, rules),
@@ -267,7 +331,7 @@ def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) 
     if (name, parameter) in policy.OPERATOR_PARAMETERS:
         return True
     return any(
-        bool({"fit", "transform"} & set(rule.methods))
+        bool({"fit", "transform", "fit_resample"} & set(rule.methods))
         if isinstance(rule, Implements)
         else isinstance(rule, OfType) and not OPERATOR_TYPES.keys().isdisjoint(rule.names)
         for rule in rules or ()

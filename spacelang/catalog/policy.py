@@ -67,11 +67,15 @@ OPERATOR_PARAMETERS: Final = frozenset(
         ("FrozenEstimator", "estimator"),
         ("Product", "k1"),
         ("Product", "k2"),
+        ("SMOTEENN", "enn"),
+        ("SMOTEENN", "smote"),
+        ("SMOTETomek", "smote"),
+        ("SMOTETomek", "tomek"),
         ("Sum", "k1"),
         ("Sum", "k2"),
     }
 )
-"""Parameters that take an operator without declaring it."""
+"""Parameters that take an operator without declaring which methods it has."""
 
 TAKES_CATEGORIES: Final = frozenset({"SimpleImputer"})
 """Operators that take columns of strings though their tags say nothing (with suitable settings)."""

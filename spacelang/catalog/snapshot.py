@@ -30,8 +30,13 @@ from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Optio
 from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1
-SHIPPED: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
-"""The catalogues that there are, with the distribution that each describes."""
+SHIPPED: Final[Mapping[str, str]] = {
+    "sklearn": "scikit-learn",
+    "xgboost": "xgboost",
+    "lightgbm": "lightgbm",
+    "imblearn": "imbalanced-learn",
+}
+"""The catalogues that are shipped, each with the distribution that it describes: also the name of our extra."""
 
 
 class SnapshotError(Exception):
@@ -102,6 +107,7 @@ def dump(catalogue: Catalogue) -> str:
         "distribution": catalogue.distribution,
         "version": catalogue.version,
         "objects": dict(sorted(catalogue.objects.items())),
+        "scorers": dict(sorted(catalogue.scorers.items())),
     }
     lines = (f"{_line(name)}:{_line(_write_operator(catalogue.operators[name]))}" for name in catalogue)
     body = ",\n".join(lines)
@@ -205,8 +211,12 @@ def read(text: str, path: str = "<text>") -> Catalogue:
         raise SnapshotError(path, "the operators or objects are missing")
     for module in objects.values():
         _check_module(module, cast(str, head["name"]), path)
+    # A catalogue that a former version of this program wrote has none: then scorers are known by the library alone.
+    scorers = data.get("scorers", {})
+    if not isinstance(scorers, dict) or not all(isinstance(kind, str) for kind in scorers.values()):
+        raise SnapshotError(path, "the scorers are damaged")
     name, distribution, version = (cast(str, entry) for entry in head.values())
-    return Catalogue(name, distribution, version, _Operators(operators, name, path), objects)
+    return Catalogue(name, distribution, version, _Operators(operators, name, path), objects, scorers)
 
 
 def _check_module(module: object, library: str, path: str) -> None:

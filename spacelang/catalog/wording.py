@@ -18,6 +18,9 @@ _TYPES: Final = {
     "number": "a number",
     "Kernel": "a kernel",
     "ClusterMixin": "a clusterer",
+    "SMOTE": "an operator `SMOTE`",
+    "EditedNearestNeighbours": "an operator `EditedNearestNeighbours`",
+    "TomekLinks": "an operator `TomekLinks`",
 }
 _KINDS: Final = {Numbers.INTEGER: "an integer", Numbers.REAL: "a number", Numbers.FLOAT: "a float"}
 

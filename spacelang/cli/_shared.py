@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TextIO
 
 import typer
 
@@ -14,6 +14,9 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+
+LONGEST_NUMBER: Final = 20
+"""Digits of a number that is bound; what has more is too large anyway."""
 
 SpaceArgument = Annotated[
     str,
@@ -25,25 +28,50 @@ JsonOption = Annotated[
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option; give it as often as needed.")
 ]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="PACKAGE", help="A package that the space may `use`, trusted to be imported."),
+]
+BindOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bind", metavar="NAME=NUMBER", help="How large the data is: `n_features=30`, `n_samples`, `n_classes`."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="Equal seeds give equal results.")]
 
 
-def load(reference: str, *, as_json: bool = False) -> "Space":
+def load(
+    reference: str, *, as_json: bool = False, allow: list[str] | None = None, bind: list[str] | None = None
+) -> "Space":
     """The space, its warnings printed to standard error; ends the program where it has errors."""
     from spacelang.api import SpaceError
     from spacelang.api import load as load_space
 
     try:
-        space = load_space(reference)
+        space = load_space(reference, allow=allow or (), bind=bindings(bind))
     except SpaceError as error:
-        if as_json:
-            from spacelang.diagnostics.as_json import records
-
-            print_json({"diagnostics": records(error.diagnostics)})
-        show(error.diagnostics)
-        raise typer.Exit(BAD_INPUT) from None
+        end(error.diagnostics, as_json=as_json)
     show(space.warnings)
+    _tell_unbound(space)
     return space
+
+
+def end(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
+    """End the program because of a space with errors."""
+    if as_json:
+        from spacelang.diagnostics.as_json import records
+
+        print_json({"diagnostics": records(diagnostics)})
+    show(diagnostics)
+    raise typer.Exit(BAD_INPUT)
+
+
+def _tell_unbound(space: "Space") -> None:
+    unbound = [name for name, number in space.symbols.items() if number is None]
+    if unbound:
+        names = ", ".join(f"`{name}`" for name in unbound)
+        print(f"note: for arbitrarily large {names}; `--bind {unbound[0]}=…` gives a number", file=sys.stderr)
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:
@@ -92,6 +120,29 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
             fail(f"the option `{name.strip()}` is set twice")
         found[name.strip()] = value.strip()
     return found
+
+
+def bindings(pairs: list[str] | None) -> dict[str, int]:
+    """The numbers of `--bind NAME=NUMBER …`; ends the program for names and numbers that nothing can be bound to."""
+    found: dict[str, int] = {}
+    for pair in pairs or ():
+        name, equals, number = (part.strip() for part in pair.partition("="))
+        if not equals or not name:
+            fail(f"`--bind {pair}` binds nothing", "write `--bind NAME=NUMBER`")
+        if name in found:
+            fail(f"`{name}` is bound twice")
+        found.update(_bound(name, number))
+    return found
+
+
+def _bound(name: str, number: str) -> dict[str, int]:
+    from spacelang.analysis.surroundings import BindingError, check_bindings
+
+    is_whole = number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER
+    try:
+        return check_bindings({name: int(number) if is_whole else number})
+    except BindingError as error:
+        fail(error.message, error.help)
 
 
 def plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:

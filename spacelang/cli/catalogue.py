@@ -1,12 +1,15 @@
 """`spacelang catalogue`: what the compiler knows of a library, and how it is refreshed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._shared import JsonOption, fail, print_json
+
+OWN: Final = "sklearn"
+"""The catalogue that is shown without a package: that of scikit-learn."""
 
 if TYPE_CHECKING:
     from spacelang.catalog.catalogue import Catalogue, Default, Operator
@@ -14,23 +17,31 @@ if TYPE_CHECKING:
 
 def command(
     operator: Annotated[str | None, typer.Argument(metavar="[OPERATOR]", help="Show what this operator takes.")] = None,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Of this package: xgboost, lightgbm, imblearn, or a trusted one of your own."
+        ),
+    ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Make the catalogue anew from the installed scikit-learn.")
+        bool, typer.Option("--refresh", help="Make the catalogue anew from the installed package.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; else for this user.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the catalogue of scikit-learn, or one operator of it, or make it anew from the installed version."""
-    from spacelang.catalog.snapshot import load
-
+    """Show the catalogue of scikit-learn or of another package, or one operator of it, or make it anew."""
+    first, _, rest = (operator or "").partition(".")
+    if package is None and rest:
+        # `xgboost.XGBClassifier`, as a space calls it.
+        package, operator = first, rest
     if refresh:
-        _refresh(output)
+        _refresh(package or OWN, output)
         return
     if output is not None:
         fail("`--output` says where `--refresh` writes", "give both or none")
-    catalogue = load()
+    catalogue = _catalogue(package or OWN)
     if operator is None:
         _show_all(catalogue, json)
         return
@@ -39,15 +50,46 @@ def command(
         from spacelang.suggest import nearest
 
         near = nearest(operator, catalogue)
-        fail(f"`{operator}` is not an operator of scikit-learn", f"did you mean `{near}`?" if near else None)
+        of = catalogue.distribution
+        fail(f"`{operator}` is not an operator of {of}", f"did you mean `{near}`?" if near else None)
     _show_one(entry, json)
 
 
-def _refresh(output: Path | None) -> None:
-    from spacelang.catalog.introspect import refresh
+def _catalogue(package: str) -> "Catalogue":
+    """What is known of a package; one of which nothing is known beforehand is imported, as its name was given."""
+    from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
+    from spacelang.catalog.snapshot import SHIPPED, load
 
     try:
-        typer.echo(f"wrote {refresh(destination=output)}")
+        return load(package) if package in SHIPPED else open_package(package)
+    except NotInstalledError as error:
+        fail(str(error), _meant(package) or error.remedy, status=BAD_INPUT)
+    except UnreadablePackageError as error:
+        fail(str(error), status=BAD_INPUT)
+
+
+def _meant(package: str) -> str | None:
+    from spacelang.catalog.snapshot import SHIPPED
+    from spacelang.suggest import nearest
+
+    near = nearest(package, SHIPPED)
+    return f"did you mean `{near}`?" if near else None
+
+
+def _refresh(package: str, output: Path | None) -> None:
+    from spacelang.catalog.introspect import refresh
+    from spacelang.catalog.snapshot import SHIPPED
+
+    try:
+        typer.echo(f"wrote {refresh(package, output)}")
+    except LookupError as error:
+        known = ", ".join(f"`{name}`" for name in SHIPPED)
+        fail(
+            str(error.args[0]), _meant(package) or f"catalogues are kept of {known}; others are read when they are used"
+        )
+    except ImportError:
+        extra = SHIPPED[package]
+        fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
     except OSError as error:
         fail(f"cannot write the catalogue: {(error.strerror or str(error)).lower()}", status=BAD_INPUT)
 
@@ -62,7 +104,8 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
         return
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
-        typer.echo(f"installed is {stale}: run `spacelang catalogue --refresh`")
+        of = "" if catalogue.name == OWN else f" --package {catalogue.name}"
+        typer.echo(f"installed is {stale}: run `spacelang catalogue{of} --refresh`")
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None

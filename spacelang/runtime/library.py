@@ -1,34 +1,59 @@
 """What the runtime asks of the catalogues: entries, classes, and the kind of task that a space is for."""
 
+import inspect
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
-from spacelang.catalog import Catalogue, Role, load
+from spacelang.catalog import Catalogue, Role
 from spacelang.catalog import Operator as Entry
+from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
 from spacelang.catalog.resolve import named_object, operator_class
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, operators
+from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Kind, Node, Operator, Product, operators
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.labels import TaskKind
+from spacelang.text import NOWHERE
+
+QUIET: Final[Mapping[str, Mapping[str, int]]] = {"lightgbm": {"verbosity": -1}, "xgboost": {"verbosity": 0}}
+"""What operators of a catalogue are given so that they print nothing: both libraries write past Python's warnings."""
+
+CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})
+"""The classes that take no labels but the codes 0, 1, …"""
 
 
-@cache
 def catalogue(name: str) -> Catalogue:
-    """The catalogue with this name, read once; raises BuildError where there is none."""
+    """The catalogue with this name; raises BuildError where its package is not installed or cannot be read.
+
+    That the package was allowed has been asked when the space was checked.
+    """
     try:
-        return load(name)
-    except LookupError as error:
-        raise BuildError(str(error.args[0])) from error
+        return open_package(name)
+    except NotInstalledError as error:
+        raise BuildError(str(error), error.remedy) from error
+    except UnreadablePackageError as error:
+        raise BuildError(str(error)) from error
 
 
 def entry(operator: Operator) -> Entry:
     """What the catalogue says about an operator; raises BuildError for one that it does not know."""
+    if operator.catalogue == ABSTRACT:
+        span = operator.span
+        place = f", used in line {span.line} of `{span.source.name}`," if span.source is not NOWHERE.source else ""
+        raise BuildError(
+            f"the abstract operator `{operator.name}`{place} has no class, so no pipeline can be built of it",
+            "a space with abstract operators can be checked, counted, compiled and searched by `ask_and_tell`",
+        )
     found = catalogue(operator.catalogue).get(operator.name)
     if found is None:
-        raise BuildError(
-            f"`{operator.name}` is not in the catalogue `{operator.catalogue}`",
-            "an abstract operator can be checked and searched, but not run",
-        )
+        raise BuildError(f"`{operator.name}` is not in the catalogue `{operator.catalogue}`")
     return found
+
+
+def check_buildable(root: Node) -> None:
+    """Raise BuildError for a space with an abstract operator, which no library has."""
+    for operator in operators(root):
+        if operator.catalogue == ABSTRACT:
+            entry(operator)
 
 
 def class_of(operator: Operator) -> Any:
@@ -38,6 +63,27 @@ def class_of(operator: Operator) -> Any:
         return operator_class(catalogue(operator.catalogue), operator.name)
     except LookupError as error:
         raise BuildError(str(error.args[0])) from error
+
+
+@cache
+def settable(catalogue_name: str, operator_name: str) -> frozenset[str]:
+    """The names of the parameters that the runtime may set: those that the class has and does not warn about."""
+    operator = Operator(operator_name, catalogue_name)
+    known = entry(operator).parameters
+    signature = inspect.signature(class_of(operator)).parameters.values()
+    names = {parameter.name for parameter in signature if parameter.kind is not parameter.VAR_KEYWORD}
+    if len(names) < len(signature):
+        names.update(known)
+    return frozenset(name for name in names if name not in known or known[name].deprecated is None)
+
+
+def set_by_runtime(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
+    """What the runtime gives an operator beside what the space says; a space may set the random state itself."""
+    wanted = {"n_jobs": n_jobs, "random_state": random_state}
+    names = settable(operator.catalogue, operator.name)
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
+    # Whether words of a text may set it is another question: the catalogue says no.
+    return given | dict(QUIET.get(operator.catalogue, {}))
 
 
 def object_of(operator: Operator, parameter: str, name: str) -> Any:

@@ -1,9 +1,12 @@
 """One small file for each kind of mistake, and exactly what a user is shown for it.
 
-A file is called after its code, further ones of the same code `CODE_what.space`. `python tests/errors/test_errors.py`
-writes what is shown now into the `.txt` files: read every line of the difference as the user who made the mistake.
+A file is called after its code, further ones of the same code `CODE_what.space`; files of other tools are imported.
+A first line such as `# bind: n_samples=5 n_features=30` gives numbers to the symbols of the data, one such as
+`# allow: xgboost` allows packages. `python tests/errors/test_errors.py` writes what is shown now into the `.txt` files:
+read every line of the difference as the user who made the mistake.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
@@ -12,11 +15,12 @@ from unittest.mock import PropertyMock, patch
 
 import pytest
 
-from spacelang.analysis import check
+from spacelang.analysis import Surroundings, check
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.kinds import KINDS
 from spacelang.diagnostics.terminal import render
+from spacelang.importers._importing import to_space
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 
@@ -34,22 +38,32 @@ UNREADABLE: dict[str, Callable[[str], object]] = {
 INSTALLED = {"SL309": "1.5.2"}
 """Where the installed library is another one than the catalogue describes; the others agree, whatever is installed."""
 
-NAMES = sorted({path.stem for path in FOLDER.glob("*.space")} | set(UNREADABLE))
+FILES = {path.stem: path.name for path in FOLDER.glob("*.*") if path.suffix not in (".txt", ".py")}
+NAMES = sorted(FILES.keys() | set(UNREADABLE))
 
 
 def found(name: str) -> tuple[Diagnostic, ...]:
     source = source_of(name)
     if isinstance(source, Diagnostic):
         return (source,)
+    if not source.name.endswith(".space"):
+        return to_space(source)[1]
     with patch.object(Catalogue, "stale", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
-        return check(source).diagnostics
+        return check(source, surroundings_of(source)).diagnostics
+
+
+def surroundings_of(source: Source) -> Surroundings:
+    kind, _, words = source.line(1).partition(":")
+    pairs = [pair.split("=") for pair in words.split()] if kind == "# bind" else []
+    allowed = words.split() if kind == "# allow" else []
+    return Surroundings({name: int(number) for name, number in pairs}, frozenset(allowed))
 
 
 def source_of(name: str) -> Source | Diagnostic:
-    path = f"{name}.space"
     if name not in UNREADABLE:
         with chdir(FOLDER):
-            return read_source(path)
+            return read_source(FILES[name])
+    path = f"{name}.space"
     with TemporaryDirectory() as folder, chdir(folder):
         UNREADABLE[name](path)
         return read_source(path)
@@ -86,5 +100,6 @@ def test_one_run_reports_every_independent_mistake() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(FOLDER.parent))  # Some files use a package that lies there.
     for each in NAMES:
         (FOLDER / f"{each}.txt").write_text(shown(each), encoding="utf-8")

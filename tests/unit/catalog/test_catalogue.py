@@ -248,3 +248,12 @@ def test_stale() -> None:
 def test_release() -> None:
     assert release("1.10") > release("1.9.1")
     assert release("1.9.1rc1") == (1, 9)
+
+
+def test_scorers_are_known_by_what_they_judge() -> None:
+    from sklearn.metrics import get_scorer_names
+
+    scorers = load().scorers
+    assert set(scorers) == set(get_scorer_names())
+    assert {scorers[name] for name in ("roc_auc", "neg_log_loss", "f1_macro", "rand_score")} == {"classification"}
+    assert {scorers[name] for name in ("r2", "neg_mean_squared_error", "explained_variance")} == {"regression"}

@@ -37,7 +37,7 @@ def test_loading_twice_reads_once() -> None:
     assert load() is load()
 
 
-@pytest.mark.parametrize("name", ["xgboost", "../sklearn", "sklearn.json", ""])
+@pytest.mark.parametrize("name", ["catboost", "../sklearn", "sklearn.json", ""])
 def test_a_catalogue_that_does_not_exist(name: str) -> None:
     with pytest.raises(LookupError, match="there is no catalogue"):
         load(name)
@@ -78,6 +78,7 @@ HEAD = {"format": 1, "name": "sklearn", "distribution": "scikit-learn", "version
             json.dumps({**HEAD, "operators": {}, "objects": {"system": "os"}}),
             "the module 'os' is not one of sklearn",
         ),
+        (json.dumps({**HEAD, "operators": {}, "scorers": ["accuracy"]}), "the scorers are damaged"),
         (json.dumps({**HEAD, "operators": {}}), "it describes sklearn 1, not sklearn"),
     ],
 )
@@ -122,3 +123,7 @@ def test_a_damaged_operator_is_an_error_when_asked_for(entry: object) -> None:
     assert catalogue.get("PCA") is not None
     with pytest.raises(SnapshotError, match=r"there\.json"):
         catalogue.get("SVC")
+
+
+def test_a_snapshot_of_before_there_were_scorers_can_be_read() -> None:
+    assert read(json.dumps({**HEAD, "operators": {}})).scorers == {}

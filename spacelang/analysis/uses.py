@@ -1,0 +1,104 @@
+"""`use`: which catalogues are in sight of a file, among those that its caller allows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.analysis.surroundings import Surroundings
+from spacelang.catalog.catalogue import Catalogue
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.packages import OWN, NotInstalledError, UnreadablePackageError, open_package
+from spacelang.catalog.snapshot import SHIPPED, load
+from spacelang.diagnostics.catalogues import (
+    CatalogueNotAllowed,
+    CatalogueNotInstalled,
+    UnknownCatalogue,
+    UnreadableCatalogue,
+    UnusedCatalogue,
+)
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+ALSO_CALLED: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lgbm": "lightgbm", "xgb": "xgboost"}
+"""Other names that known packages go by."""
+
+
+def read(uses: Sequence[ast.Use], surroundings: Surroundings, report: Report) -> Catalogues:
+    """The catalogues in sight with these `use` lines, of a file and those that it imports; problems are reported.
+
+    Every refusal is an error: so what is known of a refused package may serve to judge the rest.
+
+    Nothing is imported that the caller has not allowed, and of what is allowed only packages of which no snapshot
+    describes the installed version.
+    """
+    own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
+    used: dict[str, Catalogue] = {}
+    refused: set[str] = set()
+    for name in _distinct(uses, report):
+        found = _open(name, surroundings.allowed, report)
+        if isinstance(found, Catalogue):
+            used[name.text] = found
+        else:
+            refused.update(found)
+    refused -= used.keys()
+    known = {name: load(name) for name in sorted(refused) if name in SHIPPED}
+    return Catalogues(own, used | known, frozenset(refused))
+
+
+def check_unused(uses: Sequence[ast.Use], names: Iterable[str], catalogues: Catalogues, report: Report) -> None:
+    """Report each `use` of which no operator is among the `names` of the text; one that was refused is not judged."""
+    meanings = {meaning for name in names for meaning in (name, *catalogues.meanings(name))}
+    found = {meaning.partition(".")[0] for meaning in meanings if "." in meaning}
+    for use in {use.name.text: use for use in reversed(uses)}.values():
+        name = use.name.text
+        if name in catalogues.used and name not in found | catalogues.refused:
+            report.add(UnusedCatalogue(primary=use.name.span, name=name, reason="no operator of it occurs"))
+
+
+def _distinct(uses: Sequence[ast.Use], report: Report) -> list[ast.Dotted]:
+    """Each name once; what is said for nothing is reported. Two files may use the same."""
+    first: dict[str, Span] = {}
+    distinct: list[ast.Dotted] = []
+    for use in uses:
+        name, span = use.name.text, use.name.span
+        earlier = first.setdefault(name, span)
+        if name == OWN:
+            report.add(UnusedCatalogue(primary=span, name=name, reason="it is always in sight"))
+        elif earlier is span:
+            distinct.append(use.name)
+        elif earlier.source.name == span.source.name:
+            related = (Related(earlier, "the first one"),)
+            report.add(UnusedCatalogue(primary=span, name=name, reason="it is in use already", related=related))
+    return distinct
+
+
+def _open(written: ast.Dotted, allowed: frozenset[str], report: Report) -> Catalogue | tuple[str, ...]:
+    """The catalogue, or the names of those that may have been meant and cannot be used: that is reported."""
+    name = written.text
+    if name not in allowed:
+        return _refuse(written, allowed, report)
+    try:
+        return open_package(name)
+    except NotInstalledError as error:
+        report.add(CatalogueNotInstalled(primary=written.span, name=name, remedy=error.remedy))
+    except UnreadablePackageError as error:
+        report.add(UnreadableCatalogue(primary=written.span, name=name, reason=error.reason))
+    return (name,)
+
+
+def _refuse(written: ast.Dotted, allowed: frozenset[str], report: Report) -> tuple[str, ...]:
+    """Say that a package is not allowed, or that its name cannot be one; what may have been meant."""
+    name, first = written.text, written.words[0].text
+    known = {*SHIPPED, *allowed} - {OWN}
+    if name != first:
+        near = first if first in known else nearest(first, known)
+        report.add(UnknownCatalogue(primary=written.span, name=name, reason="a part of a package", near=near))
+        return (first, near or first)
+    near = None if name in SHIPPED else ALSO_CALLED.get(name.casefold()) or nearest(name, known)
+    if near is None:
+        report.add(CatalogueNotAllowed(primary=written.span, name=name))
+        return (name,)
+    report.add(UnknownCatalogue(primary=written.span, name=name, reason="unknown package", near=near))
+    return (name, near)

@@ -1,0 +1,165 @@
+"""Boosting: what the parameters of xgboost and LightGBM take, which neither library declares.
+
+The ranges are those that the libraries' own documentation gives; the tests try them on the libraries. A word is
+always one of a list: LightGBM joins its parameters into one line of text, where a word with a blank in it sets further
+parameters, some of which name files.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spacelang.catalog.catalogue import Operator, Parameter, Role
+from spacelang.catalog.policy import TAKES_CODE
+from spacelang.catalog.rules import Interval, Numbers, OfType, Options, Rule
+from spacelang.ir.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Supplement:
+    """What the signature does not say: the values that are taken, or why none is, and what the default `None` means.
+
+    Where `None` is the default in the signature it is taken as well.
+    """
+
+    accepts: tuple[Rule, ...] = ()
+    default: Value = None
+    refused: str | None = None
+
+
+SIZES: Final = Interval(Numbers.INTEGER, 1, math.inf, "left")
+COUNTS: Final = Interval(Numbers.INTEGER, 0, math.inf, "left")
+INTEGERS: Final = Interval(Numbers.INTEGER, -math.inf, math.inf, "neither")
+AMOUNTS: Final = Interval(Numbers.REAL, 0, math.inf, "left")
+SHARES: Final = Interval(Numbers.REAL, 0, 1, "right")
+POSITIVE: Final = Interval(Numbers.REAL, 0, math.inf, "neither")
+SEEDS: Final = Interval(Numbers.INTEGER, 0, 2**32 - 1, "both")
+SWITCH: Final = Options((True, False))
+
+SET_BY_RUNTIME: Final = "the runtime sets it"
+OF_DATA: Final = "it says something of each feature of one data set"
+NO_VALIDATION_ROWS: Final = "it needs rows for validation, which a step of a pipeline is not given"
+
+_XGBOOST: Final[Mapping[str, Supplement]] = {
+    "base_score": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),)),
+    "booster": Supplement((Options(("gbtree", "gblinear", "dart")),), "gbtree"),
+    "callbacks": Supplement(refused=TAKES_CODE),
+    "colsample_bylevel": Supplement((SHARES,), 1.0),
+    "colsample_bynode": Supplement((SHARES,), 1.0),
+    "colsample_bytree": Supplement((SHARES,), 1.0),
+    "device": Supplement((Options(("cpu", "cuda", "gpu")),), "cpu"),
+    "early_stopping_rounds": Supplement(refused=NO_VALIDATION_ROWS),
+    "enable_categorical": Supplement((SWITCH,)),
+    "eval_metric": Supplement(refused=NO_VALIDATION_ROWS),
+    "feature_types": Supplement(refused=OF_DATA),
+    "feature_weights": Supplement(refused=OF_DATA),
+    "gamma": Supplement((AMOUNTS,), 0.0),
+    "grow_policy": Supplement((Options(("depthwise", "lossguide")),), "depthwise"),
+    "importance_type": Supplement((Options(("gain", "weight", "cover", "total_gain", "total_cover")),)),
+    "interaction_constraints": Supplement((OfType(("tuple",)),)),
+    "learning_rate": Supplement((AMOUNTS,), 0.3),
+    "max_bin": Supplement((Interval(Numbers.INTEGER, 2, math.inf, "left"),), 256),
+    "max_cat_threshold": Supplement((SIZES,), 64),
+    "max_cat_to_onehot": Supplement((SIZES,), 4),
+    "max_delta_step": Supplement((AMOUNTS,), 0.0),
+    "max_depth": Supplement((COUNTS,), 6),
+    "max_leaves": Supplement((COUNTS,), 0),
+    "min_child_weight": Supplement((AMOUNTS,), 1.0),
+    "missing": Supplement((OfType(("nan", "number")),)),
+    "monotone_constraints": Supplement((OfType(("tuple",)),)),
+    "multi_strategy": Supplement((Options(("one_output_per_tree", "multi_output_tree")),), "one_output_per_tree"),
+    "n_estimators": Supplement((SIZES,), 100),
+    "num_parallel_tree": Supplement((SIZES,), 1),
+    "random_state": Supplement((SEEDS, OfType(("RandomState",)))),
+    "reg_alpha": Supplement((AMOUNTS,), 0.0),
+    "reg_lambda": Supplement((AMOUNTS,), 1.0),
+    "sampling_method": Supplement((Options(("uniform", "gradient_based")),), "uniform"),
+    "scale_pos_weight": Supplement((AMOUNTS,), 1.0),
+    "subsample": Supplement((SHARES,), 1.0),
+    "tree_method": Supplement((Options(("auto", "exact", "approx", "hist")),), "auto"),
+    "validate_parameters": Supplement((SWITCH,)),
+    "verbosity": Supplement(refused=SET_BY_RUNTIME),
+}
+
+_LIGHTGBM: Final[Mapping[str, Supplement]] = {
+    "boosting_type": Supplement((Options(("gbdt", "dart", "rf")),)),
+    "class_weight": Supplement((Options(("balanced",)),)),
+    "colsample_bytree": Supplement((SHARES,)),
+    "importance_type": Supplement((Options(("split", "gain")),)),
+    "learning_rate": Supplement((POSITIVE,)),
+    "max_depth": Supplement((INTEGERS,)),
+    "min_child_samples": Supplement((COUNTS,)),
+    "min_child_weight": Supplement((AMOUNTS,)),
+    "min_split_gain": Supplement((AMOUNTS,)),
+    "n_estimators": Supplement((SIZES,)),
+    "num_leaves": Supplement((Interval(Numbers.INTEGER, 2, 131_072, "both"),)),
+    "random_state": Supplement((SEEDS, OfType(("RandomState",)))),
+    "reg_alpha": Supplement((AMOUNTS,)),
+    "reg_lambda": Supplement((AMOUNTS,)),
+    "subsample": Supplement((SHARES,)),
+    "subsample_for_bin": Supplement((SIZES,)),
+    "subsample_freq": Supplement((COUNTS,)),
+}
+
+SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {"xgboost": _XGBOOST, "lightgbm": _LIGHTGBM}
+"""By catalogue and parameter."""
+
+_XGBOOST_CLASSES: Final = ("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob")
+_XGBOOST_NUMBERS: Final = (
+    "reg:squarederror",
+    "reg:squaredlogerror",
+    "reg:logistic",
+    "reg:pseudohubererror",
+    "reg:absoluteerror",
+    "count:poisson",
+    "reg:gamma",
+    "reg:tweedie",
+)
+_LIGHTGBM_NUMBERS: Final = (
+    "regression",
+    "regression_l1",
+    "huber",
+    "fair",
+    "poisson",
+    "quantile",
+    "mape",
+    "gamma",
+    "tweedie",
+)
+
+OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
+    ("xgboost", Role.CLASSIFIER): _XGBOOST_CLASSES,
+    ("xgboost", Role.REGRESSOR): _XGBOOST_NUMBERS,
+    ("lightgbm", Role.CLASSIFIER): ("binary", "multiclass", "multiclassova", "cross_entropy"),
+    ("lightgbm", Role.REGRESSOR): _LIGHTGBM_NUMBERS,
+}
+"""The names of the objectives, by catalogue and role."""
+
+
+def supplemented(operator: Operator) -> Operator:
+    """The operator with all that is known of its parameters beside their names and defaults."""
+    if operator.catalogue not in SUPPLEMENTS:
+        return operator
+    parameters = {name: _supplemented(operator, parameter) for name, parameter in operator.parameters.items()}
+    return replace(operator, parameters=parameters)
+
+
+def _supplemented(operator: Operator, parameter: Parameter) -> Parameter:
+    known = SUPPLEMENTS[operator.catalogue].get(parameter.name)
+    if parameter.name == "objective":
+        known = _objective(operator)
+    if known is None:
+        # A parameter of another version: its numbers and switches can be set, words (which may be anything) cannot.
+        literals: tuple[Rule, ...] = (OfType(("number", "tuple")), SWITCH, Options((None,)))
+        return parameter if parameter.refused else replace(parameter, accepts=literals)
+    if known.refused is not None:
+        return replace(parameter, accepts=(), refused=known.refused)
+    none = (Options((None,)),) if parameter.default is None else ()
+    default = known.default if parameter.default is None else parameter.default
+    return replace(parameter, accepts=(*known.accepts, *none), default=default)
+
+
+def _objective(operator: Operator) -> Supplement:
+    names = [name for role in sorted(operator.roles) for name in OBJECTIVES.get((operator.catalogue, role), ())]
+    return Supplement((Options(tuple(names)),)) if names else Supplement(refused=TAKES_CODE)

@@ -1,0 +1,112 @@
+"""The catalogues of other packages: snapshots without an import, introspection of what was allowed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from spacelang.catalog import Role, catalogue, load, packages
+from spacelang.catalog.catalogue import Catalogue, installed_version
+from spacelang.catalog.introspect import introspect_package
+from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
+from spacelang.catalog.resolve import operator_class
+from spacelang.catalog.snapshot import SHIPPED, dump, read
+
+OTHERS = sorted(SHIPPED.keys() - {"sklearn"})
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_shipped_snapshot_is_what_introspection_finds(name: str) -> None:
+    fresh, shipped = introspect_package(name), load(name)
+    if shipped.version != installed_version(SHIPPED[name]):
+        assert sorted(set(fresh) & set(shipped)), "a version without a single operator that was known"
+    else:
+        assert dump(fresh) == dump(shipped)
+    assert read(dump(fresh)) == fresh
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_operator_resolves(name: str) -> None:
+    for operator in load(name):
+        found = operator_class(load(name), operator)
+        assert found.__name__ == operator
+        assert found.__module__.partition(".")[0] == name == load(name).operators[operator].catalogue
+
+
+@pytest.mark.parametrize("name", [*OTHERS, "sklearn"])
+def test_a_snapshot_of_the_installed_version_is_read_without_the_package(name: str) -> None:
+    code = f"""if True:
+        import sys
+        from unittest.mock import patch
+        from spacelang.catalog import packages
+        with patch.object(packages, "installed_version", lambda _: {load(name).version!r}):
+            assert len(packages.open_package({name!r}))
+        assert {name!r} not in sys.modules and "numpy" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_another_version_is_introspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "load", lambda _: Catalogue("lightgbm", "lightgbm", "0.0.1", {}))
+    assert open_package("lightgbm") == introspect_package("lightgbm")
+
+
+def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "installed_version", lambda _: None)
+    with pytest.raises(NotInstalledError) as caught:
+        open_package("imblearn")
+    assert caught.value.remedy == '`pip install "spacelang[imbalanced-learn]"`'
+
+
+def test_one_distribution_stands_for_another_with_the_same_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "_version", {"xgboost-cpu": "3.2.0"}.get)
+    assert catalogue.installed_version("xgboost") == "3.2.0"
+    assert catalogue.installed_version("lightgbm") is None
+
+
+@pytest.mark.parametrize("name", ["no_package_has_this_name", "", "a b", "os.path", "../json"])
+def test_other_names_are_not_installed(name: str) -> None:
+    with pytest.raises(NotInstalledError, match="is not installed") as caught:
+        open_package(name)
+    assert caught.value.remedy == f"install the package `{name}`"
+
+
+def test_a_package_of_ones_own() -> None:
+    found = open_package("own_estimators")
+    assert list(found) == ["Doubler", "LGBMClassifier", "Picky"]
+    doubler, classifier, picky = (found.operators[name] for name in found)
+    assert (doubler.roles, classifier.roles) == ({Role.TRANSFORMER}, {Role.CLASSIFIER})
+    assert (doubler.parameters["factor"].default, doubler.parameters["factor"].rejects("any")) == (2.0, None)
+    assert doubler.parameters["n_jobs"].refused == "the runtime sets it"
+    assert picky.roles == {Role.TRANSFORMER}
+    assert operator_class(found, "Doubler").__name__ == "Doubler"
+    assert open_package("own_estimators") is found
+
+
+def test_a_package_without_operators() -> None:
+    with pytest.raises(UnreadablePackageError) as caught:
+        open_package("json")
+    assert caught.value.reason == "it has no class that is an estimator of scikit-learn"
+
+
+def test_a_package_that_cannot_be_imported(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "broken_estimators.py").write_text("raise OSError('libgomp.so.1: cannot open\\nmore')\n")
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(UnreadablePackageError) as caught:
+        open_package("broken_estimators")
+    assert caught.value.reason == "OSError: libgomp.so.1: cannot open"
+
+
+def test_samplers_change_rows() -> None:
+    known = load("imblearn").operators
+    assert known["SMOTE"].roles == {Role.SAMPLER}
+    assert known["BalancedRandomForestClassifier"].roles == {Role.CLASSIFIER}
+    smote = known["SMOTEENN"].parameters["smote"]
+    assert smote.rejects_operator(known["SMOTE"]) is None
+    assert smote.rejects_operator(known["ADASYN"]) == "an operator `SMOTE` or `none`"
+    sampler = known["BalancedBaggingClassifier"].parameters["sampler"]
+    assert sampler.rejects_operator(known["ADASYN"]) is None
+    assert sampler.rejects_operator(load().operators["PCA"]) is not None

@@ -1,0 +1,205 @@
+"""Operators of other packages in pipelines: what the runtime sets, samplers, labels, and the pipeline as code."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import sequence, stage
+from imblearn.over_sampling import SMOTE
+from imblearn.pipeline import Pipeline as ResamplingPipeline
+from lightgbm import LGBMClassifier
+from sklearn.datasets import load_breast_cancer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+from xgboost import XGBClassifier, XGBRegressor
+
+from spacelang.catalog import packages
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Integer
+from spacelang.ir.space import Hyperparameter, Node, Operator, Space
+from spacelang.ir.trial import Request, Status
+from spacelang.report.code import source
+from spacelang.runtime.build import build
+from spacelang.runtime.chain import flattened, pipeline_class
+from spacelang.runtime.data import make_table
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.labelled import LabelledClassifier, for_any_labels
+from spacelang.runtime.labels import check_labels
+from spacelang.runtime.library import catalogue, set_by_runtime, settable
+from spacelang.runtime.objective import Objective
+
+
+def of(package: str, name: str, **fixed: Any) -> Operator:
+    return Operator(name, package, (), tuple(fixed.items()))
+
+
+def space(*steps: Node) -> Space:
+    return Space("packages", sequence(*steps))
+
+
+XGBOOST = of("xgboost", "XGBClassifier", n_estimators=3)
+LIGHTGBM = of("lightgbm", "LGBMClassifier", n_estimators=3, min_child_samples=1)
+SAMPLER = of("imblearn", "SMOTE", k_neighbors=2)
+SCALER = of("sklearn", "StandardScaler")
+
+
+# ---- what the runtime sets
+
+
+@pytest.mark.parametrize(
+    ("operator", "given"),
+    [
+        (XGBOOST, {"n_jobs": 1, "random_state": 5, "verbosity": 0}),
+        (LIGHTGBM, {"n_jobs": 1, "random_state": 5, "verbosity": -1}),
+        (SAMPLER, {"random_state": 5}),
+        (of("sklearn", "RandomForestClassifier"), {"n_jobs": 1, "random_state": 5}),
+        (of("sklearn", "LogisticRegression"), {"random_state": 5}),
+        (of("own_estimators", "Doubler"), {"n_jobs": 1}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Operator) else "",
+)
+def test_what_the_runtime_sets(operator: Operator, given: dict[str, Any]) -> None:
+    assert set_by_runtime(operator, n_jobs=1, random_state=5) == given
+    assert not set_by_runtime(operator, n_jobs=None, random_state=None).keys() & {"n_jobs", "random_state"}
+
+
+def test_parameters_that_a_constructor_hands_on_can_be_set() -> None:
+    assert {"max_depth", "objective", "n_jobs"} <= settable("xgboost", "XGBClassifier")
+
+
+def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "installed_version", lambda _: None)
+    with pytest.raises(BuildError) as caught:
+        catalogue("xgboost")
+    assert (str(caught.value), caught.value.help) == (
+        "the package `xgboost` is not installed",
+        '`pip install "spacelang[xgboost]"`',
+    )
+    with pytest.raises(BuildError, match="cannot read the operators of `json`"):
+        catalogue("json")
+
+
+# ---- pipelines that change the rows
+
+
+def test_only_samplers_need_another_pipeline() -> None:
+    plain = [("scaler", StandardScaler()), ("inner", Pipeline([("pca", PCA())])), ("last", LogisticRegression())]
+    assert (pipeline_class(plain), flattened(plain)) == (Pipeline, plain)
+    steps = [*plain[:-1], ("sampler", SMOTE()), plain[-1]]
+    assert pipeline_class(steps) is ResamplingPipeline
+    assert [name for name, _ in flattened(steps)] == ["scaler", "pca", "sampler", "last"]
+
+
+def test_pipelines_within_pipelines_dissolve_but_the_last() -> None:
+    inner = Pipeline([("scaler", StandardScaler()), ("deep", Pipeline([("pca", PCA())]))])
+    resampling = ResamplingPipeline([("inner", PCA()), ("sampler", SMOTE())])
+    last = Pipeline([("scaler", StandardScaler()), ("model", LogisticRegression())])
+    steps = flattened([("inner", inner), ("resampling", resampling), ("last", last)])
+    assert [name for name, _ in steps] == ["scaler", "pca", "inner", "sampler", "last"]
+    assert steps[-1][1] is last
+
+
+def test_a_sampler_among_the_steps() -> None:
+    features, labels = load_breast_cancer(return_X_y=True)
+    stages = (stage("scaler", SCALER), stage("sampler", "none", SAMPLER), stage("estimator", XGBOOST))
+    chosen = {"scaler": "StandardScaler", "estimator": "XGBClassifier"}
+    sampled = build(space(*stages), Configuration(chosen | {"sampler": "SMOTE"}), random_state=1)
+    assert type(sampled) is ResamplingPipeline
+    assert [*sampled.named_steps] == ["scaler", "sampler", "estimator"]
+    assert sampled["sampler"].random_state == 1
+    assert sampled.fit(features, labels).score(features, labels) > 0.9
+    plain = build(space(*stages), Configuration(chosen | {"sampler": "none"}))
+    assert type(plain) is Pipeline
+
+
+# ---- labels
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [-1, 1], [False, True]])
+def test_labels_of_any_kind(labels: list[Any]) -> None:
+    features, codes = load_breast_cancer(return_X_y=True)
+    wanted = np.asarray(labels)[codes]
+    pipeline = for_any_labels(build(space(SCALER, XGBOOST), Configuration({})))
+    assert isinstance(pipeline[-1], LabelledClassifier)
+    pipeline.fit(features, wanted)
+    assert list(pipeline.classes_) == labels
+    assert pipeline.predict(features).dtype == wanted.dtype
+    assert pipeline.score(features, wanted) > 0.9
+    assert np.array_equal(pipeline.predict_proba(features)[:, 1] > 0.5, pipeline.predict(features) == labels[1])
+
+
+def test_only_classifiers_of_codes_are_wrapped() -> None:
+    pipeline = build(space(SCALER, LIGHTGBM), Configuration({}))
+    assert for_any_labels(pipeline) is pipeline
+    nested = Pipeline([("scaler", StandardScaler()), ("inner", Pipeline([("model", XGBClassifier())]))])
+    assert isinstance(for_any_labels(nested)["inner"]["model"], LabelledClassifier)
+    regression = Pipeline([("model", XGBRegressor())])
+    assert for_any_labels(regression) is regression
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"a": rng.random(120), "b[1] <x>": rng.random(120), "c": ["u", "v"] * 60})
+    features.loc[3, "a"] = np.nan
+    return features
+
+
+@pytest.mark.parametrize("operator", [XGBOOST, LIGHTGBM], ids=lambda operator: operator.name)
+def test_a_run_with_words_as_labels(operator: Operator, capfd: pytest.CaptureFixture[str]) -> None:
+    features = table()
+    labels = np.where(features["a"].fillna(0) > 0.7, "yes", "no")
+    dataset = check_labels(make_table(features, labels), "classification")
+    objective = Objective(space(SAMPLER, stage("estimator", operator)), dataset)
+    chosen = Configuration({"estimator": operator.name})
+    trial = objective.evaluate(Request(chosen))
+    assert trial.status is Status.SUCCESS, trial.reason
+    assert trial.loss is not None
+    assert trial.loss < 0.5
+    fitted = objective.refit(chosen)
+    check_is_fitted(fitted)
+    assert set(fitted.predict(features)) == {"yes", "no"}
+    assert capfd.readouterr() == ("", "")
+
+
+# ---- the pipeline as code
+
+
+def executed(text: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(text, names)
+    return names["pipeline"]
+
+
+def test_code() -> None:
+    depth = Hyperparameter("max_depth", "estimator.max_depth", "estimator.max_depth", Integer(1, 9), 6)
+    booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
+    made = space(SCALER, SAMPLER, stage("estimator", booster))
+    chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})
+    text = source(made, chosen, random_state=3)
+    assert text.splitlines() == [
+        "from imblearn.over_sampling import SMOTE",
+        "from imblearn.pipeline import Pipeline",
+        "from sklearn.preprocessing import StandardScaler",
+        "from xgboost import XGBClassifier",
+        "",
+        "# XGBClassifier takes the classes as 0, 1, …: code other labels with a LabelEncoder.",
+        "pipeline = Pipeline([",
+        '    ("standardscaler", StandardScaler()),',
+        '    ("smote", SMOTE(random_state=3, k_neighbors=2)),',
+        "    (",
+        '        "estimator",',
+        "        XGBClassifier(learning_rate=0.5, max_depth=4, random_state=3, verbosity=0),",
+        "    ),",
+        "])",
+    ]
+    assert repr(executed(text)) == repr(build(made, chosen, random_state=3, n_jobs=None))
+
+
+def test_code_of_a_constructor_that_takes_additions() -> None:
+    text = source(space(LIGHTGBM), Configuration({}))
+    assert "LGBMClassifier(n_estimators=3, min_child_samples=1, verbosity=-1)" in text
+    assert isinstance(executed(text)[-1], LGBMClassifier)

@@ -1,33 +1,43 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
 from spacelang.cli._shared import (
+    AllowOption,
+    BindOption,
     JsonOption,
     SeedOption,
     SetOption,
     SpaceArgument,
+    bindings,
     colours,
+    end,
     fail,
-    load,
     plugin,
     print_json,
     report,
+    settings,
+    show,
 )
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.ir.task import Validation
     from spacelang.report.summary import Run
     from spacelang.runtime.loop import Outcome
     from spacelang.runtime.objective import Objective
 
+DEFAULT_SECONDS: Final = 60.0
+"""How long a run takes that nothing limits."""
 
-def command(
+
+def command(  # noqa: PLR0913 - one argument an option
     space: SpaceArgument,
+    *,
     data: Annotated[str, typer.Option("--data", "-d", help="A `.csv` or `.csv.gz` file, or `sklearn:NAME`.")],
     target_column: Annotated[
         str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
@@ -35,24 +45,39 @@ def command(
     optimizer: Annotated[str, typer.Option("--optimizer", help="See `spacelang optimizers`.")] = "blds",
     set_: SetOption = None,
     metric: Annotated[
-        str | None, typer.Option(help="A scikit-learn scorer; else AUROC, balanced accuracy or R² by the data.")
+        str | None,
+        typer.Option(
+            help="A scikit-learn scorer; else as the task says, or AUROC, balanced accuracy or R² by the data."
+        ),
+    ] = None,
+    validate: Annotated[
+        str | None,
+        typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as the task says, or the first."),
     ] = None,
     time: Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after this many trials.")] = None,
     seed: SeedOption = 0,
+    allow: AllowOption = None,
+    bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
 
-    Without --time and --trials a run stops after 60 seconds. Ctrl-C stops it early and keeps what was found.
+    What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
+    stops after 60 seconds. Ctrl-C stops it early and keeps what was found.
     """
+    from spacelang.api import with_fidelity
     from spacelang.optimizers import OPTIMIZERS
 
-    seconds = _seconds(time, trials)
+    given = _seconds(time)
+    validation = _validation(validate)
     chosen = plugin(OPTIMIZERS, optimizer, set_)
-    loaded = load(space, as_json=json)
-    objective = _objective(loaded, data, target_column, metric, seed)
-    outcome = _search(loaded, chosen, objective, seconds, trials, seed)
+    loaded = _load(space, allow, bind, as_json=json)
+    _warn(loaded)
+    objective = _objective(loaded, data, target_column, metric, validation, seed)
+    loaded, objective = _bound(loaded, objective, as_json=json)
+    chosen = with_fidelity(chosen, loaded, settings(set_))
+    outcome = _search(loaded, chosen, objective, _limit(loaded, given, trials), trials, seed)
     _report(loaded, objective, outcome, _facts(objective, optimizer, seed), as_json=json)
     if outcome.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
@@ -60,22 +85,77 @@ def command(
         raise typer.Exit(NOTHING_SUCCEEDED)
 
 
-def _seconds(time: str | None, trials: int | None) -> float | None:
+def _load(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
+    from spacelang.api import SpaceError, load_for_data
+
+    try:
+        return load_for_data(space, allow=allow or (), bind=bindings(bind))
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+
+
+def _bound(space: "Space", objective: "Objective", *, as_json: bool) -> tuple["Space", "Objective"]:
+    """The space for the data, whose size only now is known, and its warnings shown."""
+    from spacelang.api import SpaceError, bound_by
+
+    try:
+        space, objective = bound_by(objective, space)
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    show(space.warnings)
+    return space, objective
+
+
+def _seconds(time: str | None) -> float | None:
     from spacelang.runtime.budget import parse_duration
 
     try:
-        return parse_duration(time) if time is not None else (60.0 if trials is None else None)
+        return None if time is None else parse_duration(time)
     except ValueError as error:
         fail(str(error))
 
 
-def _objective(space: "Space", data: str, target_column: str | None, metric: str | None, seed: int) -> "Objective":
+def _validation(validate: str | None) -> "Validation | None":
+    from spacelang.runtime.split import parse_validation
+
+    try:
+        return None if validate is None else parse_validation(validate)
+    except ValueError as error:
+        fail(str(error))
+
+
+def _limit(space: "Space", given: float | None, trials: int | None) -> float | None:
+    """The seconds of the run: as given, else as the task says, else enough to try something."""
+    if given is not None:
+        return given
+    limit = None if space.task is None else space.task.limits.run_seconds
+    return DEFAULT_SECONDS if limit is None and trials is None else limit
+
+
+def _warn(space: "Space") -> None:
+    from spacelang.api import unenforced
+
+    ignored = unenforced(space)
+    if ignored is not None:
+        title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
+        print(f"{title}: {ignored}", file=sys.stderr)
+
+
+def _objective(
+    space: "Space",
+    data: str,
+    target_column: str | None,
+    metric: str | None,
+    validation: "Validation | None",
+    seed: int,
+) -> "Objective":
     from spacelang.api import make_objective
     from spacelang.runtime.data import load_dataset
     from spacelang.runtime.errors import InputError, MetricError
 
     try:
-        return make_objective(space, load_dataset(data, target_column), metric=metric, seed=seed)
+        table = load_dataset(data, target_column)
+        return make_objective(space, table, metric=metric, validation=validation, seed=seed)
     except InputError as error:
         fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
 
@@ -95,7 +175,14 @@ def _search(
 def _facts(objective: "Objective", optimizer: str, seed: int) -> "Run":
     from spacelang.report.summary import Run
 
-    return Run(optimizer, seed, objective.metric, objective.training_size, objective.preparation.sentence)
+    return Run(
+        optimizer,
+        seed,
+        objective.metric,
+        objective.training_size,
+        preparation=objective.preparation.sentence,
+        validation=objective.validation,
+    )
 
 
 def _report(space: "Space", objective: "Objective", outcome: "Outcome", facts: "Run", *, as_json: bool) -> None:

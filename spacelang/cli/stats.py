@@ -4,23 +4,32 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._shared import JsonOption, SpaceArgument, load, print_json
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
 from spacelang.diagnostics.cells import visible
+from spacelang.ir.task import lines
 
 if TYPE_CHECKING:
     from spacelang.ir.statistics import Statistics, Tally
+    from spacelang.ir.task import Task
 
 
-def command(space: SpaceArgument, json: JsonOption = False) -> None:
+def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
     """Show what is in a space: stages, structures, hyperparameters, configurations, counted exactly."""
-    found = load(space, as_json=json).statistics
+    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    found = loaded.statistics
     if json:
-        print_json(found.to_json())
+        symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}
+        print_json({**found.to_json(), **symbols, **_task(loaded.task)})
     else:
-        _print(found)
+        _print(found, loaded.task)
 
 
-def _print(found: "Statistics") -> None:
+def _task(task: "Task | None") -> dict[str, object]:
+    """The task as a key of the document; nothing where there is none."""
+    return {} if task is None else {"task": {"kind": task.kind, "settings": list(lines(task))}}
+
+
+def _print(found: "Statistics", task: "Task | None") -> None:
     total = found.hyperparameters
     typer.secho(visible(found.space), bold=True)
     _print_columns(
@@ -32,6 +41,7 @@ def _print(found: "Statistics") -> None:
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
             ("configurations", _configurations(found)),
+            *([] if task is None else [("task", visible(", ".join((task.kind, *lines(task)))))]),
         ]
     )
     searched = {name: tally for name, tally in found.by_algorithm.items() if _sum(tally)}

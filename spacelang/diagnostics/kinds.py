@@ -6,13 +6,24 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Final
 
-from spacelang.diagnostics import conditions, domains, files, names, parameters, structure, syntax
+from spacelang.diagnostics import (
+    catalogues,
+    conditions,
+    domains,
+    files,
+    foreign,
+    names,
+    parameters,
+    structure,
+    syntax,
+    tasks,
+)
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 WIDTH: Final = 88
 """Explanations are wrapped here: prose is hard to read on longer lines."""
 
-_MODULES: Final = (files, syntax, names, parameters, domains, conditions, structure)
+_MODULES: Final = (files, foreign, syntax, names, catalogues, parameters, domains, conditions, structure, tasks)
 
 
 def explanation(code: str) -> str:

@@ -23,6 +23,7 @@ from typing import Final, assert_never
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Named, Node, Operator, Product, Space
+from spacelang.ir.task import lines as describe_task
 
 INDENT: Final = "  "
 
@@ -33,6 +34,8 @@ def show(space: Space) -> str:
     lines = [f"space {space.name}{title}", *_node(space.root, "")]
     for constraint in space.constraints:
         lines.append(f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}")
+    if space.task is not None:
+        lines.extend((f"task {space.task.kind}", *_indented(iter(describe_task(space.task)))))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf, isnan
 from typing import TypeAlias
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Bound
 
 
 class Status(StrEnum):
@@ -24,11 +26,36 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a trial has by a measure that the task bounds: seconds, bytes or a difference of scores; nan is unknown."""
+
+    bound: Bound
+    value: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value keeps to the bound."""
+        return self.bound.holds(self.value)
+
+    @property
+    def excess(self) -> float:
+        """By how many times its bound the value is beyond it: 0 where it keeps to it, infinity where it is unknown.
+
+        A bound of 0 counts as 1.
+        """
+        if self.holds:
+            return 0.0
+        return inf if isnan(self.value) else (self.value - self.bound.limit) / (self.bound.limit or 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A request and what came of it.
 
     `loss` is to be minimised and None where the trial failed; `cost` is the seconds that the optimizer is charged,
-    0 for a repetition that was answered from memory; `reason` says why a failed trial failed.
+    0 for a repetition that was answered from memory; `reason` says why a failed trial failed. `constraints` has what
+    was measured for every bound of the task, in its order, and nothing where the trial failed. The loss of a trial
+    that breaks a bound is what it is: an optimizer that knows nothing of constraints searches as if there were none.
     """
 
     request: Request
@@ -36,6 +63,17 @@ class Trial:
     cost: float = 0.0
     status: Status = Status.SUCCESS
     reason: str = ""
+    constraints: tuple[Measurement, ...] = ()
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the trial keeps to every bound."""
+        return all(measurement.holds for measurement in self.constraints)
+
+    @property
+    def excess(self) -> float:
+        """By how much the trial breaks bounds, summed over them; 0 for a feasible one."""
+        return sum(measurement.excess for measurement in self.constraints)
 
 
 WORST_LOSS = 1.0

@@ -121,7 +121,8 @@ class _Counts:
         if self.failed:
             parts.append(f"{self.failed} failed")
         if best.trial.loss is not None:
-            parts.append(f"best loss {best.trial.loss:.6g}")
+            # Any trial that keeps to the bounds of the task comes before all that do not: so far none has.
+            parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' beyond a bound'}")
         return ", ".join(parts)
 
 

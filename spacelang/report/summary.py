@@ -2,12 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from math import isnan
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
+from spacelang.ir.task import Validation, describe_bound, describe_validation
+from spacelang.ir.trial import Measurement
 from spacelang.runtime.loop import Ending, Outcome
 from spacelang.runtime.metric import Metric
 
@@ -32,19 +35,27 @@ class Run:
     training_size: int
     preparation: str = ""
     store: str | None = None
+    validation: Validation | None = None
 
 
 def document(outcome: Outcome, run: Run) -> dict[str, object]:
     """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
 
-    `fidelity` is the number of training rows of the best trial, None for all of them.
+    `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
+    measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them;
+    `incumbent` lists feasible trials only.
     """
     best = outcome.best
+    measured = () if best is None else best.trial.constraints
     return {
         "loss": None if best is None else best.trial.loss,
         "metric": run.metric.name,
         "configuration": None if best is None else best.trial.request.configuration.to_dict(),
         "fidelity": best.trial.request.fidelity if best is not None and outcome.incumbent is None else None,
+        "validation": None if run.validation is None else describe_validation(run.validation),
+        "feasible": best is not None and best.trial.is_feasible,
+        "infeasible": outcome.infeasible,
+        "constraints": {each.bound.name: _measurement(each) for each in measured},
         "trials": len(outcome.records),
         "failed": outcome.failed,
         "seconds": outcome.seconds,
@@ -68,6 +79,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     parts: list[RenderableType] = [_headline(outcome, run)]
     if outcome.best is not None and len(outcome.best.trial.request.configuration) > 0:
         parts.append(_table(outcome.best.trial.request.configuration))
+    parts.extend(_constraints(outcome))
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
@@ -81,10 +93,13 @@ def _headline(outcome: Outcome, run: Run) -> Text:
         return Text("No trial succeeded.", style="bold red")
     text = Text.assemble((f"Best {run.metric.formula}: ", "bold"), (f"{best.trial.loss:.6g}", "bold green"))
     text.append(f" (trial {best.index})")
-    if outcome.incumbent is None:
-        text.append(
-            f", on {best.trial.request.fidelity} of {run.training_size} training rows: no trial had all of them"
-        )
+    rows = best.trial.request.fidelity
+    if outcome.incumbent is None and rows is not None and rows < run.training_size:
+        text.append(f", on {rows} of {run.training_size} training rows")
+        text.append(": no trial had all of them" if best.trial.is_feasible else "")
+    if not best.trial.is_feasible:
+        warning = "No trial keeps to all that the task is subject to. This is the one that breaks it the least.\n"
+        return Text.assemble((warning, "bold red"), text)
     return text
 
 
@@ -97,6 +112,31 @@ def _table(configuration: Configuration) -> Text:
         text.append(f"  {key:<{width}}", style="cyan")
         text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}\n")
     return text
+
+
+def _constraints(outcome: Outcome) -> list[Text]:
+    """What was measured of the best trial, and how many trials break a bound."""
+    best = outcome.best
+    if best is None or not best.trial.constraints:
+        return []
+    lines = [_constraint(measured) for measured in best.trial.constraints]
+    if outcome.infeasible:
+        verb = "breaks" if outcome.infeasible == 1 else "break"
+        lines.append(Text(f"{_count(outcome.infeasible, 'trial')} {verb} a bound.", style="yellow"))
+    return lines
+
+
+def _constraint(measured: Measurement) -> Text:
+    bound, value = measured.bound, measured.value
+    # Four digits say enough of what is measured with noise.
+    shown = "undefined" if isnan(value) else bound.describe(float(f"{value:.4g}"))
+    text = Text(f"Subject to {describe_bound(bound)}: {shown}")
+    return text if measured.holds else text.append(", which breaks it", style="bold red")
+
+
+def _measurement(measured: Measurement) -> dict[str, object]:
+    value = None if isnan(measured.value) else measured.value
+    return {"value": value, "bound": measured.bound.limit, "holds": measured.holds}
 
 
 def _failures(outcome: Outcome) -> list[Text]:

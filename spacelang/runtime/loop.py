@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
-from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.ir.trial import Request, Search, Status, Trial, loss_of
 from spacelang.runtime.budget import Budget
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
@@ -51,7 +51,8 @@ class Outcome:
 
     `incumbent` is the first record with the smallest loss among evaluations on all training rows,
     `best_any_fidelity` among all evaluations; `curve` is the incumbent's, or that of the other where no evaluation had
-    all training rows; `answered` counts the requests that were answered from memory.
+    all training rows; `answered` counts the requests that were answered from memory. All three are of trials that keep
+    to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least.
     """
 
     records: tuple[Record, ...]
@@ -61,16 +62,25 @@ class Outcome:
     ended: Ending
     seconds: float
     answered: int = 0
+    least_infeasible: Record | None = None
 
     @property
     def best(self) -> Record | None:
-        """The incumbent; where nothing was evaluated on all rows, the best of the rest; None without a success."""
-        return self.best_any_fidelity if self.incumbent is None else self.incumbent
+        """The incumbent; where nothing was evaluated on all rows, the best of the rest; None without a success.
+
+        Any trial that keeps to the bounds comes before all that do not.
+        """
+        return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
     @property
     def failed(self) -> int:
         """The number of trials that failed."""
         return sum(record.trial.status is Status.FAILED for record in self.records)
+
+    @property
+    def infeasible(self) -> int:
+        """The number of trials that succeeded and break a bound of the task."""
+        return sum(not record.trial.is_feasible for record in self.records)
 
 
 class Listener(Protocol):
@@ -174,6 +184,7 @@ class _History:
     curve_any_fidelity: list[Improvement] = field(default_factory=list)
     incumbent: Record | None = None
     best_any_fidelity: Record | None = None
+    least_infeasible: Record | None = None
     answered: int = 0
     memory: dict[tuple[str, int | None], Trial] = field(default_factory=dict)
     beginning: float = field(init=False)
@@ -183,7 +194,7 @@ class _History:
 
     @property
     def best(self) -> Record | None:
-        return self.best_any_fidelity if self.incumbent is None else self.incumbent
+        return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -214,9 +225,14 @@ class _History:
             ended=ended,
             seconds=self.now(),
             answered=self.answered,
+            least_infeasible=self.least_infeasible,
         )
 
     def _compare(self, record: Record, loss: float) -> None:
+        if not record.trial.is_feasible:
+            if self.least_infeasible is None or _breach(record) < _breach(self.least_infeasible):
+                self.least_infeasible = record
+            return
         if _is_better(loss, self.best_any_fidelity):
             self.best_any_fidelity = record
             self.curve_any_fidelity.append(Improvement(record.finished, record.index, loss))
@@ -233,3 +249,8 @@ class _History:
 
 def _is_better(loss: float, record: Record | None) -> bool:
     return record is None or record.trial.loss is None or loss < record.trial.loss
+
+
+def _breach(record: Record) -> tuple[float, float]:
+    """The order of trials that break bounds: by how much, and by their loss where that is equal."""
+    return record.trial.excess, loss_of(record.trial)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spacelang.ir.task import Goal
 from spacelang.runtime.errors import MetricError, suggestion
 from spacelang.runtime.labels import Dataset
 
@@ -38,10 +39,28 @@ def default_metric(dataset: Dataset) -> Metric:
 
 
 def named_metric(name: str) -> Metric:
-    """The loss by the name of a scikit-learn scorer: 1 - score, and the error itself for `neg_*`.
+    """The loss by the name of a scikit-learn scorer, which is maximised: 1 - score, and the error itself for `neg_*`.
 
     Raises MetricError for an unknown name.
     """
+    return goal_metric(Goal("maximize", name))
+
+
+def goal_metric(goal: Goal) -> Metric:
+    """The loss of a goal: what is minimised as it is, what is maximised as 1 minus it; raises MetricError.
+
+    The scores of `neg_*` are errors with the sign turned: where they are maximised, the loss is the error itself.
+    """
+    name, scorer = goal.scorer, scorer_of(goal.scorer)
+    if (goal.direction == "maximize") == goal.from_one:
+        return Metric(name, name, lambda *trial: float(scorer(*trial)))
+    if name.startswith(NEGATED) and not goal.from_one:
+        return Metric(name, name.removeprefix(NEGATED), lambda *trial: -float(scorer(*trial)))
+    return Metric(name, f"1 - {name}", lambda *trial: 1.0 - float(scorer(*trial)))
+
+
+def scorer_of(name: str) -> Any:
+    """The scorer of a name; raises MetricError where scikit-learn has none."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     known = get_scorer_names()
@@ -49,10 +68,7 @@ def named_metric(name: str) -> Metric:
         raise MetricError(
             f"there is no metric `{name}`", suggestion(name, known) or "take one of scikit-learn's scorers"
         )
-    scorer = get_scorer(name)
-    if name.startswith(NEGATED):
-        return Metric(name, name.removeprefix(NEGATED), lambda *trial: -float(scorer(*trial)))
-    return Metric(name, f"1 - {name}", lambda *trial: 1.0 - float(scorer(*trial)))
+    return get_scorer(name)
 
 
 def check_metric(metric: Metric, dataset: Dataset) -> None:

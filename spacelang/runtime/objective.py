@@ -3,27 +3,29 @@
 All that trials share is made once: the split, the prepared arrays, the order in which training takes its rows.
 """
 
+import copy
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space, operators
+from spacelang.ir.task import Bound, Goal, Holdout, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.build import build
-from spacelang.runtime.errors import DataError
+from spacelang.runtime.folds import Fold, make_folds
 from spacelang.runtime.labels import Dataset
 from spacelang.runtime.library import class_of
-from spacelang.runtime.metric import Metric, check_metric, default_metric, named_metric
+from spacelang.runtime.measures import measure, together
+from spacelang.runtime.metric import Metric, check_metric, default_metric, goal_metric, named_metric
 from spacelang.runtime.preparation import Preparation, plan
-from spacelang.runtime.split import plain_holdout, stratified_holdout, stratified_order
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since some moment, never running backwards."""
@@ -35,12 +37,17 @@ REASON_LENGTH: Final = 200
 """The longest reason of a failed trial that is kept, in characters."""
 
 
+DEFAULT_VALIDATION: Final = Holdout(0.3)
+"""The split of the papers that compare optimizers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How trials are judged: `metric` is a scikit-learn scorer (None: by the task), `test_size` a share in (0, 1)."""
+    """How trials are judged: by which goal (None: by the data), on which rows, and what else is measured."""
 
-    metric: str | None = None
-    test_size: float = 0.3
+    goal: Goal | None = None
+    validation: Validation = DEFAULT_VALIDATION
+    bounds: tuple[Bound, ...] = ()
     seed: int = 0
 
 
@@ -57,17 +64,42 @@ class Objective:
         self._dataset = dataset
         self._settings = Settings() if settings is None else settings
         self._clock = clock
-        if not 0 < self._settings.test_size < 1:
-            raise DataError(f"the share of held-out rows must lie between 0 and 1, not be {self._settings.test_size:g}")
         self.metric = _metric(self._settings, dataset)
         self.preparation: Preparation = plan(space, dataset.features)
-        self._parts = _parts(dataset, self._settings, self.preparation)
+        self._folds = _folds(dataset, self._settings, self.preparation)
         self._threads = _thread_control(space)
 
     @property
     def training_size(self) -> int:
-        """The number of training rows: the largest fidelity."""
-        return len(self._parts.training_target)
+        """The number of training rows: the largest fidelity; of a cross-validation, in the largest training part."""
+        return max(len(fold.training_target) for fold in self._folds)
+
+    @property
+    def validation(self) -> Validation:
+        """On which rows trials are judged."""
+        return self._settings.validation
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What is measured of every trial beside its loss."""
+        return self._settings.bounds
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """How large the data is, in the words of spaces: rows that a trial trains on, columns, classes if any.
+
+        Of a cross-validation the smallest training part counts, so that what fits it fits all.
+        """
+        rows = min(len(fold.training_target) for fold in self._folds)
+        columns = min(int(fold.training.shape[1]) for fold in self._folds)
+        classes = len(self._dataset.classes)
+        return {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+
+    def over(self, space: Space) -> "Objective":
+        """The objective over the same space with other domains: data and split are shared."""
+        other = copy.copy(self)
+        other._space = space
+        return other
 
     @property
     def random_state(self) -> int:
@@ -75,22 +107,28 @@ class Objective:
         return self._settings.seed % SEEDS
 
     def evaluate(self, request: Request) -> Trial:
-        """Fit on the first `fidelity` rows of the training order and score on the held-out ones.
+        """Fit on the first `fidelity` rows of the training order and score on the held-out ones; a mean over folds.
 
         A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
         BuildError where the configuration does not belong to the space: that is a bug of who asked.
         """
         started = self._clock()
-        pipeline = build(self._space, request.configuration, random_state=self.random_state)
+        # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
+        pipelines = [self._built(request.configuration) for _ in self._folds]
+        judged = []
         try:
             with self._laboratory():
-                loss = self._loss(pipeline, request.fidelity)
+                for pipeline, fold in zip(pipelines, self._folds, strict=True):
+                    judged.append(self._judge(pipeline, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything; a search outlives it
-            return Trial(request, None, self._clock() - started, Status.FAILED, _reason(error, pipeline))
+            reason = _reason(error, pipelines[len(judged)])
+            return Trial(request, None, self._clock() - started, Status.FAILED, reason)
         cost = self._clock() - started
+        loss = fmean(loss for loss, _ in judged)
         if not math.isfinite(loss):
             return Trial(request, None, cost, Status.FAILED, f"the {self.metric.name} is {loss}")
-        return Trial(request, loss, cost)
+        constraints = together(self._settings.bounds, [measured for _, measured in judged])
+        return Trial(request, loss, cost, constraints=constraints)
 
     def refit(self, configuration: Configuration) -> Any:
         """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
@@ -101,14 +139,23 @@ class Objective:
         pipeline = build(
             self._space, configuration, preparation=self.preparation, random_state=self.random_state, n_jobs=None
         )
+        classes = self._dataset.classes
+        if classes != tuple(range(len(classes))):
+            from spacelang.runtime.labelled import for_any_labels
+
+            pipeline = for_any_labels(pipeline)
         with self._laboratory():
             return pipeline.fit(self._dataset.features, self._dataset.labels)
 
-    def _loss(self, pipeline: Any, fidelity: int | None) -> float:
-        parts = self._parts
-        rows = self.training_size if fidelity is None else min(fidelity, self.training_size)
-        pipeline.fit(parts.training[:rows], parts.training_target[:rows])
-        return self.metric.loss(pipeline, parts.held_out, parts.held_out_target)
+    def _built(self, configuration: Configuration) -> Any:
+        texts = self.preparation.texts
+        return build(self._space, configuration, texts=texts, random_state=self.random_state)
+
+    def _judge(self, pipeline: Any, fold: Fold, fidelity: int | None) -> tuple[float, list[float]]:
+        """The loss on a fold and what the bounds are about."""
+        pipeline.fit(fold.training[:fidelity], fold.training_target[:fidelity])
+        loss = self.metric.loss(pipeline, fold.held_out, fold.held_out_target)
+        return loss, [measure(bound, pipeline, fold, self._clock) for bound in self._settings.bounds]
 
     @contextmanager
     def _laboratory(self) -> Iterator[None]:
@@ -134,54 +181,18 @@ def _thread_control(space: Space) -> Any:
     return ThreadpoolController()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
-    """The prepared rows, those for training in the order in which trials take them."""
-
-    training: Any
-    training_target: Any
-    held_out: Any
-    held_out_target: Any
-
-
 def _metric(settings: Settings, dataset: Dataset) -> Metric:
-    metric = default_metric(dataset) if settings.metric is None else named_metric(settings.metric)
+    for bound in settings.bounds:
+        if bound.measure is Measure.DISPARITY:
+            check_metric(named_metric(bound.scorer), dataset)
+    metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
     check_metric(metric, dataset)
     return metric
 
 
-def _parts(dataset: Dataset, settings: Settings, preparation: Preparation) -> _Parts:
-    if len(dataset.target) < 4:
-        raise DataError(f"`{dataset.name}` has {len(dataset.target)} rows, too few to hold some out")
-    target = dataset.target.to_numpy()
-    rng = np.random.default_rng(settings.seed)
-    if dataset.kind == "classification":
-        training, held_out = stratified_holdout(target, settings.test_size, rng)
-        training = training[stratified_order(target[training], rng)]
-    else:
-        training, held_out = plain_holdout(len(target), settings.test_size, rng)
-    return _Parts(*_prepared(dataset.features, preparation, training, held_out, target))
-
-
-def _prepared(
-    features: pd.DataFrame, preparation: Preparation, training: Any, held_out: Any, target: Any
-) -> tuple[Any, ...]:
-    fitting, judging = features.iloc[training], features.iloc[held_out]
-    transformer = preparation.transformer()
-    if transformer is not None:
-        fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
-    if not preparation.keeps_categories:
-        fitting, judging = _array(fitting), _array(judging)
-    return fitting, target[training], judging, target[held_out]
-
-
-def _array(table: Any) -> Any:
-    """An array of floats, whose first rows are a view rather than a copy."""
-    return (
-        table.to_numpy(dtype=np.float64, na_value=np.nan)
-        if isinstance(table, pd.DataFrame)
-        else table.astype(np.float64)
-    )
+def _folds(dataset: Dataset, settings: Settings, preparation: Preparation) -> tuple[Fold, ...]:
+    columns = dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)
+    return make_folds(dataset, settings.validation, settings.seed, preparation, columns)
 
 
 def _reason(error: Exception, pipeline: Any) -> str:

@@ -2,10 +2,14 @@
 
 import heapq
 import math
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from spacelang.ir.task import CrossValidation, Holdout, Validation
 
 Rows = npt.NDArray[np.int64]
 """Row numbers of a table."""
@@ -30,6 +34,27 @@ def plain_holdout(count: int, test_size: float, rng: np.random.Generator) -> tup
     rows = rng.permutation(count)
     held_out = min(max(math.ceil(test_size * count), 1), count - 1)
     return rows[held_out:], rows[:held_out]
+
+
+def stratified_folds(codes: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Training and held-out rows of each of k splits: every row is held out once, and every class as evenly as can be.
+
+    The held-out parts differ by at most one row, in each class and together. All rows are in random order. `folds` is
+    from 2 to the number of rows; a class with fewer rows than folds is missing in some of the held-out parts.
+    """
+    members = [rng.permutation(np.flatnonzero(codes == code)) for code in np.unique(codes)]
+    return _dealt(np.concatenate(members), folds, rng)
+
+
+def plain_folds(count: int, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Training and held-out rows of each of k splits of a table of `count` rows, from 2 to `count`; in random order."""
+    return _dealt(rng.permutation(count), folds, rng)
+
+
+def _dealt(rows: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """One row to each fold in turn: neighbours, which are of one class, are in different folds."""
+    fold_of = np.arange(len(rows)) % folds
+    return [(rng.permutation(rows[fold_of != fold]), rng.permutation(rows[fold_of == fold])) for fold in range(folds)]
 
 
 def stratified_order(codes: Rows, rng: np.random.Generator) -> Rows:
@@ -78,3 +103,28 @@ def _next(open_now: list[tuple[int, int, int]], turns: list[int]) -> tuple[int, 
         heapq.heappush(open_now, (0, number, before))
         return other, other_before
     return number, before
+
+
+# ---- what users write
+
+
+_VALIDATION: Final = re.compile(r"\s*(holdout|cv)\s*\(\s*([0-9]*\.?[0-9]+)\s*\)\s*")
+
+
+def parse_validation(text: str) -> Validation:
+    """The validation of `holdout(0.3)` or `cv(5)`.
+
+    Raises ValueError, with a message for people, for another text, a share that is not between 0 and 1, and fewer than
+    2 folds.
+    """
+    match = _VALIDATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is not a validation such as `holdout(0.3)` or `cv(5)`")
+    name, number = match.groups()
+    if name == "holdout":
+        if not 0 < float(number) < 1:
+            raise ValueError(f"the share of held-out rows must lie between 0 and 1, not be {number}")
+        return Holdout(float(number))
+    if not number.isdigit() or int(number) < 2:
+        raise ValueError(f"the number of folds must be a whole number from 2, not {number}")
+    return CrossValidation(int(number))

@@ -5,7 +5,17 @@ from spacelang.runtime.budget import Budget, parse_duration
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("30s", 30), ("2m", 120), ("1.5h", 5400), ("500ms", 0.5), ("7", 7), ("0.25", 0.25), (" .5 m ", 30), ("1.s", 1)],
+    [
+        ("30s", 30),
+        ("2m", 120),
+        ("2min", 120),
+        ("1.5h", 5400),
+        ("500ms", 0.5),
+        ("7", 7),
+        ("0.25", 0.25),
+        (" .5 m ", 30),
+        ("1.s", 1),
+    ],
 )
 def test_durations(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -5,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.ir.task import Bound, Measure
+from spacelang.ir.trial import Measurement, Request, Search, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.loop import KNOWN_ROUNDS, Ending, Outcome, run
 
@@ -155,6 +157,52 @@ def test_where_no_trial_had_all_rows_the_best_of_the_rest_counts():
     assert outcome.incumbent is None
     assert outcome.best.index == 2
     assert outcome.curve[-1].loss == outcome.best.trial.loss
+
+
+SLOW, LARGE = Bound(Measure.LATENCY, 1.0), Bound(Measure.SIZE, 100.0)
+
+
+def constrained(*trials: tuple[float, float, float], fidelities: tuple[int | None, ...] = ()) -> Outcome:
+    """One trial after the other, each with its loss, its latency and its size."""
+    rows = fidelities or (None,) * len(trials)
+
+    def evaluate(wanted: Request) -> Trial:
+        loss, latency, size = trials[wanted.configuration["x"]]
+        measured = (Measurement(SLOW, latency), Measurement(LARGE, size))
+        return Trial(wanted, loss, 1.0, constraints=measured)
+
+    search = in_turn(*[[request(number, rows[number])] for number in range(len(trials))])
+    return run(search, evaluate, Budget(), clock=Clock(), training_size=100)
+
+
+def test_a_trial_that_keeps_to_the_bounds_comes_before_all_that_do_not():
+    outcome = constrained((0.1, 2.0, 50), (0.5, 1.0, 100), (0.2, 0.5, 101), (0.4, 0.5, 50), (0.3, math.nan, 50))
+    assert outcome.best is outcome.incumbent
+    assert (outcome.best.index, outcome.infeasible) == (4, 3)
+    assert [point.trial for point in outcome.curve] == [2, 4]
+
+
+def test_one_on_some_rows_that_keeps_to_them_comes_before_one_on_all_rows_that_does_not():
+    outcome = constrained((0.1, 2.0, 50), (0.5, 0.5, 50), fidelities=(None, 10))
+    assert outcome.incumbent is None
+    assert (outcome.best.index, outcome.best.trial.is_feasible) == (2, True)
+
+
+def test_where_no_trial_keeps_to_them_the_one_that_breaks_them_the_least_is_the_best():
+    # By 100 %, by 10 % + 40 %, by 50 %, by 50 % with a smaller loss, unknown.
+    outcome = constrained((0.1, 2.0, 50), (0.4, 1.1, 140), (0.4, 1.5, 50), (0.3, 0.5, 150), (0.0, math.nan, 50))
+    assert (outcome.incumbent, outcome.best_any_fidelity, outcome.curve) == (None, None, ())
+    assert outcome.best is outcome.least_infeasible
+    assert (outcome.best.index, outcome.infeasible, outcome.failed) == (4, 5, 0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 2), st.floats(0, 200)), max_size=12))
+def test_the_incumbent_is_the_smallest_loss_of_those_that_keep_to_the_bounds(trials):
+    outcome = constrained(*trials)
+    feasible = [loss for loss, latency, size in trials if latency <= 1 and size <= 100]
+    assert (None if outcome.incumbent is None else outcome.incumbent.trial.loss) == min(feasible, default=None)
+    assert outcome.infeasible == len(trials) - len(feasible)
+    assert (outcome.best is None) == (not trials)
 
 
 @given(st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from([None, 10, 100])), max_size=30))

@@ -5,12 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from handmade import hyperparameter, operator, space, stage
-from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Integer
 from spacelang.ir.space import Space
+from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.build import build
@@ -27,6 +28,7 @@ CLASSIFIERS = space(
     stage("estimator", "GaussianNB", "RidgeClassifier", "LogisticRegression", "ExtraTreeClassifier", "LinearSVC"),
 )
 REGRESSORS = space(stage("estimator", "Ridge", "DecisionTreeRegressor"))
+RMSE = Goal("maximize", "neg_root_mean_squared_error")
 
 
 @cache
@@ -45,9 +47,9 @@ def loss(objective: Objective, request: Request) -> float:
     return trial.loss
 
 
-def in_hand(objective: Objective, request: Request):
-    """The same trial made by hand."""
-    parts = objective._parts
+def in_hand(objective: Objective, request: Request, fold: int = 0):
+    """The same trial made by hand, on one fold."""
+    parts = objective._folds[fold]
     rows = request.fidelity or objective.training_size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -58,7 +60,7 @@ def in_hand(objective: Objective, request: Request):
 def test_thirty_percent_are_held_out():
     objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
     assert objective.training_size == 398
-    assert np.bincount(objective._parts.held_out_target).tolist() == [64, 107]
+    assert np.bincount(objective._folds[0].held_out_target).tolist() == [64, 107]
 
 
 @pytest.mark.parametrize("estimator", ["GaussianNB", "LinearSVC"], ids=["probabilities", "decision function"])
@@ -90,13 +92,68 @@ def test_regression_is_judged_by_r2():
 
 @pytest.mark.parametrize(("metric", "low", "high"), [("accuracy", 0, 0.3), ("neg_log_loss", 0, 3), ("f1", 0, 0.3)])
 def test_any_scorer_can_be_the_metric(metric, low, high):
-    assert low < loss(Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(metric)), wish()) < high
+    assert (
+        low < loss(Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(Goal("maximize", metric))), wish()) < high
+    )
 
 
 def test_the_loss_of_a_negated_scorer_is_the_error_itself():
-    objective = Objective(REGRESSORS, shipped("diabetes", "regression"), Settings("neg_root_mean_squared_error"))
+    objective = Objective(REGRESSORS, shipped("diabetes", "regression"), Settings(RMSE))
     assert 40 < loss(objective, Request(Configuration({"estimator": "Ridge"}))) < 80
     assert objective.metric.formula == "root_mean_squared_error"
+
+
+@pytest.mark.parametrize(
+    ("goal", "formula", "same"),
+    [
+        (Goal("maximize", "accuracy"), "1 - accuracy", lambda score: 1 - score),
+        (Goal("minimize", "accuracy", from_one=True), "1 - accuracy", lambda score: 1 - score),
+        (Goal("minimize", "accuracy"), "accuracy", lambda score: score),
+        (Goal("maximize", "accuracy", from_one=True), "accuracy", lambda score: score),
+        (Goal("maximize", "neg_log_loss"), "log_loss", lambda score: -score),
+        (Goal("minimize", "neg_log_loss", from_one=True), "1 - neg_log_loss", lambda score: 1 - score),
+    ],
+)
+def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goal, formula, same):
+    objective = Objective(CLASSIFIERS, shipped("wine"), Settings(goal))
+    score = get_scorer(goal.scorer)(*in_hand(objective, wish()))
+    assert loss(objective, wish()) == pytest.approx(same(score))
+    assert (objective.metric.name, objective.metric.formula) == (goal.scorer, formula)
+
+
+@pytest.mark.parametrize("made", [CLASSIFIERS, REGRESSORS], ids=["classification", "regression"])
+def test_a_cross_validation_is_the_mean_over_splits_that_all_trials_share(made):
+    kind = task_kind(made.root)
+    dataset = shipped("wine", kind) if kind == "classification" else shipped("diabetes", kind)
+    objective = Objective(made, dataset, Settings(validation=CrossValidation(3)))
+    request = wish("LogisticRegression") if kind == "classification" else Request(Configuration({"estimator": "Ridge"}))
+    by_hand = [in_hand(objective, request, fold) for fold in range(3)]
+    losses = [objective.metric.loss(*fold) for fold in by_hand]
+    assert loss(objective, request) == pytest.approx(np.mean(losses))
+    assert np.ptp(losses) > 0
+    held_out = [fold.held_out_target for fold in objective._folds]
+    assert sum(map(len, held_out)) == len(dataset.target)
+    assert objective.training_size == max(len(dataset.target) - len(part) for part in held_out)
+
+
+def test_the_fidelity_of_a_cross_validation_is_the_rows_of_every_training():
+    objective = Objective(CLASSIFIERS, shipped("wine"), Settings(validation=CrossValidation(4)))
+    by_hand = [objective.metric.loss(*in_hand(objective, wish(fidelity=40), fold)) for fold in range(4)]
+    assert loss(objective, wish(fidelity=40)) == pytest.approx(np.mean(by_hand))
+    assert loss(objective, wish(fidelity=objective.training_size)) == loss(objective, wish())
+
+
+def test_a_fold_that_fails_fails_the_trial_with_its_step():
+    objective = Objective(CLASSIFIERS, shipped("iris"), Settings(validation=CrossValidation(2)))
+    trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
+    assert trial.status is Status.FAILED
+    assert trial.reason.endswith("(step `reducer`)")
+
+
+def test_more_folds_than_rows():
+    dataset = shipped("diabetes", "regression")
+    with pytest.raises(DataError, match="442 rows cannot be split into 443 folds"):
+        Objective(REGRESSORS, dataset, Settings(validation=CrossValidation(443)))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +169,7 @@ def test_the_loss_of_a_negated_scorer_is_the_error_itself():
 def test_a_metric_that_does_not_fit_is_refused_at_once(metric, data, message, help_text):
     made, kind = (REGRESSORS, "regression") if data == "diabetes" else (CLASSIFIERS, "classification")
     with pytest.raises(MetricError) as caught:
-        Objective(made, shipped(data, kind), Settings(metric))
+        Objective(made, shipped(data, kind), Settings(Goal("maximize", metric)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 
@@ -143,7 +200,7 @@ def test_operators_without_a_random_state_are_repeatable_and_leave_the_global_ge
 
 def test_smaller_fidelities_train_on_the_first_rows_of_one_stratified_order():
     objective = Objective(CLASSIFIERS, shipped("wine"))
-    target = objective._parts.training_target
+    target = objective._folds[0].training_target
     share = np.bincount(target) / len(target)
     for rows in range(2, len(target)):
         assert np.abs(np.bincount(target[:rows], minlength=3) - rows * share).max() < 1
@@ -159,11 +216,13 @@ def test_smaller_fidelities_train_on_the_first_rows_of_one_stratified_order():
 def test_the_order_depends_on_the_seed_alone(other):
     dataset = shipped("diabetes", "regression")
     made = space(stage("estimator", "Ridge"))
+
+    def rows(made: Space, seed: int = 0):
+        return Objective(made, dataset, Settings(seed=seed))._folds[0].training
+
     if other is REGRESSORS:
-        assert (Objective(made, dataset)._parts.training == Objective(other, dataset)._parts.training).all()
-    assert not (
-        Objective(made, dataset, Settings(seed=1))._parts.training == Objective(made, dataset)._parts.training
-    ).all()
+        assert (rows(made) == rows(other)).all()
+    assert not (rows(made, 1) == rows(made)).all()
 
 
 def test_a_pipeline_that_raises_is_a_failed_trial_with_the_reason_and_the_step():
@@ -269,7 +328,7 @@ def test_trials_have_one_thread():
 @pytest.mark.parametrize("test_size", [0, 1, -0.1, 2])
 def test_an_impossible_holdout(test_size):
     with pytest.raises(DataError, match="must lie between 0 and 1"):
-        Objective(CLASSIFIERS, shipped("iris"), Settings(test_size=test_size))
+        Objective(CLASSIFIERS, shipped("iris"), Settings(validation=Holdout(test_size)))
 
 
 def test_too_few_rows():

@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.runtime.split import plain_holdout, stratified_holdout, stratified_order
+from spacelang.ir.task import CrossValidation, Holdout, describe_validation
+from spacelang.runtime.split import (
+    parse_validation,
+    plain_folds,
+    plain_holdout,
+    stratified_folds,
+    stratified_holdout,
+    stratified_order,
+)
 
 COUNTS = st.lists(st.integers(2, 40), min_size=2, max_size=6)
 
@@ -42,3 +50,56 @@ def test_a_plain_holdout_takes_its_share(count, held_out):
     training, judging = plain_holdout(count, 0.3, np.random.default_rng(0))
     assert len(judging) == held_out
     assert sorted([*training, *judging]) == list(range(count))
+
+
+@given(COUNTS, st.integers(2, 8), st.integers(0, 2**32))
+def test_every_row_is_held_out_once_and_every_class_as_evenly_as_can_be(counts, folds, seed):
+    codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    folds = min(folds, len(codes))
+    found = stratified_folds(codes, folds, np.random.default_rng(seed))
+    assert sorted(row for _, held_out in found for row in held_out) == list(range(len(codes)))
+    for training, held_out in found:
+        assert sorted([*training, *held_out]) == list(range(len(codes)))
+    parts = np.array([np.bincount(codes[held_out], minlength=len(counts)) for _, held_out in found])
+    assert np.ptp(parts, axis=0).max() <= 1
+    assert np.ptp(parts.sum(axis=1)) <= 1
+
+
+@given(st.integers(4, 60), st.integers(2, 8), st.integers(0, 2**32))
+def test_plain_folds_share_the_rows_out(count, folds, seed):
+    found = plain_folds(count, min(folds, count), np.random.default_rng(seed))
+    assert sorted(row for _, held_out in found for row in held_out) == list(range(count))
+    assert np.ptp([len(held_out) for _, held_out in found]) <= 1
+    assert all(sorted([*training, *held_out]) == list(range(count)) for training, held_out in found)
+
+
+def test_folds_depend_on_the_seed():
+    codes = np.repeat([0, 1], 20)
+    first, same, other = (stratified_folds(codes, 3, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert all((a[0] == b[0]).all() for a, b in zip(first, same, strict=True))
+    assert not all((a[0] == b[0]).all() for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("validation", [Holdout(0.3), Holdout(0.05), CrossValidation(2), CrossValidation(10)])
+def test_a_validation_is_read_as_it_is_written(validation):
+    text = describe_validation(validation)
+    assert parse_validation(text) == parse_validation(f" {text.replace('(', ' ( ')} ") == validation
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not a validation"),
+        ("cv", "is not a validation"),
+        ("cv(5", "is not a validation"),
+        ("holdout(-0.3)", "is not a validation"),
+        ("kfold(5)", "is not a validation such as `holdout"),
+        ("holdout(30)", "must lie between 0 and 1, not be 30"),
+        ("holdout(0)", "must lie between 0 and 1, not be 0"),
+        ("cv(1)", "a whole number from 2, not 1"),
+        ("cv(2.5)", "a whole number from 2, not 2.5"),
+    ],
+)
+def test_what_is_no_validation(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_validation(text)

@@ -1,0 +1,151 @@
+"""What stands behind `subject to`: a measure and its bound."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isfinite
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.analysis.scorers import ScorerReader
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.tasks import BoundForm, SettingOutOfRange, UnknownMeasure, WrongUnit
+from spacelang.ir.task import BYTES, SECONDS, Bound, Measure, in_unit
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.syntax.spelling import spell_expression
+
+MEASURES: Final = tuple(measure.value for measure in Measure)
+
+CUSTOMARY: Final[Mapping[str, Measure]] = {
+    "inference_time": Measure.LATENCY,
+    "latency": Measure.LATENCY,
+    "prediction_time": Measure.LATENCY,
+    "fairness": Measure.DISPARITY,
+    "model_size": Measure.SIZE,
+    "size": Measure.SIZE,
+}
+"""What else the measures are called."""
+
+_TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+
+
+class BoundReader:
+    """Reads the expressions behind `subject to`."""
+
+    def __init__(self, scorers: ScorerReader, report: Report) -> None:
+        self._scorers = scorers
+        self._report = report
+
+    def read(self, written: ast.Expression) -> Bound | None:
+        """The bound that an expression says; None, which is reported, where it says none."""
+        match written:
+            case ast.Binary(relation, left, right) if relation in _TURNED or relation in ("==", "!="):
+                pass
+            case ast.Logical():
+                problem, remedy = "a constraint bounds one measure", "write one `subject to` for each"
+                self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                return None
+            case _:
+                remedy = "write `subject to MEASURE <= NUMBER`"
+                self._refuse(BoundForm(primary=written.span, problem="this is no bound", remedy=remedy))
+                return None
+        if _is_number(left) and not _is_number(right):
+            left, right, relation = right, left, _TURNED.get(relation, relation)
+        measure = self._measure(left)
+        if measure is None:
+            return None
+        if relation not in ("<=", "<"):
+            shown = spell_expression(left)
+            problem = f"`{shown}` is bounded from above only"
+            self._refuse(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            return None
+        scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
+        limit = self._limit(measure, right)
+        if scorer is None or column is None or limit is None:
+            return None
+        if limit < 0 or (limit == 0 and (measure is not Measure.DISPARITY or relation == "<")):
+            problem = f"`{spell_expression(written)}` allows nothing"
+            expected = (
+                "a bound from 0" if measure is Measure.DISPARITY and relation == "<=" else "a bound greater than 0"
+            )
+            self._refuse(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
+            return None
+        return Bound(measure, limit, relation == "<", scorer, column, written.span)
+
+    def _measure(self, written: ast.Expression) -> Measure | None:
+        match written:
+            case ast.Dotted(text=name):
+                place = written.span
+            case ast.FunctionCall(function=ast.Word(text=name, span=place)):
+                pass
+            case _:
+                remedy = "write `subject to MEASURE <= NUMBER`"
+                self._refuse(BoundForm(primary=written.span, problem="this is no measure", remedy=remedy))
+                return None
+        if name not in MEASURES:
+            near = CUSTOMARY.get(name.lower(), nearest(name, MEASURES))
+            self._refuse(UnknownMeasure(primary=place, name=name, near=near))
+            return None
+        measure = Measure(name)
+        takes_arguments = measure is Measure.DISPARITY
+        if takes_arguments is isinstance(written, ast.FunctionCall):
+            return measure
+        problem = f"`{name}` has no arguments" if takes_arguments else f"`{name}` takes no arguments"
+        remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
+        self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+        return None
+
+    def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
+        """The scorer and the column of a disparity."""
+        assert isinstance(written, ast.FunctionCall)
+        match written.arguments:
+            case (ast.Dotted() as scorer, ast.Dotted(text=column) | ast.Text(value=column)):
+                return self._scorers.read(scorer), column
+            case _:
+                problem = "`disparity` takes a scorer and a column of the data"
+                remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
+                self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                return None, None
+
+    def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
+        match written:
+            case ast.Quantity(number, unit) if unit in _units(measure):
+                value = in_unit(number, _units(measure)[unit])
+                # Bytes are whole.
+                value = float(round(value)) if measure is Measure.SIZE and isfinite(value) else value
+            case ast.Number(value) if measure is Measure.DISPARITY:
+                value = float(value)
+            case ast.Unary("-", ast.Number() | ast.Quantity()):
+                return -1.0
+            case ast.Number() | ast.Quantity():
+                self._refuse(_wrong_unit(measure, written))
+                return None
+            case _:
+                self._refuse(BoundForm(primary=written.span, problem="this bound is not a number"))
+                return None
+        if isfinite(value):
+            return value
+        self._refuse(BoundForm(primary=written.span, problem="this bound is not finite"))
+        return None
+
+    def _refuse(self, problem: Diagnostic) -> None:
+        self._report.add(problem)
+
+
+def _is_number(written: ast.Expression) -> bool:
+    return isinstance(written, ast.Number | ast.Quantity | ast.Unary)
+
+
+def _units(measure: Measure) -> Mapping[str, Fraction]:
+    return {Measure.LATENCY: SECONDS, Measure.SIZE: BYTES, Measure.DISPARITY: {}}[measure]
+
+
+def _wrong_unit(measure: Measure, written: ast.Number | ast.Quantity) -> WrongUnit:
+    expected, remedy = {
+        Measure.LATENCY: ("a duration", "write a time for a row, such as `10us` or `2ms`"),
+        Measure.SIZE: ("a size", "write a size such as `500kB` or `2MB`"),
+        Measure.DISPARITY: ("a difference of scores", "write a number without a unit, such as `0.1`"),
+    }[measure]
+    reason = f"`{measure}` is {expected}"
+    shown = spell_expression(written)
+    return WrongUnit(primary=written.span, quantity=shown, expected=expected, reason=reason, remedy=remedy)

@@ -1,0 +1,259 @@
+"""The task block: its tree to a checked task, and whether the pipelines of the space can solve it."""
+
+from dataclasses import replace
+from math import isfinite
+from typing import Final
+
+from spacelang.analysis.bounds import BoundReader
+from spacelang.analysis.report import Report
+from spacelang.analysis.scorers import ScorerReader
+from spacelang.catalog.catalogue import Role
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.tasks import (
+    BackwardGoal,
+    GoalForm,
+    OtherTask,
+    RepeatedSetting,
+    SettingOutOfRange,
+    UnknownSetting,
+    UnknownTask,
+    WrongUnit,
+)
+from spacelang.ir.space import Node, last_operators
+from spacelang.ir.task import (
+    BYTES,
+    SECONDS,
+    CrossValidation,
+    Fidelity,
+    Goal,
+    Holdout,
+    Task,
+    Validation,
+    in_unit,
+)
+from spacelang.suggest import nearest
+from spacelang.syntax import ast
+from spacelang.syntax.spelling import spell_arithmetic
+from spacelang.text import Span
+
+KINDS: Final = ("classification", "regression")
+LIMITED: Final = ("trial", "run")
+PREDICTING: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
+
+_ESTIMATORS: Final = frozenset(PREDICTING.values())
+
+
+def read(written: ast.Task, catalogue: Catalogues, report: Report) -> Task | None:
+    """The task of a block; what is wrong in it is reported and left out. None where its kind is unknown."""
+    return _TaskReader(written, catalogue, report).read()
+
+
+def check(root: Node, task: Task, catalogue: Catalogues, report: Report) -> None:
+    """Report a task of another kind than the last steps of the pipelines predict."""
+    wanted = PREDICTING[task.kind]
+    entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
+    last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
+    if not last or any(wanted in roles for _, roles in last):
+        return
+    operator = last[0][0]
+    other = next(kind for kind in KINDS if kind != task.kind)
+    role = PREDICTING[other].value
+    related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
+    report.add(OtherTask(primary=task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
+
+
+class _TaskReader:
+    def __init__(self, written: ast.Task, catalogue: Catalogues, report: Report) -> None:
+        self._written = written
+        self._report = report
+        self._kind = next((kind for kind in KINDS if kind == written.kind.text), None)
+        self._scorers = ScorerReader(catalogue, self._kind, report)
+        self._bounds = BoundReader(self._scorers, report)
+        self._first: dict[str, Span] = {}
+        self._task = Task("classification", span=written.kind.span)
+
+    def read(self) -> Task | None:
+        for setting in self._written.settings:
+            self._setting(setting)
+        if self._kind is None:
+            name = self._written.kind.text
+            self._report.add(UnknownTask(primary=self._written.kind.span, name=name, near=nearest(name, KINDS)))
+            return None
+        return replace(self._task, kind=self._kind)
+
+    def _setting(self, setting: ast.Setting) -> None:
+        match setting.keyword:
+            case "minimize" | "maximize":
+                if self._is_first("goal", setting):
+                    self._task = replace(self._task, goal=self._goal(setting))
+            case "subject to":
+                self._bound(setting)
+            case "validate":
+                if self._is_first("validation", setting):
+                    self._task = replace(self._task, validation=self._validation(setting))
+            case "fidelity":
+                if self._is_first("fidelity", setting):
+                    self._task = replace(self._task, fidelity=self._fidelity(setting))
+            case "limit":
+                self._limit(setting)
+            case keyword:
+                raise AssertionError(f"the grammar has no setting `{keyword}`")
+
+    def _is_first(self, what: str, setting: ast.Setting) -> bool:
+        """Whether the task has said nothing of this before; else that is reported."""
+        place = _keyword(setting)
+        if what in self._first:
+            related = (Related(self._first[what], "the first one"),)
+            self._report.add(RepeatedSetting(primary=place, setting=what, related=related))
+            return False
+        self._first[what] = place
+        return True
+
+    # ---- the goal
+
+    def _goal(self, setting: ast.Setting) -> Goal | None:
+        (written,) = setting.arguments
+        direction = "minimize" if setting.keyword == "minimize" else "maximize"
+        match written:
+            case ast.Dotted():
+                name, from_one = written, False
+            case ast.Binary("-", ast.Number(1), ast.Dotted() as name):
+                from_one = True
+            case ast.Unary("-", ast.Dotted() as name):
+                other = "maximize" if direction == "minimize" else "minimize"
+                self._report.add(GoalForm(primary=written.span, remedy=f"write `{other} {name.text}`"))
+                return None
+            case _:
+                self._report.add(GoalForm(primary=written.span))
+                return None
+        scorer = self._scorers.read(name)
+        if scorer is None:
+            return None
+        goal = Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
+        if (direction == "maximize") == from_one:
+            self._report.add(BackwardGoal(primary=setting.span, scorer=scorer, remedy=_forward(goal)))
+        return goal
+
+    # ---- constraints
+
+    def _bound(self, setting: ast.Setting) -> None:
+        (written,) = setting.arguments
+        assert not isinstance(written, ast.Word)
+        bound = self._bounds.read(written)
+        if bound is not None and self._is_first(f"bound on `{bound.name}`", setting):
+            self._task = replace(self._task, bounds=(*self._task.bounds, bound))
+
+    # ---- validation and fidelity
+
+    def _validation(self, setting: ast.Setting) -> Validation | None:
+        name, number = setting.arguments
+        assert isinstance(name, ast.Word)
+        assert isinstance(number, ast.Number)
+        value, text = number.value, f"{name.text}({spell_arithmetic(number)})"
+        match name.text:
+            case "holdout":
+                if 0 < value < 1:
+                    return Holdout(float(value))
+                remedy = f"write `holdout({value / 100:g})`" if 1 < value < 100 else None
+                self._refuse(number, f"`{text}` leaves no rows", "a share between 0 and 1", remedy)
+                return None
+            case "cv":
+                if isinstance(value, int) and value >= 2:
+                    return CrossValidation(value)
+                self._refuse(number, f"`{text}` is no cross-validation", "a whole number of folds from 2")
+                return None
+            case _:
+                remedy = "write `validate holdout(0.3)` or `validate cv(5)`"
+                self._unknown(name, "a way to validate", ("holdout", "cv"), remedy)
+                return None
+
+    def _fidelity(self, setting: ast.Setting) -> Fidelity | None:
+        resource, first, factor = setting.arguments
+        assert isinstance(resource, ast.Word)
+        assert isinstance(first, ast.Number)
+        assert isinstance(factor, ast.Number)
+        if resource.text != "samples":
+            remedy = "write `fidelity samples from 100 by 2`: the rows that a pipeline is trained on"
+            self._unknown(resource, "a fidelity", ("samples",), remedy)
+            return None
+        rows, growth = first.value, float(factor.value)
+        if not (isinstance(rows, int) and rows >= 1):
+            problem = f"a training cannot begin with {spell_arithmetic(first)} rows"
+            self._refuse(first, problem, "a whole number from 1")
+            return None
+        if not growth > 1:
+            problem = f"rows do not grow by the factor {spell_arithmetic(factor)}"
+            self._refuse(factor, problem, "a number greater than 1")
+            return None
+        return Fidelity(rows, growth, setting.span)
+
+    # ---- limits
+
+    def _limit(self, setting: ast.Setting) -> None:
+        name, *quantities = setting.arguments
+        assert isinstance(name, ast.Word)
+        if name.text not in LIMITED:
+            remedy = "write `limit trial 300s 4GB` or `limit run 1h`"
+            self._unknown(name, "something that can be limited", LIMITED, remedy)
+            return
+        if not self._is_first(f"limit of a {name.text}", setting):
+            return
+        limits, seen = self._task.limits, set[str]()
+        for each in quantities:
+            assert isinstance(each, ast.Quantity)
+            field = f"{name.text}_{'seconds' if each.unit in SECONDS else 'bytes'}"
+            value = self._amount(each, name.text, field, seen)
+            if value is not None:
+                limits = replace(limits, **{field: value})
+            seen.add(field)
+        self._task = replace(self._task, limits=limits)
+
+    def _amount(self, written: ast.Quantity, limited: str, field: str, seen: set[str]) -> float | None:
+        text = spell_arithmetic(written)
+        if field == "run_bytes":
+            reason, remedy = "a run is limited by time", "limit the memory of a trial: `limit trial 4GB`"
+            self._report.add(
+                WrongUnit(primary=written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
+            )
+            return None
+        if field in seen:
+            self._report.add(RepeatedSetting(primary=written.span, setting=f"limit of a {limited}'s {_MEANT[field]}"))
+            return None
+        value = in_unit(written.number, {**SECONDS, **BYTES}[written.unit])
+        if not (isfinite(value) and value > 0):
+            self._refuse(written, f"a limit of `{text}` allows nothing", "greater than 0")
+            return None
+        return value
+
+    # ---- what is wrong
+
+    def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
+        near = nearest(name.text, known)
+        self._report.add(UnknownSetting(primary=name.span, name=name.text, kind=kind, near=near, remedy=remedy))
+
+    def _refuse(
+        self, written: ast.Number | ast.Quantity, problem: str, expected: str, remedy: str | None = None
+    ) -> None:
+        self._report.add(SettingOutOfRange(primary=written.span, problem=problem, expected=expected, remedy=remedy))
+
+
+_MEANT: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
+
+
+def _keyword(setting: ast.Setting) -> Span:
+    """Where the keyword of a setting stands: underlining the whole line would say that all of it is wrong."""
+    words = 2 if setting.keyword == "subject to" else 1
+    end = setting.span.start
+    for _ in range(words):
+        text = setting.span.source.text[end : setting.span.end]
+        end += len(text) - len(text.lstrip()) + len(text.split(maxsplit=1)[0])
+    return Span(setting.span.source, setting.span.start, end)
+
+
+def _forward(goal: Goal) -> str:
+    """What an author meant who looks for the worst pipelines."""
+    if goal.from_one:
+        return f"minimize {goal.formula}"
+    forward = f"maximize {goal.scorer}"
+    return forward if goal.scorer.startswith("neg_") else f"minimize 1 - {goal.scorer}` or `{forward}"

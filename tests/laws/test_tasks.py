@@ -1,0 +1,109 @@
+"""Laws of the task block: what is printed is read as the same task, and nothing that can be written makes it raise."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.analysis import tasks
+from spacelang.analysis.report import Report
+from spacelang.catalog.snapshot import load
+from spacelang.ir.task import (
+    BYTES,
+    SECONDS,
+    Bound,
+    CrossValidation,
+    Fidelity,
+    Goal,
+    Holdout,
+    Limits,
+    Measure,
+    Task,
+    in_unit,
+    lines,
+    quantity,
+)
+from spacelang.syntax import ast
+from spacelang.syntax.parser import parse
+from spacelang.syntax.spelling import spell_file
+from spacelang.text import NOWHERE, Source
+from tests.laws import trees
+from tests.laws.settings import LAW
+
+SCORERS = load().scorers
+
+
+def read(text: str) -> tuple[Task | None, Report]:
+    parsed = parse(Source("law.space", text))
+    assert parsed.diagnostics == ()
+    (written,) = parsed.file.items
+    assert isinstance(written, ast.Task)
+    report = Report()
+    return tasks.read(written, load(), report), report
+
+
+def scorers(kind: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(sorted(name for name, suits in SCORERS.items() if suits == kind))
+
+
+numbers = st.integers(1, 10**6).map(float) | st.floats(1e-3, 1e6)
+durations = st.one_of(st.floats(1e-12, 1e9), st.builds(in_unit, numbers, st.sampled_from([*SECONDS.values()])))
+sizes = st.integers(1, 10**15).map(float)
+columns = st.text(st.characters(codec="utf-8"), max_size=12) | trees.identifiers
+
+
+@st.composite
+def bounds(draw: st.DrawFn, kind: str) -> Bound:
+    measure, strict = draw(st.sampled_from(list(Measure))), draw(st.booleans())
+    if measure is Measure.DISPARITY:
+        limit = draw(st.floats(1e-9, 1e3))
+        return Bound(measure, limit, strict, draw(scorers(kind)), draw(columns))
+    return Bound(measure, draw(durations if measure is Measure.LATENCY else sizes), strict)
+
+
+@st.composite
+def made(draw: st.DrawFn) -> Task:
+    kind = draw(st.sampled_from(tasks.KINDS))
+    shares = st.floats(0, 1, exclude_min=True, exclude_max=True)
+    growth = st.floats(1, 100, exclude_min=True)
+    goals = st.builds(Goal, st.sampled_from(["minimize", "maximize"]), scorers(kind), st.booleans())
+    return Task(
+        kind,  # type: ignore[arg-type]
+        draw(st.none() | goals),
+        tuple({bound.name: bound for bound in draw(st.lists(bounds(kind), max_size=4))}.values()),
+        draw(st.none() | st.builds(Holdout, shares) | st.builds(CrossValidation, st.integers(2, 10**6))),
+        draw(st.none() | st.builds(Fidelity, st.integers(1, 10**9), growth)),
+        draw(st.builds(Limits, st.none() | durations, st.none() | sizes, st.none() | durations)),
+    )
+
+
+@LAW
+@given(made())
+def test_what_is_printed_is_read_as_the_same_task(task: Task) -> None:
+    text = "\n".join([f"task {task.kind} {{", *lines(task), "}"])
+    found, report = read(text)
+    assert found == task
+    assert not report.has_errors
+
+
+@LAW
+@given(durations, sizes)
+def test_quantities_have_a_unit_in_which_nothing_is_lost(seconds: float, size: float) -> None:
+    for value, units in ((seconds, SECONDS), (size, BYTES)):
+        text = quantity(value, units)
+        unit = max((name for name in units if text.endswith(name)), key=len)
+        assert in_unit(float(text.removesuffix(unit)), units[unit]) == value
+
+
+kinds = st.builds(ast.Word, st.sampled_from([*tasks.KINDS, "clustering"]), st.just(NOWHERE))
+written = st.builds(ast.Task, kinds, trees.tuples(trees.settings), st.just(NOWHERE))
+
+
+@LAW
+@given(written)
+def test_no_task_that_can_be_written_raises_and_every_problem_lies_in_it(task: ast.Task) -> None:
+    text = spell_file(ast.File((task,), NOWHERE))
+    _, report = read(text)
+    for diagnostic in report.found:
+        for span in (diagnostic.primary, *(related.span for related in diagnostic.related)):
+            assert 0 <= span.start < span.end <= len(text)
+        assert diagnostic.message
+        assert "\n" not in f"{diagnostic.label} {diagnostic.help}"

@@ -15,7 +15,10 @@ from spacelang.cli import (
     compile,  # noqa: A004 - the command is called so
     contains,
     default,
+    diff,
     explain,
+    fmt,
+    import_,
     optimizers,
     sample,
     spaces,
@@ -35,9 +38,26 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-COMMANDS = (check, stats, compile, targets, optimizers, spaces, sample, default, contains, run_, explain, catalogue)
+COMMANDS = (
+    check,
+    fmt,
+    diff,
+    import_,
+    stats,
+    compile,
+    targets,
+    optimizers,
+    spaces,
+    sample,
+    default,
+    contains,
+    run_,
+    explain,
+    catalogue,
+)
 for module in COMMANDS:
-    app.command(name=module.__name__.rpartition(".")[2])(module.command)
+    # `import` itself is a word of Python, which no module can be called.
+    app.command(name=module.__name__.rpartition(".")[2].rstrip("_"))(module.command)
 
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.

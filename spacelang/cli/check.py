@@ -6,23 +6,26 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import JsonOption, print_json, show
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, bindings, print_json, show
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 def command(
     spaces: Annotated[list[str], typer.Argument(metavar="SPACE...", help="`.space` files or names of bundled spaces.")],
+    allow: AllowOption = None,
+    bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check spaces without running anything: syntax, names, ranges, conditions, constraints."""
-    from spacelang.analysis import check
+    from spacelang.analysis import Surroundings, check
     from spacelang.syntax.sources import read_source
 
+    surroundings = Surroundings(bindings(bind), frozenset(allow or ()))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_source(reference)
-        found[reference] = (source,) if isinstance(source, Diagnostic) else check(source).diagnostics
+        found[reference] = (source,) if isinstance(source, Diagnostic) else check(source, surroundings).diagnostics
     diagnostics = tuple(diagnostic for several in found.values() for diagnostic in several)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     if json:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Related
+from spacelang.diagnostics.fixes import fixes
 from spacelang.text import Span
 
 
@@ -23,13 +24,16 @@ class RelatedRecord(Place):
     message: str
 
 
-class FixRecord(TypedDict):
-    """The text that may replace a range of the diagnostic's own file."""
+class FixRecord(Place):
+    """A replacement that an editor may offer under its title, and that cures the problem by itself.
 
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+    The range is given twice: `start` and `end` are offsets in characters from 0, from a range of no length text is
+    inserted.
+    """
+
+    title: str
+    start: int
+    end: int
     text: str
 
 
@@ -43,7 +47,7 @@ class Record(Place):
     help: str | None
     notes: list[str]
     related: list[RelatedRecord]
-    fix: FixRecord | None
+    fixes: list[FixRecord]
 
 
 def records(diagnostics: Iterable[Diagnostic]) -> list[Record]:
@@ -61,7 +65,7 @@ def _record(diagnostic: Diagnostic) -> Record:
         help=diagnostic.help,
         notes=list(diagnostic.notes),
         related=[_related(related) for related in diagnostic.related],
-        fix=_fix(diagnostic.fix),
+        fixes=[_fix(fix) for fix in fixes(diagnostic)],
     )
 
 
@@ -69,17 +73,9 @@ def _related(related: Related) -> RelatedRecord:
     return RelatedRecord(message=related.message, **_place(related.span))
 
 
-def _fix(fix: Fix | None) -> FixRecord | None:
-    if fix is None:
-        return None
-    place = _place(fix.span)
-    return FixRecord(
-        line=place["line"],
-        column=place["column"],
-        end_line=place["end_line"],
-        end_column=place["end_column"],
-        text=fix.text,
-    )
+def _fix(fix: Fix) -> FixRecord:
+    title = fix.title or f"replace with `{fix.text}`"
+    return FixRecord(title=title, **_place(fix.span), start=fix.span.start, end=fix.span.end, text=fix.text)
 
 
 def _place(span: Span) -> Place:

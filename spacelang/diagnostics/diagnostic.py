@@ -4,7 +4,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Never, dataclass_transform, get_origin
+from typing import Any, ClassVar, Final, Never, Self, dataclass_transform, get_origin
 
 from spacelang.text import Span
 
@@ -26,10 +26,11 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A replacement that an editor can apply."""
+    """A replacement that an editor can apply; without a title its text says all about it."""
 
     span: Span
     text: str
+    title: str = ""
 
 
 _REQUIRED: Final = object()
@@ -117,9 +118,13 @@ class Diagnostic(_Record):
 
     @property
     def fix(self) -> Fix | None:
-        """The replacement of the primary span by a near name, where there is one."""
+        """The replacement of the primary span by a near name, where the help is one; see `fixes` for all there are."""
         near = self._fields.get("near")
-        return Fix(self.primary, near) if near else None
+        return Fix(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None
+
+    def with_related(self, related: Related) -> Self:
+        """The same problem with one more place that has to do with it."""
+        return type(self)(**{**self.__dict__, "related": (*self.related, related)})
 
     @property
     def _fields(self) -> dict[str, Any]:

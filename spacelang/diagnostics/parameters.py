@@ -4,7 +4,11 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class UnknownParameter(Diagnostic):
-    """The operator has no parameter of this name."""
+    """The operator has no parameter of this name.
+
+    Names of parameters are exact and are those of the installed version: `spacelang catalogue OPERATOR` lists them with
+    their defaults and what each takes. A parameter of an inner operator is set in the body of that operator.
+    """
 
     code = "SL301"
     MESSAGE = "`{parameter}` is not a parameter of `{operator}`"
@@ -17,7 +21,13 @@ class UnknownParameter(Diagnostic):
 
 
 class RejectedValue(Diagnostic):
-    """The operator declares that it does not accept this value: fitting with it would fail."""
+    """The operator declares that it does not accept this value: fitting with it would fail.
+
+    The message says what is accepted; `spacelang catalogue OPERATOR` shows it for all parameters. A word in quotes is a
+    string, a bare `none` the value that Python calls None:
+
+        class_weight : {none, balanced}
+    """
 
     code = "SL302"
     MESSAGE = "`{operator}` rejects `{value}` for `{parameter}`"
@@ -32,7 +42,12 @@ class RejectedValue(Diagnostic):
 
 
 class RejectedRange(Diagnostic):
-    """The operator declares that it does not accept some values of this range: fitting with them would fail."""
+    """The operator declares that it does not accept some values of this range: fitting with them would fail.
+
+    Draw the bound in, or exclude it with a round bracket where the value itself is refused:
+
+        max_features : float(0, 1]
+    """
 
     code = "SL303"
     MESSAGE = "`{operator}` rejects {part} `{domain}` for `{parameter}`"
@@ -65,7 +80,11 @@ class RefusedParameter(Diagnostic):
 
 
 class DeprecatedParameter(Diagnostic):
-    """The library will remove this parameter; it still works in the version of the catalogue."""
+    """The library will remove this parameter; it still works in the version of the catalogue.
+
+    Where the replacement means the same, rename the parameter; where the help says how the values translate, translate
+    them as well. `penalty = l1` of `LogisticRegression`, for example, has become `l1_ratio = 1`.
+    """
 
     code = "SL305"
     severity = Severity.WARNING
@@ -81,7 +100,11 @@ class DeprecatedParameter(Diagnostic):
 
 
 class RemovedParameter(Diagnostic):
-    """Earlier versions of the library had this parameter; the version of the catalogue has removed it."""
+    """Earlier versions of the library had this parameter; the version of the catalogue has removed it.
+
+    Remove the line, or follow the help where it names what has taken the parameter's place. A space that must run with
+    an older version of the library is checked against the catalogue of that version.
+    """
 
     code = "SL306"
     MESSAGE = "`{parameter}` is no longer a parameter of `{operator}`"
@@ -94,7 +117,12 @@ class RemovedParameter(Diagnostic):
 
 
 class NoOperatorExpected(Diagnostic):
-    """An operator is given as the value of a parameter that takes none."""
+    """An operator is given as the value of a parameter that takes none.
+
+    Write a value, or a set of values. Operators as values are for parameters such as the `estimator` of an ensemble:
+
+        AdaBoostClassifier { estimator : DecisionTreeClassifier | LogisticRegression }
+    """
 
     code = "SL307"
     MESSAGE = "`{parameter}` of `{operator}` takes no operator"
@@ -106,7 +134,12 @@ class NoOperatorExpected(Diagnostic):
 
 
 class MissingParameter(Diagnostic):
-    """The class cannot be made without this parameter, and the space does not set it."""
+    """The class cannot be made without this parameter, and the space does not set it.
+
+    Set it in the body:
+
+        stage estimator = OneVsRestClassifier { estimator = LogisticRegression }
+    """
 
     code = "SL308"
     MESSAGE = "`{operator}` needs `{parameter}`"
@@ -139,7 +172,11 @@ class StaleCatalogue(Diagnostic):
 
 
 class DeprecatedOperator(Diagnostic):
-    """The library will remove this class; it still works in the version of the catalogue."""
+    """The library will remove this class; it still works in the version of the catalogue.
+
+    A space that shall live longer uses the class that the help names. The parameters of the two may differ:
+    `spacelang catalogue OPERATOR` lists them.
+    """
 
     code = "SL310"
     severity = Severity.WARNING

@@ -35,7 +35,12 @@ class UnexpectedEnd(Diagnostic):
 
 
 class UnclosedString(Diagnostic):
-    """A string has no closing quote on its line."""
+    r"""A string has no closing quote on its line.
+
+    Strings stand in double quotes and end on the line on which they begin; `\"` is a quote inside of one:
+
+        space credit "Credit \"default\", tabular"
+    """
 
     code = "SL103"
     MESSAGE = "the string has no end"
@@ -70,7 +75,12 @@ class NotSupportedYet(Diagnostic):
 
 
 class RepeatedItem(Diagnostic):
-    """A file has at most one `space` line, one `pipeline` and one `task`."""
+    """A file has at most one `space` line, one `pipeline` and one `task`.
+
+    Keep the one that is meant. Several pipelines in one file are alternatives of one another:
+
+        pipeline = (scaler -> estimator) | (reducer -> estimator)
+    """
 
     code = "SL105"
     MESSAGE = "a second `{item}`"

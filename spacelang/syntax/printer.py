@@ -1,259 +1,363 @@
-"""The canonical text of a syntax tree: `parse(format_file(file)).file == file`."""
+"""The canonical layout of a text: words, signs and comments stay as they are, space and optional separators change.
+
+There are no options. A body with one hyperparameter or none may stand on one line; of two or more each gets a line,
+with their `:` and `=` in one column. The alternatives of a stage stand on one line where that is short. Empty lines
+between members, alternatives and items are kept, at most one.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, assert_never
 
 from spacelang.syntax import ast
-from spacelang.syntax.spelling import (
-    spell_alias,
-    spell_annotations,
-    spell_arithmetic,
-    spell_body,
-    spell_domain,
-    spell_expression,
-    spell_member,
-    spell_rest,
-    spell_selector,
-    spell_structure,
-    spell_text,
-)
+from spacelang.syntax.cursor import Cursor
+from spacelang.syntax.layout import INDENT, Break, Document, Either, Gap, Indented, Row, Writer, is_broken, text_of
+from spacelang.syntax.layout import group as grouped
+from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalised
+from spacelang.syntax.reading import read
+from spacelang.syntax.spelling import spell_file
+from spacelang.text import Source
 
-WIDTH: Final = 120
-"""Lines are broken before this many characters where there is a place to break them."""
+SHORT: Final = 80
+"""How long the line of a stage may be that shows its alternatives side by side."""
 
-_INDENT: Final = 2
+_ALIKE: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.Rule,), (ast.Stage,))
+"""Items between which an author may leave an empty line or not."""
 
 
 def format_file(file: ast.File) -> str:
-    """The text of a tree; ends with a newline, or is empty.
+    """The canonical text of a tree; ends with a newline, or is empty.
 
-    Every tree that a text can say comes back from its own text. Comments are not in the tree.
+    Every tree that a text can say comes back from its text. Comments are not in the tree.
     """
-    if not file.items:
-        return ""
-    parts = [_item(file.items[0])]
-    for before, item in pairwise(file.items):
-        parts.append(("\n" if _belong_together(before, item) else "\n\n") + _item(item))
-    return "".join(parts) + "\n"
+    return format_text(spell_file(file))
 
 
-def _belong_together(before: ast.Item, item: ast.Item) -> bool:
-    """Whether no empty line stands between two items."""
-    alike = (ast.Import | ast.Use, ast.Abstract, ast.Rule)
-    return any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in alike)
+def format_text(text: str) -> str:
+    """The canonical layout of a text without syntax errors; ends with a newline, or is empty.
+
+    Raises ValueError for a text with syntax errors.
+    """
+    text = normalised(text)
+    reading = read(Source("", text), text)
+    if reading.error is not None:
+        raise ValueError("a text with syntax errors has no layout")
+    layout = _Layout(lexemes(text))
+    blocks = [layout.block(item, following) for item, following in pairwise((*reading.items, None)) if item is not None]
+    rows: list[Row] = []
+    for place, block in enumerate(blocks):
+        if place and _apart(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
+            block[0].blank = True
+        rows.extend(block)
+    rows.extend(layout.end())
+    return text_of(rows)
 
 
-def _item(item: ast.Item) -> str:
-    match item:
-        case ast.Header(name=name, title=title):
-            return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
-        case ast.Import(path=path):
-            return f"import {spell_text(path.value)}{spell_alias(item)}"
-        case ast.Use(name=dotted):
-            return f"use {dotted.text}"
-        case ast.Rule():
-            return _member(item, 0)
-        case _:
-            return _block(item)
+def _apart(before: ast.Item, item: ast.Item, rows: Sequence[Row], following: Sequence[Row]) -> bool:
+    """Whether an empty line stands between two items in any case."""
+    if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _ALIKE):
+        return True
+    return not isinstance(item, ast.Rule) and (_is_long(rows) or _is_long(following))
 
 
-def _block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | ast.Task) -> str:
-    """An item that may take more lines than one."""
-    match item:
-        case ast.Params(name=name, body=body):
-            return f"params {name.text} {_broken_body(body, 0)}"
-        case ast.Abstract(name=name, body=inside):
-            head = f"abstract {name.text}"
-            return f"{head} {_body(inside, 0, len(head))}" if inside is not None else head
-        case ast.Stage():
-            return _stage(item)
-        case ast.Pipeline(structure=structure):
-            return _assigned("pipeline =", structure)
-        case ast.Task():
-            return _task(item)
-        case _:
-            assert_never(item)
+def _is_long(rows: Sequence[Row]) -> bool:
+    return sum(not row.text.startswith("#") for row in rows) > 1
 
 
-def _stage(stage: ast.Stage) -> str:
-    head = f"stage {stage.name.text}{spell_annotations(stage.annotations)} ="
-    structure = stage.structure
-    if isinstance(structure, ast.Joined) and structure.sign == "|":
-        lines = (f"{' ' * _INDENT}| {_structure(part, 2 * _INDENT, 1)}" for part in structure.parts)
-        return "\n".join([head, *lines])
-    return _assigned(head, structure)
+class _Layout(Cursor):
+    """Walks through the tree and the lexemes in step; each method takes the lexemes of its node."""
+
+    # ---- items
+
+    def block(self, item: ast.Item, following: ast.Item | None) -> list[Row]:
+        """The lines of an item, with the comments before it and the indented ones right behind it."""
+        last = self.index(following.span.start) if following is not None else len(self.lexemes) - 1
+        tail = _tail(self.lexemes[last])
+        writer = Writer()
+        self.tight = False
+        writer.write(self._item(item, long=bool(tail)))
+        for comment in tail:
+            writer.comment(comment, INDENT, blank=False)
+        rows = writer.rows
+        return rows if rows[-1].text else rows[:-1]
+
+    def end(self) -> list[Row]:
+        """The comments at the end of the file."""
+        writer = Writer()
+        for comment in self.lexemes[-1].leading:
+            writer.comment(comment, 0, blank=comment.blank)
+        return writer.rows[:-1]
+
+    def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
+        match item:
+            case ast.Header() | ast.Import() | ast.Use():
+                return self.upto(item.span.end)
+            case ast.Params(body=body):
+                return [*self.upto(body.span.start), Gap(), *self._body(body, long=True)]
+            case ast.Abstract(body=inside):
+                if inside is None:
+                    return self.upto(item.span.end)
+                return [*self.upto(inside.span.start), Gap(), *self._body(inside)]
+            case ast.Stage() | ast.Pipeline():
+                return self._assigned(item, long=long)
+            case ast.Rule():
+                return self._rule(item)
+            case ast.Task():
+                return self._task(item)
+            case _:
+                assert_never(item)
+
+    def _assigned(self, item: ast.Stage | ast.Pipeline, *, long: bool) -> list[Document]:
+        structure = item.structure
+        head = self.upto(self.sign_before(structure, "=").start + 1)
+        bar = self.take() if self.peek() == "|" else None
+        if not isinstance(structure, ast.Joined):
+            self.hand_on(bar)
+            return [*head, Gap(), *self._structure(structure)]
+        if structure.sign != "|" or isinstance(item, ast.Pipeline):
+            self.hand_on(bar)
+            inside = self._joined(structure)
+            return [grouped([*head, Indented((Break(), *inside))], broken=is_broken(inside))]
+        first = self.lexemes[self.place]
+        if bar is None:
+            bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
+        inside = [Either((), (bar,)), Gap(), Indented((*self._structure(structure.parts[0]),))]
+        for part in structure.parts[1:]:
+            inside += [Break(keeps_blank=True), self.take(), Gap(), Indented((*self._structure(part),))]
+        return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=SHORT)]
+
+    def _rule(self, rule: ast.Rule) -> list[Document]:
+        return [self.take(), Gap(), *self._expression(rule.expression)]
+
+    def _task(self, task: ast.Task) -> list[Document]:
+        head: list[Document] = [self.take(), Gap(), self.take(), Gap(), self.take()]
+        width = max((len(setting.keyword) for setting in task.settings), default=0)
+        inside: list[Document] = []
+        for place, setting in enumerate(task.settings):
+            inside += [Break(keeps_blank=place > 0), self.take()]
+            inside += [Gap(), self.take()] if " " in setting.keyword else []
+            inside += [Gap(1 + width - len(setting.keyword)), *self._setting(setting)]
+        return self._braced([*head], inside, long=True)
+
+    def _setting(self, setting: ast.Setting) -> list[Document]:
+        (first, *rest) = setting.arguments
+        if rest or isinstance(first, ast.Word):
+            return self.upto(setting.span.end)
+        return self._expression(first)
+
+    # ---- structure
+
+    def _structure(self, structure: ast.Structure) -> list[Document]:
+        match structure:
+            case ast.Nothing():
+                return self.upto(structure.span.end)
+            case ast.Operator(body=body):
+                inside = [*self.upto(body.span.start), Gap(), *self._body(body)] if body is not None else []
+                return [*inside, *self.upto(structure.span.end)]
+            case ast.Joined():
+                inside = self._joined(structure)
+                return [grouped(inside, broken=is_broken(inside))]
+            case ast.Maybe(part=part):
+                return [*self._structure(part), *self.upto(structure.span.end)]
+            case ast.Group(part=part):
+                return self._enclosed([part], structure)
+            case ast.Columns(parts=pairs):
+                return self._enclosed([part for _, part in pairs], structure)
+            case ast.Permute(parts=parts):
+                return self._enclosed(parts, structure)
+            case _:
+                assert_never(structure)
+
+    def _joined(self, joined: ast.Joined) -> list[Document]:
+        inside = self._structure(joined.parts[0])
+        for part in joined.parts[1:]:
+            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Gap(), *self._structure(part)]
+        return inside
+
+    def _enclosed(
+        self, parts: Sequence[ast.Structure], structure: ast.Group | ast.Columns | ast.Permute
+    ) -> list[Document]:
+        """Structures in parentheses, each with what stands before it."""
+        head: list[Document] = [self.take()] if isinstance(structure, ast.Group) else [self.take(), self.take()]
+        inside: list[Document] = []
+        for place, part in enumerate(parts):
+            inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
+            inside += [self.take(), self.take(), Gap()] if isinstance(structure, ast.Columns) else []
+            inside += self._joined(part) if isinstance(part, ast.Joined) and len(parts) == 1 else self._structure(part)
+            self.skip_comma()
+            inside += [Lexeme(",", 0)] if place < len(parts) - 1 else []
+        end = self.take()
+        inside += _before_closing(end, inside)
+        whole = grouped([*head, Indented((*inside,)), Break(""), end], broken=is_broken(inside))
+        return [whole, *self.upto(structure.span.end)]
+
+    # ---- bodies
+
+    def _body(self, body: ast.Body, *, long: bool = False) -> list[Document]:
+        """A body; on one line where it has at most one member that is searched or constrains what is."""
+        start = self.take()
+        widths = self._name_widths(body)
+        inside: list[Document] = []
+        for place, member in enumerate(body.members):
+            if place:
+                comma = Lexeme(",", 0)
+                inside.append(Either((comma,), (comma,) if _needs_comma(member) else ()))
+            inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
+            self.skip_comma()
+        searched = sum(isinstance(member, ast.Parameter | ast.Rule) for member in body.members)
+        return self._braced([start], inside, long=long or searched > 1)
+
+    def _braced(self, head: list[Document], inside: list[Document], *, long: bool) -> list[Document]:
+        end = self.take()
+        inside = [*inside, *_before_closing(end, inside)]
+        space = " " if inside else ""
+        parts = [*head, Indented((*inside,)), Break(space), end]
+        return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
+
+    def _name_widths(self, body: ast.Body) -> list[int]:
+        """The width of the column of names in which each member stands; empty lines end a column."""
+        columns: list[list[ast.Member]] = []
+        for member in body.members:
+            first = self.lexemes[self.index(member.span.start)]
+            if not columns or first.blank or any(comment.blank for comment in first.leading):
+                columns.append([])
+            columns[-1].append(member)
+        widths = [
+            max((len(each.name.text) for each in column if isinstance(each, ast.Parameter | ast.Fixed)), default=0)
+            for column in columns
+        ]
+        return [width for column, width in zip(columns, widths, strict=True) for _ in column]
+
+    def _member(self, member: ast.Member, width: int) -> list[Document]:
+        match member:
+            case ast.Parameter():
+                return self._parameter(member, width)
+            case ast.Fixed(name=name, value=value):
+                return [self.take(), _padding(name, width), self.take(), Gap(), *self._value(value)]
+            case ast.Include():
+                return self.upto(member.span.end)
+            case ast.Rule():
+                return self._rule(member)
+            case _:
+                assert_never(member)
+
+    def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
+        name = [self.take(), _padding(parameter.name, width), self.take(), Gap()]
+        inside = self._domain(parameter.domain)
+        if parameter.default is not None:
+            inside += [Gap(), self.take(), Gap(), *self._value(parameter.default)]
+        if parameter.condition is None:
+            return [*name, *inside, *self.upto(parameter.span.end)]
+        when = self.index(parameter.condition.span.start) - 1
+        inside += self.upto(self.lexemes[when].start)
+        condition = [Break(), self.take(), Gap(), *self._expression(parameter.condition)]
+        whole = grouped([*inside, Indented((Indented((*condition,)),))])
+        return [*name, whole, *self.upto(parameter.span.end)]
+
+    def _domain(self, domain: ast.Domain) -> list[Document]:
+        match domain:
+            case ast.UnionDomain(parts=parts):
+                inside = self._domain(parts[0])
+                for part in parts[1:]:
+                    inside += [Indented((Break(), self.take(), Gap(), *self._domain(part)))]
+                return [grouped(inside, broken=is_broken(inside))]
+            case ast.Range(lower=lower, upper=upper):
+                bounds = [*self.upto(lower.span.start), *self._expression(lower)]
+                bounds += [*self.upto(upper.span.start), *self._expression(upper)]
+                if domain.step is None:
+                    return [*bounds, *self.upto(domain.span.end)]
+                step = [*self.upto(domain.step.span.start), Gap(), *self._number(domain.step)]
+                return [*bounds, *step, *self.upto(domain.span.end)]
+            case ast.Values(values=values, ordered=ordered):
+                head: list[Document] = [self.take(), Gap()] if ordered else []
+                return [*head, *self._list(values)]
+            case ast.Booleans():
+                return self.upto(domain.span.end)
+            case ast.Nothing() | ast.Operator() | ast.Group():
+                return self._structure(domain)
+            case _:
+                assert_never(domain)
+
+    # ---- values and expressions
+
+    def _value(self, value: ast.Value) -> list[Document]:
+        match value:
+            case ast.Tuple(items=items):
+                return self._list(items, only=len(items) == 1)
+            case ast.OperatorValue(body=body):
+                return [*self.upto(body.span.start), Gap(), *self._body(body)]
+            case ast.Number():
+                return self._number(value)
+            case ast.Text() | ast.Keyword() | ast.Dotted():
+                return self.upto(value.span.end)
+            case _:
+                assert_never(value)
+
+    def _number(self, number: ast.Number) -> list[Document]:
+        sign = [self.take()] if self.peek() == "-" else []
+        self.tight = bool(sign)
+        return [*sign, *self.upto(number.span.end)]
+
+    def _list(self, values: Sequence[ast.Value], *, only: bool = False) -> list[Document]:
+        """Values in brackets; many fill several lines. The comma behind the `only` item of a tuple makes the tuple."""
+        start = self.take()
+        inside: list[Document] = []
+        for place, value in enumerate(values):
+            inside += [Break("" if place == 0 else " ", keeps_blank=place > 0, fills=place > 0), *self._value(value)]
+            self.skip_comma()
+            inside += [Lexeme(",", 0)] if only or place < len(values) - 1 else []
+        end = self.take()
+        inside += _before_closing(end, inside)
+        return [grouped([start, Indented((*inside,)), Break(""), end], broken=is_broken(inside))]
+
+    def _expression(self, expression: ast.Expression) -> list[Document]:
+        """An expression, with the parentheses around it that the author wrote."""
+        inside: list[Document] = []
+        match expression:
+            case ast.Logical(terms=terms):
+                inside = [*self.upto(terms[0].span.start), *self._expression(terms[0])]
+                for term in terms[1:]:
+                    inside += [Indented((Break(), self.take(), Gap(), *self._expression(term)))]
+                inside = [grouped(inside)]
+            case ast.Unary(term=term):
+                inside = [*self.upto(term.span.start), *self._expression(term)]
+            case ast.Binary(left=left, right=right):
+                inside = [*self.upto(left.span.start), *self._expression(left)]
+                inside += [*self.upto(right.span.start), *self._expression(right)]
+            case ast.FunctionCall(arguments=arguments):
+                for argument in arguments:
+                    inside += [*self.upto(argument.span.start), *self._expression(argument)]
+            case ast.Membership(item=item, values=values):
+                inside = [*self.upto(item.span.start), *self._expression(item)]
+                inside += [Gap(), self.take(), Gap(), *self._list(values)]
+            case ast.IsTest(decision=decision):
+                inside = [*self.upto(decision.span.start), *self._expression(decision)]
+            case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Quantity():
+                pass
+            case _:
+                assert_never(expression)
+        return [*inside, *self.upto(expression.span.end)]
 
 
-def _assigned(head: str, structure: ast.Structure) -> str:
-    """A structure behind `=`: on the same line, unless its joints have to be broken."""
-    if isinstance(structure, ast.Joined) and not _fits(structure, len(head) + 1):
-        return f"{head}\n{' ' * _INDENT}{_structure(structure, _INDENT)}"
-    return f"{head} {_structure(structure, 0, column=len(head) + 1)}"
+def _tail(lexeme: Lexeme) -> list[Comment]:
+    """Take the comments before a lexeme that are indented and stand right below what comes before."""
+    count = 0
+    while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].blank:
+        count += 1
+    tail, lexeme.leading = lexeme.leading[:count], lexeme.leading[count:]
+    return tail
 
 
-# ---- structure
+def _before_closing(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
+    """The comments before a closing bracket, as the last thing inside of the brackets."""
+    comments, closing.leading, closing.blank = closing.leading, [], False
+    return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 
 
-def _fits(structure: ast.Structure | ast.Domain, column: int) -> bool:
-    """Whether a structure may stand on one line from a column on."""
-    flat = spell_structure(structure) if not isinstance(structure, _OnlyDomain) else spell_domain(structure)
-    return column + len(flat) <= WIDTH and not _has_long_body(structure)
-
-
-_OnlyDomain: Final = (ast.Range, ast.Booleans, ast.Values, ast.UnionDomain)
-
-
-def _has_long_body(node: ast.Structure | ast.Domain) -> bool:
-    """Whether a body of more than one member is in a structure."""
-    match node:
-        case ast.Operator(body=body):
-            return body is not None and _is_long(body)
-        case ast.Joined(parts=parts) | ast.Permute(parts=parts):
-            return any(map(_has_long_body, parts))
-        case ast.Columns(parts=pairs):
-            return any(_has_long_body(part) for _, part in pairs)
-        case ast.Maybe(part=part) | ast.Group(part=part):
-            return _has_long_body(part)
-        case ast.UnionDomain(parts=domains):
-            return any(map(_has_long_body, domains))
-        case ast.Nothing() | ast.Range() | ast.Booleans() | ast.Values():
-            return False
-        case _:
-            assert_never(node)
-
-
-def _is_long(body: ast.Body) -> bool:
-    return len(body.members) > 1 or any(
-        isinstance(member, ast.Parameter) and _has_long_body(member.domain) for member in body.members
-    )
-
-
-def _structure(structure: ast.Structure, indent: int, lowest: int = 0, column: int | None = None) -> str:
-    """A structure whose first line begins at a column (by default the indent); further lines begin at the indent."""
-    column = indent if column is None else column
-    if _fits(structure, column):
-        return spell_structure(structure, lowest)
-    match structure:
-        case ast.Nothing():
-            return spell_structure(structure)
-        case ast.Operator(name=name, body=body, annotations=annotations):
-            head = f"{name.text}{spell_alias(structure)}"
-            inside = f" {_body(body, indent, column + len(head))}" if body is not None else ""
-            return f"{head}{inside}{spell_annotations(annotations)}"
-        case ast.Joined():
-            return _joined(structure, indent, lowest)
-        case ast.Maybe(part=part):
-            inner = _structure(part, indent, 3, column)
-            return f"({inner})?" if isinstance(part, ast.Maybe) else f"{inner}?"
-        case ast.Group(part=part, annotations=annotations):
-            inner = _structure(part, indent + _INDENT)
-            return f"{_enclosed('(', [inner], indent)}{spell_alias(structure)}{spell_annotations(annotations)}"
-        case ast.Columns(parts=parts, annotations=annotations):
-            inners = [_column(selector, part, indent + _INDENT) for selector, part in parts]
-            return f"{_enclosed('columns(', inners, indent)}{spell_annotations(annotations)}"
-        case ast.Permute(parts=steps, annotations=annotations):
-            inners = [_structure(step, indent + _INDENT) for step in steps]
-            return f"{_enclosed('permute(', inners, indent)}{spell_annotations(annotations)}"
-        case _:
-            assert_never(structure)
-
-
-def _joined(structure: ast.Joined, indent: int, lowest: int) -> str:
-    tightness = {"|": 0, "->": 1, "&": 2}[structure.sign]
-    if tightness < lowest:
-        return _enclosed("(", [_joined(structure, indent + _INDENT, 0)], indent)
-    inside = len(structure.sign) + 1
-    parts = [_structure(part, indent, tightness + 1, indent + inside) for part in structure.parts]
-    return f"\n{' ' * indent}{structure.sign} ".join(parts)
-
-
-def _column(selector: ast.Word | ast.Text, part: ast.Structure, indent: int) -> str:
-    head = f"{spell_selector(selector)}: "
-    return head + _structure(part, indent, column=indent + len(head))
-
-
-def _enclosed(opening: str, parts: Sequence[str], indent: int) -> str:
-    inside = ",\n".join(" " * (indent + _INDENT) + part for part in parts)
-    return f"{opening}\n{inside}\n{' ' * indent})"
-
-
-# ---- bodies
-
-
-def _body(body: ast.Body, indent: int, column: int) -> str:
-    """A body; what stands before it ends at the column, and its closing brace at the indent if it is broken."""
-    if not _is_long(body):
-        flat = spell_body(body)
-        if column + 1 + len(flat) <= WIDTH or not body.members:
-            return flat
-    return _broken_body(body, indent)
-
-
-def _broken_body(body: ast.Body, indent: int) -> str:
-    if not body.members:
-        return "{}"
-    lines = [" " * (indent + _INDENT) + _member(member, indent + _INDENT) for member in body.members]
-    for place, member in enumerate(body.members[1:]):
-        lines[place] += "," * _needs_comma(member)
-    return "\n".join(["{", *lines, f"{' ' * indent}}}"])
+def _padding(name: ast.Word, width: int) -> Document:
+    return Either((Gap(),), (Gap(1 + width - len(name.text)),))
 
 
 def _needs_comma(member: ast.Member) -> bool:
     """Whether a line break would not do: `log =` gives a range its default and `pipeline =` begins an item."""
     return isinstance(member, ast.Fixed) and member.name.text in ("log", "pipeline")
-
-
-def _member(member: ast.Member, indent: int) -> str:
-    flat = spell_member(member)
-    fits = indent + len(flat) <= WIDTH
-    match member:
-        case ast.Parameter(name=name, domain=domain) if not fits or _has_long_body(domain):
-            return f"{name.text} : {_domain(domain, indent, indent + len(name.text) + 3)}{spell_rest(member)}"
-        case ast.Rule(forbidden=forbidden, expression=ast.Logical(operator=operator, terms=terms)) if not fits:
-            lines = (spell_expression(term, 1 if operator == "or" else 2) for term in terms)
-            head = "forbid" if forbidden else "require"
-            return f"{head} " + f"\n{' ' * (indent + _INDENT)}{operator} ".join(lines)
-        case _:
-            return flat
-
-
-def _domain(domain: ast.Domain, indent: int, column: int) -> str:
-    match domain:
-        case ast.UnionDomain(parts=parts):
-            inner = indent + _INDENT
-            columns = (column, *[inner + 2] * len(parts))
-            return f"\n{' ' * inner}| ".join(map(_domain, parts, [inner] * len(parts), columns))
-        case ast.Nothing() | ast.Operator() | ast.Group():
-            return _structure(domain, indent, column=column)
-        case ast.Range() | ast.Booleans() | ast.Values():
-            return spell_domain(domain)
-        case _:
-            assert_never(domain)
-
-
-# ---- the task block
-
-
-def _task(task: ast.Task) -> str:
-    lines = (f"{' ' * _INDENT}{_setting(setting)}" for setting in task.settings)
-    return "\n".join([f"task {task.kind.text} {{", *lines, "}"])
-
-
-def _setting(setting: ast.Setting) -> str:
-    """One line of the block; the grammar says which arguments a keyword has."""
-    first, *rest = (_argument(argument) for argument in setting.arguments)
-    match setting.keyword:
-        case "validate":
-            return f"validate {first}({', '.join(rest)})"
-        case "fidelity":
-            return f"fidelity {first} from {' by '.join(rest)}"
-        case "subject to":
-            (constraint,) = setting.arguments
-            return f"subject to {constraint.text if isinstance(constraint, ast.Word) else spell_expression(constraint)}"
-        case keyword:
-            return " ".join((keyword, first, *rest))
-
-
-def _argument(argument: ast.Expression | ast.Word) -> str:
-    return argument.text if isinstance(argument, ast.Word) else spell_arithmetic(argument)

@@ -11,8 +11,73 @@ RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "N
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
+_ALIKE: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.Rule,))
 _TIGHTNESS: Final = {"|": 0, "->": 1, "&": 2}
 _ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+
+
+def spell_file(file: ast.File) -> str:
+    """A file with one item a line; items of different kinds, and stages, have an empty line between them."""
+    parts: list[str] = []
+    before: ast.Item | None = None
+    for item in file.items:
+        alike = any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _ALIKE)
+        parts.append(("" if alike or before is None else "\n") + spell_item(item) + "\n")
+        before = item
+    return "".join(parts)
+
+
+def spell_item(item: ast.Item) -> str:
+    """An item of a file."""
+    match item:
+        case ast.Header(name=name, title=title):
+            return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
+        case ast.Import(path=path):
+            return f"import {spell_text(path.value)}{spell_alias(item)}"
+        case ast.Use(name=dotted):
+            return f"use {dotted.text}"
+        case ast.Rule():
+            return spell_member(item)
+        case _:
+            return _spell_block(item)
+
+
+def _spell_block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | ast.Task) -> str:
+    match item:
+        case ast.Params(name=name, body=body):
+            return f"params {name.text} {spell_body(body)}"
+        case ast.Abstract(name=name, body=inside):
+            return f"abstract {name.text}" + (f" {spell_body(inside)}" if inside is not None else "")
+        case ast.Stage(name=name, annotations=annotations):
+            return f"stage {name.text}{spell_annotations(annotations)} = {spell_structure(item.structure)}"
+        case ast.Pipeline(structure=structure):
+            return f"pipeline = {spell_structure(structure)}"
+        case ast.Task(kind=kind, settings=settings):
+            return f"task {kind.text} {{ {' '.join(map(spell_setting, settings))} }}"
+        case _:
+            assert_never(item)
+
+
+def spell_setting(setting: ast.Setting) -> str:
+    """One line of a task block; the grammar says which arguments a keyword has."""
+    first, *rest = map(_argument, setting.arguments)
+    match setting.keyword:
+        case "validate":
+            return f"validate {first}({', '.join(rest)})"
+        case "fidelity":
+            return f"fidelity {first} from {' by '.join(rest)}"
+        case "subject to":
+            (constraint,) = setting.arguments
+            return f"subject to {constraint.text if isinstance(constraint, ast.Word) else spell_expression(constraint)}"
+        case keyword:
+            return " ".join((keyword, first, *rest))
+
+
+def _argument(argument: ast.Expression | ast.Word) -> str:
+    return argument.text if isinstance(argument, ast.Word) else spell_arithmetic(argument)
+
+
+# ---- values
 
 
 def spell_value(value: ast.Value) -> str:

@@ -47,7 +47,19 @@ def test_every_key() -> None:
                     "end_column": 7,
                 }
             ],
-            "fix": {"line": 3, "column": 2, "end_line": 3, "end_column": 11, "text": "max_depth"},
+            "fixes": [
+                {
+                    "title": "replace with `max_depth`",
+                    "file": "credit.space",
+                    "line": 3,
+                    "column": 2,
+                    "end_line": 3,
+                    "end_column": 11,
+                    "start": START,
+                    "end": START + 9,
+                    "text": "max_depth",
+                }
+            ],
         }
     ]
 
@@ -55,7 +67,7 @@ def test_every_key() -> None:
 def test_what_is_not_known_is_null() -> None:
     (record,) = records([unknown(None)])
     assert record["help"] is None
-    assert record["fix"] is None
+    assert record["fixes"] == []
 
 
 def test_span_over_lines() -> None:

@@ -1,0 +1,116 @@
+"""`spacelang diff`: what one space has and another has not."""
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, colours, load, print_json
+from spacelang.diagnostics.cells import visible
+
+if TYPE_CHECKING:
+    from spacelang.ir.difference import Comparison, Difference
+
+
+def command(
+    first: SpaceArgument,
+    second: SpaceArgument,
+    allow: AllowOption = None,
+    bind: BindOption = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with status 1 where they differ.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show what differs between two spaces, and count the structures that one has, the other has, and both have."""
+    from spacelang.ir.difference import compare
+
+    one, other = (load(reference, as_json=json, allow=allow, bind=bind) for reference in (first, second))
+    found = compare(one.counted, other.counted)
+    if json:
+        print_json(_document(first, second, found))
+    else:
+        _print(first, second, found)
+    if exit_code and (found.differences or found.only_first or found.only_second):
+        raise typer.Exit(BAD_INPUT)
+
+
+def _document(first: str, second: str, found: "Comparison") -> dict[str, object]:
+    return {
+        "first": first,
+        "second": second,
+        "structures": {
+            "first": found.first,
+            "second": found.second,
+            "both": found.both,
+            "only_first": found.only_first,
+            "only_second": found.only_second,
+        },
+        "differences": [
+            {
+                "stage": each.stage or None,
+                "address": each.address or None,
+                "aspect": each.aspect.value,
+                "first": each.first,
+                "second": each.second,
+            }
+            for each in found.differences
+        ],
+    }
+
+
+def _print(first: str, second: str, found: "Comparison") -> None:
+    red, green, bold, end = ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if colours(sys.stdout) else ("",) * 4
+    print(f"{red}- {visible(first)}{end}\n{green}+ {visible(second)}{end}\n")
+    for heading, lines in groupby(sorted(_lines(found), key=lambda line: line[0]), key=lambda line: line[1]):
+        print(f"{bold}{visible(heading)}{end}")
+        for _, _, sign, text in lines:
+            print(f"  {red if sign == '-' else green}{sign} {visible(text)}{end}")
+        print()
+    if not found.differences:
+        print("no differences\n")
+    print(_counts(found))
+
+
+def _lines(found: "Comparison") -> Iterator[tuple[tuple[int, int], str, str, str]]:
+    """What is printed of each difference: where it comes in the order, its heading, its sign and its text."""
+    headings: dict[str, int] = {}
+    for place, each in enumerate(found.differences):
+        heading = f"stage {each.stage}" if each.stage else f"{each.aspect.value}"
+        number = headings.setdefault(heading, len(headings))
+        for sign, text in (("-", each.first), ("+", each.second)):
+            if text is not None:
+                yield (number, place), heading, sign, _said(each, text)
+
+
+def _said(difference: "Difference", text: str) -> str:
+    from spacelang.ir.difference import Aspect
+
+    address = difference.address
+    match difference.aspect:
+        case Aspect.CONSTRAINT | Aspect.TASK:
+            return text
+        case Aspect.PIPELINE:
+            return f"{address} = {text}" if address else text
+        case Aspect.ALTERNATIVE:
+            return f"alternative {address}"
+        case Aspect.DECISION:
+            return f"{address} = {text.replace(', ', ' | ')}"
+        case Aspect.HYPERPARAMETER | Aspect.DOMAIN:
+            return f"{address} : {text}"
+        case Aspect.FIXED:
+            return f"{address} = {text}"
+        case aspect:
+            return f"{aspect.value} of {address}: {text}"
+
+
+def _counts(found: "Comparison") -> str:
+    rows = [("only the first", found.only_first), ("only the second", found.only_second), ("both", found.both)]
+    if found.both is None:
+        rows = [("the first", found.first), ("the second", found.second)]
+    width = max(len(f"{count:,}") for _, count in rows)
+    lines = [f"  {count:>{width},}  in {which}" for which, count in rows]
+    if found.both is None:
+        lines.append("  too tangled together for those that both have to be counted exactly")
+    return "\n".join(["structures (combinations of alternatives, by name)", *lines])

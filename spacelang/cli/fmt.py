@@ -1,0 +1,154 @@
+"""`spacelang fmt`: the canonical layout of a space; what it says and its comments stay as they are."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Annotated, Final
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import colours, fail, report, show
+from spacelang.diagnostics.cells import visible
+from spacelang.diagnostics.diagnostic import Diagnostic
+
+STANDARD_INPUT: Final = "<stdin>"
+_STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A space as it is and as it should be; `path` is None for what came from the standard input."""
+
+    name: str
+    path: Path | None
+    content: bytes
+    text: str
+
+    @property
+    def changes(self) -> bool:
+        return self.content != self.text.encode()
+
+
+def command(
+    spaces: Annotated[
+        list[str], typer.Argument(metavar="SPACE...", help="`.space` files; `-` lays out the standard input.")
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; name what would change, status 1.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show what would change.")] = False,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Print the layout instead of writing it.")] = False,
+) -> None:
+    """Lay out spaces as all spaces are laid out, in place. Comments stay; a file with syntax errors is left alone."""
+    if check + diff + stdout > 1:
+        fail("`--check`, `--diff` and `--stdout` exclude each other", "give one of them")
+    if not (check or diff or stdout):
+        _refuse_bundled(spaces)
+    status = 0
+    for reference in spaces:
+        layout = _lay_out(reference)
+        if layout is None:
+            status = BAD_INPUT
+        elif check:
+            status = BAD_INPUT if layout.changes else status
+            sys.stdout.write(f"{visible(layout.name)}\n" if layout.changes else "")
+        elif diff:
+            _print_difference(layout)
+        elif stdout or layout.path is None:
+            sys.stdout.write(layout.text)
+        elif not _write(layout, layout.path):
+            status = BAD_INPUT
+    if status:
+        raise typer.Exit(status)
+
+
+def _refuse_bundled(spaces: list[str]) -> None:
+    from spacelang.syntax.sources import bundled
+
+    for reference in spaces:
+        if reference in bundled():
+            help_ = f"`spacelang fmt {reference} --stdout` prints it, `./{reference}` is a file of this name"
+            fail(f"`{reference}` is a bundled space, which is not written", help_)
+
+
+def _lay_out(reference: str) -> _Layout | None:
+    """The layout of a space; None, after its problems have been shown, where it has none."""
+    from spacelang.syntax.parser import parse
+    from spacelang.syntax.printer import format_text
+    from spacelang.syntax.sources import LARGEST, read_source, source_of
+
+    if reference == "-":
+        content = sys.stdin.buffer.read(LARGEST + 1)
+        source = source_of(STANDARD_INPUT, content)
+    else:
+        content = b""
+        source = read_source(reference)
+    problems = (source,) if isinstance(source, Diagnostic) else (parsed := parse(source)).diagnostics
+    if problems:
+        show(problems)
+    if problems or isinstance(source, Diagnostic):
+        return None
+    text = format_text(source.text)
+    if parse(type(source)(source.name, text)).file != parsed.file:
+        report(f"`{source.name}` is left alone: its layout would say something else", "please report this as a bug")
+        return None
+    path = source.origin.path if source.origin is not None else None
+    return _Layout(source.name, path, path.read_bytes() if path is not None else content, text)
+
+
+def _print_difference(layout: _Layout) -> None:
+    styled = colours(sys.stdout)
+    for line in _difference(layout):
+        style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
+        shown = visible(line) if sys.stdout.isatty() else line
+        sys.stdout.write(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
+
+
+def _difference(layout: _Layout) -> Iterator[str]:
+    """The lines of a unified difference, which `patch` understands."""
+    from difflib import unified_diff
+
+    before = layout.content.decode("utf-8")
+    # Only line feeds end lines for `patch`.
+    for line in unified_diff(_lines(before), _lines(layout.text), layout.name, layout.name):
+        yield from line.removesuffix("\n").split("\n")
+
+
+def _lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([f"{last}\n\\ No newline at end of file"] if last else [])]
+
+
+def _write(layout: _Layout, path: Path) -> bool:
+    """Write a layout in the file's place; whether that could be done."""
+    name = visible(layout.name)
+    if not layout.changes:
+        typer.echo(f"{name}: unchanged")
+        return True
+    try:
+        _replace(path, layout.text.encode())
+    except OSError as error:
+        report(f"cannot write `{layout.name}`: {(error.strerror or str(error)).lower()}")
+        return False
+    typer.echo(f"{name}: formatted")
+    return True
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Give a file another content at once: whoever reads it, or interrupts this, finds the old or the new one whole."""
+    if not os.access(path, os.W_OK):
+        raise PermissionError(0, "permission denied")
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).chmod(path.stat().st_mode & 0o7777)
+            file.close()
+            Path(file.name).replace(path)
+        except BaseException:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+            raise

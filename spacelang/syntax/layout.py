@@ -1,0 +1,300 @@
+"""How lexemes become lines: a document says where a line may be broken, and the writer breaks it where it must.
+
+A group is written on one line where it fits, with the text behind it, and is broken at all of its breaks otherwise
+(P. Wadler, "A prettier printer", 2003). A comment ends its line wherever it stands, in a group or not.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, assert_never
+
+from spacelang.syntax.lexemes import Comment, Lexeme
+
+WIDTH: Final = 120
+"""Lines are broken before this many characters where there is a place to break them."""
+
+INDENT: Final = 2
+_BEFORE_COMMENT: Final = 2
+_BEHIND_COMMENT: Final = 4
+"""How much further a line is indented that begins only because a comment ended the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Spaces, unless the line begins or ends here."""
+
+    width: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A new line where the group is broken, otherwise `flat`."""
+
+    flat: str = " "
+    keeps_blank: bool = False
+    """Whether an empty line that the author left here is kept."""
+
+    fills: bool = False
+    """Whether, in a broken group, only what does not fit begins a new line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What is broken at all of its breaks, or at none."""
+
+    parts: tuple["Document", ...]
+    broken: bool = False
+    """Whether it is broken in any case."""
+
+    width: int = WIDTH
+    """How long its line may become."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indented:
+    """Parts whose new lines begin further to the right."""
+
+    parts: tuple["Document", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Something that depends on whether the group around it is broken."""
+
+    flat: tuple["Document", ...]
+    broken: tuple["Document", ...]
+
+
+Document: TypeAlias = Lexeme | Gap | Break | Group | Indented | Either
+
+
+@dataclass(slots=True)
+class Row:
+    """A line to be: its text, or a comment alone, and the comment behind the text, which may go on below."""
+
+    indent: int
+    text: str = ""
+    comments: tuple[str, ...] = ()
+    blank: bool = False
+    """Whether an empty line stands before it."""
+
+    @property
+    def is_comment(self) -> bool:
+        """Whether it is a comment alone."""
+        return self.text.startswith("#")
+
+
+def group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> Group:
+    """A group that is broken also where a comment stands between its parts."""
+    inside = tuple(parts)
+    return Group(inside, broken or _commented(inside), width)
+
+
+def is_broken(parts: Iterable[Document]) -> bool:
+    """Whether some group among parts is broken in any case."""
+    return any(
+        (isinstance(part, Group) and (part.broken or is_broken(part.parts)))
+        or (isinstance(part, Indented) and is_broken(part.parts))
+        for part in parts
+    )
+
+
+def _commented(parts: Sequence[Document]) -> bool:
+    """Whether a comment stands between two parts; what stands inside of a part is its own concern."""
+    ends = [end for part in parts for end in _ends(part)]
+    return any(first.trailing for first, _ in ends[:-1]) or any(second.leading for _, second in ends[1:])
+
+
+def _ends(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
+    """The last and the first lexeme of each direct part."""
+    match part:
+        case Lexeme():
+            yield part, part
+        case Indented(parts=parts):
+            for inner in parts:
+                yield from _ends(inner)
+        case Either(broken=parts):
+            for inner in parts:
+                yield from _ends(inner)
+        case Group(parts=parts):
+            inside = [end for inner in parts for end in _ends(inner)]
+            if inside:
+                yield inside[-1][0], inside[0][1]
+        case Gap() | Break():
+            pass
+        case _:
+            assert_never(part)
+
+
+# ---- writing
+
+_Pending: TypeAlias = tuple[int, bool, Document]
+"""A part that is still to be written: its indent, and whether the group around it stands on one line."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes documents; `rows` are the lines so far."""
+
+    rows: list[Row] = field(default_factory=lambda: [Row(0)])
+    gap: str = ""
+    """Spaces to come, if the line goes on."""
+
+    keeps_blank: bool = True
+
+    def write(self, parts: Iterable[Document]) -> None:
+        """Write the parts of a document that begins at the left edge."""
+        stack: list[_Pending] = [(0, False, part) for part in (*parts,)[::-1]]
+        while stack:
+            indent, flat, part = stack.pop()
+            match part:
+                case Lexeme():
+                    self._lexeme(part, indent)
+                case Gap(width=width):
+                    self.gap = " " * max(width, len(self.gap))
+                case Break():
+                    self._break(part, indent, flat, stack)
+                case Group(parts=inside):
+                    flat = not part.broken and (flat or self._fits([(indent, True, part)], stack, part.width))
+                    stack.extend((indent, flat, each) for each in inside[::-1])
+                case Indented(parts=inside):
+                    stack.extend((indent + INDENT, flat, each) for each in inside[::-1])
+                case Either():
+                    chosen = part.flat if flat else part.broken
+                    stack.extend((indent, flat, each) for each in chosen[::-1])
+                case _:
+                    assert_never(part)
+
+    def comment(self, comment: Comment, indent: int, *, blank: bool) -> None:
+        """Write a comment on a line of its own."""
+        self._new_row(indent)
+        self.rows[-1] = Row(indent, comment.text, blank=blank)
+        self._new_row(indent)
+
+    def _break(self, part: Break, indent: int, flat: bool, stack: list[_Pending]) -> None:
+        ended = bool(self.rows[-1].comments)
+        if not ended and (flat or (part.fills and self._fits([], stack, WIDTH, len(part.flat)))):
+            self.gap = max(self.gap, part.flat, key=len)
+        else:
+            self._new_row(indent + (_BEHIND_COMMENT if flat else 0))
+            self.keeps_blank = part.keeps_blank
+
+    def _lexeme(self, lexeme: Lexeme, indent: int) -> None:
+        row = self.rows[-1]
+        if lexeme.text == "," and not lexeme.leading:
+            row.text += ","
+            self.gap = ""
+            return
+        if row.comments or (lexeme.leading and row.text):
+            self._new_row(indent + _BEHIND_COMMENT)
+        blank = self.keeps_blank
+        for comment in lexeme.leading:
+            self.comment(comment, self.rows[-1].indent, blank=comment.blank and blank)
+            blank = True
+        row = self.rows[-1]
+        if row.text:
+            row.text += self.gap
+        else:
+            row.blank = lexeme.blank and blank
+        row.text += lexeme.text
+        row.comments = lexeme.trailing
+        self.gap = ""
+
+    def _new_row(self, indent: int) -> None:
+        if self.rows[-1].text:
+            self.rows.append(Row(indent))
+        else:
+            self.rows[-1] = Row(indent)
+        self.gap = ""
+        self.keeps_blank = False
+
+    def _fits(self, first: list[_Pending], stack: list[_Pending], width: int, gap: int = 0) -> bool:
+        """Whether what comes next fits on the line, up to the next place where it may be broken."""
+        room = width - self.rows[-1].indent - len(self.rows[-1].text)
+        begun = bool(self.rows[-1].text)
+        gap = max(gap, len(self.gap)) if begun else 0
+        todo, below = list(first), len(stack)
+        while room >= 0 and (todo or below):
+            if todo:
+                _, flat, part = todo.pop()
+            else:
+                below -= 1
+                _, flat, part = stack[below]
+            match part:
+                case Lexeme():
+                    if part.leading and begun:
+                        return True
+                    room -= len(part.text) + (0 if part.text == "," else gap)
+                    begun, gap = True, 0
+                    if part.trailing and room >= 0:
+                        return True
+                case Gap(width=wide):
+                    gap = max(gap, wide)
+                case Break(flat=text):
+                    if not flat:
+                        return True
+                    gap = max(gap, len(text))
+                case Group() | Indented() | Either():
+                    todo.extend(_inside(part, flat=flat))
+                case _:
+                    assert_never(part)
+        return room >= 0
+
+
+def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
+    """What is in a part, the last first, as it is measured: a group is on one line where it may be."""
+    match part:
+        case Group(parts=parts, broken=broken):
+            flat = not broken
+        case Indented(parts=parts):
+            pass
+        case Either():
+            parts = part.flat if flat else part.broken
+        case _:
+            assert_never(part)
+    return ((0, flat, each) for each in parts[::-1])
+
+
+# ---- rows
+
+
+def text_of(rows: Sequence[Row]) -> str:
+    """The lines of rows; comments behind lines that follow one another begin in one column."""
+    lines: list[str] = []
+    runs = list(_runs(rows))
+    for run, following in zip(runs, [*runs[1:], []], strict=False):
+        column = _comment_column(run)
+        for row in run:
+            lines.extend([""] if row.blank and lines else [])
+            line = " " * row.indent + row.text
+            if not row.comments:
+                lines.append(line)
+                continue
+            place = max(len(line) + _BEFORE_COMMENT, column)
+            if row is run[-1] and following and following[0].is_comment and following[0].indent == place:
+                place += 1  # or the next comment would seem to go on with this one
+            lines.append(f"{line:<{place}}{row.comments[0]}")
+            lines.extend(" " * place + comment for comment in row.comments[1:])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Rows that follow one another at one indent without anything between."""
+    run: list[Row] = []
+    for row in rows:
+        if run and (row.blank or row.indent != run[-1].indent or row.is_comment):
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def _comment_column(run: Sequence[Row]) -> int:
+    """The column of the comments of a run; 0, right behind each line, where a common one would make lines too long."""
+    commented = [
+        (row.indent + len(row.text) + _BEFORE_COMMENT, max(map(len, row.comments))) for row in run if row.comments
+    ]
+    column = max((begin for begin, _ in commented), default=0)
+    fits = all(column + length <= WIDTH for begin, length in commented if begin + length <= WIDTH)
+    return column if fits else 0

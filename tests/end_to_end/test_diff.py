@@ -1,0 +1,99 @@
+"""`spacelang diff` as a user starts it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import spacelang
+
+FIRST = """\
+space first
+stage scaler = none | StandardScaler | MinMaxScaler
+stage estimator =
+  | LogisticRegression { C : float[0.01, 100] log = 1, solver = saga }
+  | KNeighborsClassifier { n_neighbors : int[1, 20] = 5, p : {1, 2} = 2 }
+"""
+SECOND = """\
+space second
+stage scaler = none | StandardScaler | RobustScaler
+stage estimator =
+  | LogisticRegression { C : float[0.01, 10] log = 1, solver = lbfgs }
+  | KNeighborsClassifier { n_neighbors : int[1, 20] = 3 }
+  | GaussianNB
+forbid scaler is none and estimator is KNeighborsClassifier
+"""
+SHOWN = """\
+- first.space
++ second.space
+
+stage scaler
+  - alternative scaler.MinMaxScaler
+  + alternative scaler.RobustScaler
+
+stage estimator
+  - estimator.LogisticRegression.C : float[0.01, 100.0] log
+  + estimator.LogisticRegression.C : float[0.01, 10.0] log
+  - estimator.LogisticRegression.solver = saga
+  + estimator.LogisticRegression.solver = lbfgs
+  - default of estimator.KNeighborsClassifier.n_neighbors: 5
+  + default of estimator.KNeighborsClassifier.n_neighbors: 3
+  - estimator.KNeighborsClassifier.p : {1, 2} = 2
+  + alternative estimator.GaussianNB
+
+constraint
+  + forbid scaler is none and estimator is KNeighborsClassifier
+
+structures (combinations of alternatives, by name)
+  3  in only the first
+  5  in only the second
+  3  in both
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("differences")
+    (made / "first.space").write_text(FIRST)
+    (made / "second.space").write_text(SECOND)
+    (made / "wrong.space").write_text("stage e = GausianNB\n")
+    return made
+
+
+def test_what_differs_is_grouped_by_stage(folder: Path) -> None:
+    ended = spacelang("diff", "first.space", "second.space", folder=folder)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == SHOWN
+
+
+def test_the_same_as_one_document(folder: Path) -> None:
+    found = json.loads(spacelang("diff", "first.space", "second.space", "--json", folder=folder).stdout)
+    assert list(found) == ["first", "second", "structures", "differences"]
+    assert found["structures"] == {"first": 6, "second": 8, "both": 3, "only_first": 3, "only_second": 5}
+    assert found["differences"][0] == {
+        "stage": "scaler",
+        "address": "scaler.MinMaxScaler",
+        "aspect": "alternative",
+        "first": "MinMaxScaler",
+        "second": None,
+    }
+    (constraint,) = (each for each in found["differences"] if each["aspect"] == "constraint")
+    assert (constraint["stage"], constraint["address"], constraint["first"]) == (None, None, None)
+    assert constraint["second"] == "forbid scaler is none and estimator is KNeighborsClassifier"
+
+
+def test_nothing_differs_from_itself(folder: Path) -> None:
+    ended = spacelang("diff", "blds_table1", "blds_table1", "--exit-code", folder=folder)
+    assert ended.returncode == 0
+    assert "no differences" in ended.stdout
+    assert "3,072  in both" in ended.stdout
+
+
+def test_a_script_can_ask_by_the_status(folder: Path) -> None:
+    assert spacelang("diff", "first.space", "second.space", "--exit-code", folder=folder).returncode == 1
+
+
+def test_a_space_with_errors_cannot_be_compared(folder: Path) -> None:
+    ended = spacelang("diff", "first.space", "wrong.space", "--json", folder=folder)
+    assert ended.returncode == 1
+    assert "error[SL201]" in ended.stderr
+    assert json.loads(ended.stdout)["diagnostics"][0]["code"] == "SL201"

@@ -1,0 +1,107 @@
+"""Differences: nothing differs from itself, counts equal brute force, and whatever differs in structure is told."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.difference import Aspect, common, compare, differences
+from spacelang.ir.space import Choice, Node, Operator, Product, Space
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces
+
+
+@st.composite
+def variants(draw: st.DrawFn, space: Space) -> Space:
+    """A space with some branches and constraints left out, or another one altogether."""
+    if draw(st.integers(0, 4)) == 0:
+        return draw(finite_spaces())
+    constraints = tuple(each for each in space.constraints if draw(st.booleans()))
+    other = replace(space, root=draw(thinned(space.root)), constraints=constraints)
+    named = {variable.address for variable in other.variables.values()}
+    # What mentions something that is gone is gone as well.
+    if any(node.condition is not None for node in other.hyperparameters) and named != space.variables.keys():
+        return replace(space, constraints=constraints)
+    return replace(other, constraints=tuple(each for each in constraints if set(mentioned(each.expression)) <= named))
+
+
+def mentioned(expression: object) -> set[str]:
+    """The addresses in an expression."""
+    found = {expression.address} if hasattr(expression, "address") else set()
+    for name in ("left", "right", "item", "term"):
+        if hasattr(expression, name):
+            found |= mentioned(getattr(expression, name))
+    for part in (*getattr(expression, "terms", ()), *getattr(expression, "arguments", ())):
+        found |= mentioned(part)
+    return found
+
+
+@st.composite
+def thinned(draw: st.DrawFn, node: Node) -> Node:
+    match node:
+        case Choice():
+            kept = [branch for branch in node.branches if draw(st.integers(0, 3))] or [node.branches[0]]
+            branches = tuple(replace(branch, node=draw(thinned(branch.node))) for branch in kept)
+            return replace(node, branches=branches, default=0)
+        case Operator() | Product():
+            return replace(node, children=tuple(draw(thinned(child)) for child in node.children))  # type: ignore[misc]
+        case _:
+            return node
+
+
+pairs = finite_spaces().flatmap(lambda space: st.tuples(st.just(space), variants(space)))
+
+
+def by_key(space: Space) -> set[frozenset[tuple[str, str]]]:
+    keys = {choice.address: choice.key for choice in space.decisions}
+    return {frozenset((keys[address], branch) for address, branch in taken) for taken in brute.structures(space)}
+
+
+@LAW
+@given(finite_spaces())
+def test_nothing_differs_from_itself(space: Space) -> None:
+    found = compare(Structures(space), Structures(space))
+    assert found.differences == ()
+    assert found.first == found.second == found.both
+    assert found.only_first == found.only_second == 0
+
+
+@LAW
+@given(pairs)
+def test_counts_equal_brute_force(pair: tuple[Space, Space]) -> None:
+    first, second = pair
+    ours, theirs = by_key(first), by_key(second)
+    for one, other in ((first, second), (second, first)):
+        assert common(one, other) == len(ours & theirs)
+
+
+@LAW
+@given(pairs)
+def test_spaces_without_differences_are_equal_sets(pair: tuple[Space, Space]) -> None:
+    first, second = pair
+    if not differences(first, second):
+        assert brute.configurations(first) == brute.configurations(second)
+
+
+@LAW
+@given(pairs)
+def test_the_other_way_round_says_the_same(pair: tuple[Space, Space]) -> None:
+    first, second = pair
+    there, back = differences(first, second), differences(second, first)
+    assert {(d.address, d.aspect, d.first, d.second) for d in there} == {
+        (d.address, d.aspect, d.second, d.first) for d in back
+    }
+
+
+@LAW
+@given(finite_spaces(), st.data())
+def test_a_branch_that_is_left_out_is_told(space: Space, data: st.DataObject) -> None:
+    other = replace(space, root=data.draw(thinned(space.root)))
+    gone = {d.address for d in differences(space, other) if d.aspect is Aspect.ALTERNATIVE}
+    kept = {f"{choice.address}.{branch.name}" for choice in other.decisions for branch in choice.branches}
+    for choice in other.decisions:
+        had = next(each for each in space.decisions if each.address == choice.address)
+        assert {f"{had.address}.{branch.name}" for branch in had.branches} - kept <= gone

@@ -4,17 +4,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spacelang.api import Asked, Result, Space, SpaceError, ask_and_tell, load, parse, search
+    from spacelang.api import (
+        Asked,
+        ImportedSpace,
+        Result,
+        Space,
+        SpaceError,
+        ask_and_tell,
+        import_space,
+        load,
+        parse,
+        search,
+    )
     from spacelang.ir.configuration import Configuration
 
 __version__ = "0.1.0"
 __all__ = [
     "Asked",
     "Configuration",
+    "ImportedSpace",
     "Result",
     "Space",
     "SpaceError",
     "ask_and_tell",
+    "import_space",
     "load",
     "parse",
     "search",

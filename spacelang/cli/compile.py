@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._shared import SetOption, SpaceArgument, fail, load, plugin
+from spacelang.cli._shared import AllowOption, BindOption, SetOption, SpaceArgument, fail, load, plugin
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def command(
     space: SpaceArgument,
     target: Annotated[str, typer.Option("--target", "-t", help="The target; see `spacelang targets`.")],
     set_: SetOption = None,
+    allow: AllowOption = None,
+    bind: BindOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here.")] = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How the form is written.")] = Format.TEXT,
 ) -> None:
@@ -34,7 +36,7 @@ def command(
     from spacelang.targets import TARGETS
 
     chosen = plugin(TARGETS, target, set_)
-    loaded = load(space, as_json=format_ is Format.JSON)
+    loaded = load(space, as_json=format_ is Format.JSON, allow=allow, bind=bind)
     lowered = chosen.lower(loaded.checked)
     text = _text(target, loaded.checked, lowered, format_)
     if output is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import JsonOption, SpaceArgument, fail, load, print_json
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, fail, load, print_json
 from spacelang.diagnostics.cells import visible
 
 HELP = "write one JSON object, as `sample` prints it"
@@ -18,10 +18,12 @@ def command(
     configuration: Annotated[
         str, typer.Argument(metavar="CONFIG.json", help="A file with one JSON object; `-` reads standard input.")
     ],
+    allow: AllowOption = None,
+    bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say whether a configuration is a member (status 0), and if not (status 1), why."""
-    loaded = load(space, as_json=json)
+    loaded = load(space, as_json=json, allow=allow, bind=bind)
     excluded = loaded.exclusion(_read(configuration))
     if json:
         print_json(

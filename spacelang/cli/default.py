@@ -1,8 +1,8 @@
 """`spacelang default`: the default configuration of a space."""
 
-from spacelang.cli._shared import JsonOption, SpaceArgument, load, print_json
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
 
 
-def command(space: SpaceArgument, json: JsonOption = False) -> None:
+def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
     """Print the default configuration as one JSON object."""
-    print_json(load(space, as_json=json).default().to_dict())
+    print_json(load(space, as_json=json, allow=allow, bind=bind).default().to_dict())

@@ -2,11 +2,12 @@
 
 import typer
 
-from spacelang.cli._shared import JsonOption, load, print_json
+from spacelang.cli._shared import JsonOption, print_json
 
 
 def command(json: JsonOption = False) -> None:
     """List the bundled spaces."""
+    from spacelang.api import load
     from spacelang.syntax.sources import bundled
 
     found = [load(name) for name in bundled()]

@@ -1,6 +1,7 @@
 """Checking starts at once, and a stranger's file makes it open and import nothing."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,15 @@ HOSTILE = {
     "dunder": "stage e = __import__ | eval | __builtins__ | GaussianNB.__class__\n",
     "import up": 'import "../secret.space" as s\nstage e = s.x | GaussianNB\n',
     "import absolute": 'import "/etc/passwd" as s\nstage e = GaussianNB\n',
+    "import link": 'import "out.space" as s\nimport "up/secret.space" as t\nstage e = s.x | t.x | GaussianNB\n',
+    "import device": 'import "zero" as s\nimport "fifo" as t\nstage e = s.x | t.x | GaussianNB\n',
+    "import circle": 'import "inner/a.space" as s\nstage e = s.x | GaussianNB\n',
+    "include bomb": "".join(
+        f"params g{n} {{ a : x {{ include g{n + 1} }}, b : x {{ include g{n + 1} }} }}\n" for n in range(40)
+    )
+    + "params g40 { c : bool }\nabstract x\nstage e = x { include g0 }\n",
+    "include chain": "".join(f"params g{n} {{ include g{n + 1} }}\n" for n in range(3000))
+    + "stage e = SVC { include g0 }\n",
     "use": "use os\nuse antigravity\nuse evil\nstage e = evil.Boom | os.PathLike\n",
     "callables": "stage e = FunctionTransformer { func = system } -> GaussianNB\n",
     "files": 'stage v = CountVectorizer { input = "filename" }\nstage e = GaussianNB\n',
@@ -112,6 +122,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "toy.space").write_text(TOY, encoding="utf-8")
     (made / "wrong.space").write_text("stage e = GausianNB\n", encoding="utf-8")
     (made.parent / "secret.space").write_text("stage x = GaussianNB\n", encoding="utf-8")
+    (made / "out.space").symlink_to(made.parent / "secret.space")
+    (made / "up").symlink_to(made.parent)
+    (made / "zero").symlink_to("/dev/zero")
+    os.mkfifo(made / "fifo")
+    (made / "inner").mkdir()
+    (made / "inner" / "a.space").write_text('import "b.space" as b\nstage x = GaussianNB\n', encoding="utf-8")
+    (made / "inner" / "b.space").write_text('import "a.space" as a\nstage x = GaussianNB\n', encoding="utf-8")
     (made / "evil.py").write_text("open('was_here', 'w')\n", encoding="utf-8")
     return made
 

@@ -1,0 +1,45 @@
+"""`spacelang import`: a file of another tool as a `.space` file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import fail, show
+
+
+def command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file of ConfigSpace: PCS (`.pcs`) or JSON (`.json`).")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
+) -> None:
+    """Turn a search space of ConfigSpace into a `.space` file with the same members.
+
+    What is not carried over is reported with its line; where the members would be others, nothing is written.
+    """
+    from spacelang.diagnostics.diagnostic import Diagnostic
+    from spacelang.importers._importing import to_space
+    from spacelang.syntax.sources import read_source
+
+    source = read_source(file)
+    if isinstance(source, Diagnostic):
+        show((source,))
+        raise typer.Exit(BAD_INPUT)
+    imported, diagnostics = to_space(source)
+    show(diagnostics)
+    if imported is None:
+        raise typer.Exit(BAD_INPUT)
+    if output is None:
+        sys.stdout.write(imported.text)
+    else:
+        _write(output, imported.text, file)
+
+
+def _write(output: Path, text: str, file: str) -> None:
+    try:
+        if output.is_file() and output.samefile(file):
+            fail(f"`{output}` is the imported file itself", "give `-o` another file")
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,359 @@
+"""A foreign space whose names and values are known to fit together, in an order in which parents come first."""
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final, assert_never
+
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.foreign import CannotBeSaid, ContradictoryDeclaration, UndeclaredParameter
+from spacelang.importers._foreign import (
+    ALWAYS,
+    NEVER,
+    Clause,
+    Condition,
+    Conditional,
+    Every,
+    ForeignSpace,
+    Parameter,
+    Range,
+    Relation,
+    Some,
+    Test,
+    Values,
+    every,
+    some,
+    tests,
+)
+from spacelang.importers._names import CHOICE
+from spacelang.importers._readings import number
+from spacelang.ir.value import Value, identity
+from spacelang.suggest import nearest
+from spacelang.text import Span
+
+_MOST_SUGGESTIONS: Final = 50
+_ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A foreign space without contradictions; conditions speak of hyperparameters with more than one value only."""
+
+    name: str
+    parameters: dict[str, Parameter]
+    """In an order in which what a condition names comes before what it is the condition of."""
+
+    file_order: tuple[str, ...]
+    conditions: dict[str, Condition]
+    """By hyperparameter; without an entry it is always active."""
+
+    spans: dict[str, Span]
+    """Where the conditions stand."""
+
+    clauses: tuple[Clause, ...]
+
+
+class _Checker:
+    def __init__(self, foreign: ForeignSpace) -> None:
+        self.foreign = foreign
+        self.problems: list[Diagnostic] = []
+        self.parameters: dict[str, Parameter] = {}
+        self._suggested = 0
+
+    def declare(self) -> None:
+        for parameter in self.foreign.parameters:
+            first = self.parameters.get(parameter.name)
+            if first is not None:
+                problem = f"`{parameter.name}` is declared a second time"
+                related = (Related(first.span, "first declared here"),)
+                wrong = ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related)
+                self.problems.append(wrong)
+            else:
+                self.parameters[parameter.name] = parameter
+                self._declaration(parameter)
+
+    def _declaration(self, parameter: Parameter) -> None:
+        name, domain = parameter.name, parameter.domain
+        match domain:
+            case Range(lower=lower, upper=upper):
+                if lower > upper:
+                    return self._contradiction(parameter.span, f"the range of `{name}` is empty")
+                if domain.log and lower <= 0:
+                    return self._contradiction(
+                        parameter.span, f"the range of `{name}` is logarithmic and reaches {lower}"
+                    )
+            case Values(values=values):
+                if len(set(map(identity, values))) < len(values):
+                    return self._contradiction(parameter.span, f"`{name}` has a value twice")
+                unwritable = next((value for value in values if not _is_writable(value)), None)
+                if unwritable is not None:
+                    what = f"the value `{unwritable}`"
+                    self.problems.append(CannotBeSaid(primary=parameter.span, what=what))
+                    return None
+            case _:
+                assert_never(domain)
+        if parameter.default not in domain:
+            problem = f"the default `{parameter.default}` of `{name}` is outside of its domain"
+            self._contradiction(_last(parameter.span, str(parameter.default)), problem)
+        return None
+
+    def condition(self, condition: Condition) -> Condition:
+        """The condition with values of the domains' types; reports what does not fit."""
+        match condition:
+            case Test():
+                return self.test(condition)
+            case Every(terms=terms):
+                return Every(tuple(map(self.condition, terms)))
+            case Some(terms=terms):
+                return Some(tuple(map(self.condition, terms)))
+            case _:
+                assert_never(condition)
+
+    def test(self, test: Test) -> Test:
+        domain = self._domain(test.parameter, test.span)
+        if domain is None:
+            return test
+        if test.operator not in ("in", "!=") and isinstance(domain, Values) and not _has_order(domain):
+            self._contradiction(test.span, f"the values of `{test.parameter}` have no order")
+            return test
+        values = tuple(_typed(value, domain) for value in test.values)
+        ordering = isinstance(domain, Range) and test.operator not in ("in", "!=")
+        for value in values:
+            if value not in domain and not (ordering and _is_number(value)):
+                problem = f"`{value}` is not a value of `{test.parameter}`"
+                self._contradiction(_last(test.span, str(value)), problem)
+                return test
+        return replace(test, values=values)
+
+    def clause(self, clause: Clause) -> Clause:
+        checked: list[Test | Relation] = []
+        for literal in clause.literals:
+            match literal:
+                case Test():
+                    checked.append(self.test(literal))
+                case Relation(left=left, right=right):
+                    sides = [self._domain(name, literal.span) for name in (left, right)]
+                    if None not in sides and literal.operator != "==" and not all(map(_is_numeric, sides)):
+                        self._contradiction(literal.span, f"`{left}` and `{right}` have no common order")
+                    checked.append(literal)
+                case _:
+                    assert_never(literal)
+        return replace(clause, literals=tuple(checked))
+
+    def _domain(self, name: str, span: Span) -> Range | Values | None:
+        if name in self.parameters:
+            return self.parameters[name].domain
+        self._suggested += 1
+        near = nearest(name, self.parameters) if self._suggested <= _MOST_SUGGESTIONS else None
+        self.problems.append(UndeclaredParameter(primary=_first(span, name), name=name, near=near))
+        return None
+
+    def child(self, conditional: Conditional) -> None:
+        self._domain(conditional.child, conditional.span)
+
+    def _contradiction(self, span: Span, problem: str) -> None:
+        self.problems.append(ContradictoryDeclaration(primary=span, problem=problem))
+
+
+def check(foreign: ForeignSpace) -> tuple[Sound | None, list[Diagnostic]]:
+    """The space without contradictions, or None with all that is wrong."""
+    checker = _Checker(foreign)
+    checker.declare()
+    conditions: dict[str, Condition] = {}
+    spans: dict[str, Span] = {}
+    for conditional in foreign.conditionals:
+        checker.child(conditional)
+        conditions[conditional.child] = checker.condition(conditional.condition)
+        spans[conditional.child] = conditional.span
+    clauses = tuple(map(checker.clause, foreign.clauses))
+    if checker.problems:
+        return None, checker.problems
+    parameters = checker.parameters
+    parents = {name: {t.parameter for t in tests(conditions.get(name, ALWAYS))} for name in parameters}
+    try:
+        order = list(_in_order(parameters, parents))
+    except CycleError as error:
+        circle = [name for name in error.args[1] if name in spans]
+        problem = f"the condition of `{circle[0]}` depends on itself"
+        return None, [ContradictoryDeclaration(primary=spans[circle[0]], problem=problem)]
+    ordered = {name: parameters[name] for name in order}
+    decided = _without_constants(ordered, conditions)
+    sound = Sound(foreign.name, ordered, tuple(parameters), decided, spans, clauses)
+    wrong = _forbidden(sound)
+    return (None if wrong else sound), wrong
+
+
+def _in_order(parameters: dict[str, Parameter], parents: dict[str, set[str]]) -> Iterator[str]:
+    """Parents first, and otherwise as the file has them."""
+    places = {name: place for place, name in enumerate(parameters)}
+    sorter = TopologicalSorter(parents)
+    sorter.prepare()
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=places.__getitem__)
+        yield from ready
+        sorter.done(*ready)
+
+
+def _without_constants(parameters: dict[str, Parameter], conditions: dict[str, Condition]) -> dict[str, Condition]:
+    """Conditions over constants that are always active are decided."""
+    settled = {
+        name
+        for name, parameter in parameters.items()
+        if parameter.is_constant and name not in conditions and not name.endswith(CHOICE)
+    }
+    return {child: decide(condition, parameters, settled) for child, condition in conditions.items()}
+
+
+def decide(condition: Condition, parameters: dict[str, Parameter], constants: set[str]) -> Condition:
+    """A condition in which comparisons with these constants are replaced by what they are."""
+    match condition:
+        case Test(parameter=name):
+            if name not in constants:
+                return condition
+            return ALWAYS if holds(condition, parameters[name], parameters[name].default) else NEVER
+        case Every(terms=terms):
+            return every([decide(term, parameters, constants) for term in terms])
+        case Some(terms=terms):
+            return some([decide(term, parameters, constants) for term in terms])
+        case _:
+            assert_never(condition)
+
+
+def holds(test: Test, parameter: Parameter, value: Value) -> bool:
+    """Whether a comparison holds for a value of its hyperparameter."""
+    if test.operator in ("in", "!="):
+        among = any(identity(value) == identity(own) for own in test.values)
+        return among == (test.operator == "in")
+    left: Any = value
+    right: Any = test.values[0]
+    if isinstance(parameter.domain, Values) and parameter.domain.ordered:
+        left, right = parameter.domain.place(left), parameter.domain.place(right)
+    return bool(_ORDERS[test.operator](left, right))
+
+
+def _forbidden(space: Sound) -> list[Diagnostic]:
+    """The clauses that hold in the default configuration."""
+    values: dict[str, Value] = {}
+    for name, parameter in space.parameters.items():
+        if _is_true(space.conditions.get(name, ALWAYS), values, space.parameters):
+            values[name] = parameter.default
+    problem, reason = "the default configuration is forbidden", "by this clause"
+    return [
+        ContradictoryDeclaration(primary=clause.span, problem=problem, reason=reason)
+        for clause in space.clauses
+        if all(_applies(literal, values, space.parameters) for literal in clause.literals)
+    ]
+
+
+def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, Parameter]) -> bool:
+    match condition:
+        case Test(parameter=name, operator=sign):
+            # As ConfigSpace 1.2 has it, `!=` holds where there is nothing to compare.
+            return holds(condition, parameters[name], values[name]) if name in values else sign == "!="
+        case Every(terms=terms):
+            return all(_is_true(term, values, parameters) for term in terms)
+        case Some(terms=terms):
+            return any(_is_true(term, values, parameters) for term in terms)
+        case _:
+            assert_never(condition)
+
+
+def _applies(literal: Test | Relation, values: dict[str, Value], parameters: dict[str, Parameter]) -> bool:
+    if isinstance(literal, Test):
+        return literal.parameter in values and _is_true(literal, values, parameters)
+    left: Any = values.get(literal.left)
+    right: Any = values.get(literal.right)
+    is_there = literal.left in values and literal.right in values
+    if literal.operator == "==":
+        return is_there and identity(left) == identity(right)
+    return is_there and bool(_ORDERS[literal.operator](left, right))
+
+
+def without(space: Sound, name: str, value: Value) -> Sound:
+    """The space without one value of a set, which no configuration has anyway."""
+    parameter = space.parameters[name]
+    domain = parameter.domain
+    assert isinstance(domain, Values)
+    kept = [place for place, own in enumerate(domain.values) if identity(own) != identity(value)]
+    smaller = Values(
+        tuple(domain.values[place] for place in kept),
+        tuple(domain.readings[place] for place in kept),
+        domain.ordered,
+        None if domain.weights is None else tuple(domain.weights[place] for place in kept),
+    )
+    default = parameter.default if parameter.default in smaller else smaller.values[0]
+    parameters = {**space.parameters, name: replace(parameter, domain=smaller, default=default)}
+    conditions = {child: _unasked(condition, name, value) for child, condition in space.conditions.items()}
+    clauses = [less for clause in space.clauses if (less := _allowing(clause, name, value)) is not None]
+    return replace(space, parameters=parameters, conditions=conditions, clauses=tuple(clauses))
+
+
+def _allowing(clause: Clause, name: str, value: Value) -> Clause | None:
+    """A clause that does not forbid a value; None where it forbade nothing else."""
+    literals: list[Test | Relation] = []
+    for literal in clause.literals:
+        kept = _unasked(literal, name, value) if isinstance(literal, Test) else literal
+        if not isinstance(kept, Test | Relation):
+            return None
+        literals.append(kept)
+    return replace(clause, literals=tuple(literals))
+
+
+def _unasked(condition: Condition, name: str, value: Value) -> Condition:
+    """A condition that does not ask for a value."""
+    match condition:
+        case Test(parameter=parameter, values=values):
+            if parameter != name:
+                return condition
+            kept = tuple(own for own in values if identity(own) != identity(value))
+            if kept:
+                return replace(condition, values=kept)
+            return NEVER if condition.operator == "in" else ALWAYS
+        case Every(terms=terms):
+            return every([_unasked(term, name, value) for term in terms])
+        case Some(terms=terms):
+            return some([_unasked(term, name, value) for term in terms])
+        case _:
+            assert_never(condition)
+
+
+def _typed(value: Value, domain: Range | Values) -> Value:
+    """A word as the number that a range takes; a value as the domain has it."""
+    if isinstance(domain, Values):
+        return next((own for own in domain.values if identity(own) == identity(value)), value)
+    read = number(value) if isinstance(value, str) else value
+    if not _is_number(read):
+        return value
+    assert isinstance(read, int | float)
+    return int(read) if domain.kind == "int" and read == int(read) else read
+
+
+def _first(span: Span, text: str) -> Span:
+    """Where a text stands in a span; the span where it is written otherwise."""
+    place = span.text.find(text)
+    return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
+
+
+def _last(span: Span, text: str) -> Span:
+    place = span.text.rfind(text)
+    return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
+
+
+def _has_order(domain: Values) -> bool:
+    return domain.ordered or all(map(_is_number, domain.values))
+
+
+def _is_numeric(domain: Range | Values | None) -> bool:
+    return isinstance(domain, Range) or (domain is not None and all(map(_is_number, domain.values)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_writable(value: Value) -> bool:
+    """Whether a file of text can hold a value: it has no NUL characters and no halves of characters."""
+    if isinstance(value, tuple):
+        return all(map(_is_writable, value))
+    return not isinstance(value, str) or ("\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value))

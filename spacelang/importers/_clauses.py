@@ -1,0 +1,197 @@
+"""Forbidden clauses to constraints: what says the same is said once, what differs in one value is said together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Final
+
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.foreign import CannotBeSaid, NothingToImport
+from spacelang.importers._expressions import Expressions
+from spacelang.importers._foreign import Clause, Relation, Test, Values
+from spacelang.importers._naming import Naming
+from spacelang.importers._shape import ROOT, Path, Shape, agree
+from spacelang.syntax import ast
+from spacelang.text import NOWHERE, Span
+
+MOST_RULES: Final = 5_000
+"""As many constraints are written, each clause once for every combination of bodies that it may hold in."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Clauses that differ in values only: the hyperparameters, and for each row the places of its values."""
+
+    sets: dict[str, frozenset[int]]
+    others: tuple[Test | Relation, ...]
+    span: Span
+
+
+class Constraints:
+    """Writes the constraints of a space."""
+
+    def __init__(self, shape: Shape, naming: Naming, expressions: Expressions) -> None:
+        self._shape = shape
+        self._naming = naming
+        self._expressions = expressions
+        self.diagnostics: list[Diagnostic] = []
+        self._left = MOST_RULES
+
+    def write(self) -> dict[Path, list[ast.Rule]]:
+        """The constraints by the body that they stand in; those of the file at the root."""
+        found: dict[Path, list[ast.Rule]] = {}
+        for table in _merged([self._table(clause) for clause in self._shape.space.clauses]):
+            rules = list(islice(self._rules(table), self._left + 1))
+            self._left -= len(rules)
+            if self._left < 0:
+                what = f"more than {MOST_RULES:,} constraints"
+                self.diagnostics.append(CannotBeSaid(primary=table.span, what=what))
+                return {}
+            for path, rule in rules:
+                if rule not in (several := found.setdefault(path, [])):
+                    several.append(rule)
+            if not rules:
+                what = "this combination never comes together"
+                self.diagnostics.append(NothingToImport(primary=table.span, what=what))
+        return found
+
+    def _table(self, clause: Clause) -> _Table:
+        sets: dict[str, frozenset[int]] = {}
+        others: list[Test | Relation] = []
+        for literal in clause.literals:
+            domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, Test) else None
+            if isinstance(literal, Test) and isinstance(domain, Values) and literal.operator == "in":
+                places = frozenset(map(domain.place, literal.values))
+                sets[literal.parameter] = sets.get(literal.parameter, places) & places
+            elif literal not in others:
+                others.append(literal)
+        speaking = [name for name in (*sets, *_names(tuple(others))) if name not in self._shape.fixed]
+        silent = [name for name in sets if name in self._shape.fixed and self._is_beside(name, speaking)]
+        return _Table({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
+
+    def _is_beside(self, constant: str, names: list[str]) -> bool:
+        """Whether a constant is active wherever one of these is, so that a clause may leave it out."""
+        paths = self._shape.paths
+        return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
+
+    def _rules(self, table: _Table) -> Iterator[tuple[Path, ast.Rule]]:
+        """A clause, once for every combination of bodies in which the things that it names may be active together."""
+        if not all(table.sets.values()):
+            return
+        decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
+        named = [name for name in (*table.sets, *_names(table.others)) if name not in decisions]
+        ways = [self._expressions.bodies(name) for name in dict.fromkeys(named)]
+        for paths in product(*ways):
+            bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
+            if _agree_all(paths) and (rule := self._rule(table, decisions, bodies)) is not None:
+                yield rule
+
+    def _rule(
+        self, table: _Table, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
+    ) -> tuple[Path, ast.Rule] | None:
+        taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
+        if any(name in taken and taken[name] not in places for name, places in decisions.items()):
+            return None
+        open_decisions = {name: places for name, places in decisions.items() if name not in taken}
+        speaking = {name: body for name, body in bodies.items() if not self._is_certain(table, name)}
+        home = self._home(open_decisions, speaking)
+        terms: list[ast.Expression] = []
+        for name, places in open_decisions.items():
+            body = self._shape.paths[name][0]
+            terms.append(self._expressions.takes(name, body, sorted(places), ROOT))
+        # A constant says nothing by itself, but that its body is reached.
+        said = {step for body in speaking.values() for step in body}
+        silent = {step for body in bodies.values() for step in body if step[0]} - said
+        for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
+            terms.append(self._expressions.takes(decision, self._shape.paths[decision][0], [int(place)], ROOT))
+        terms.extend(self._literals(table, speaking, home))
+        if not terms:
+            terms = [ast.Keyword(True, NOWHERE)]
+        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NOWHERE)
+        return home, ast.Rule(True, expression, NOWHERE)
+
+    def _home(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
+        """The body that a constraint stands in: that of all it names, or the file."""
+        homes = set(speaking.values())
+        return homes.pop() if len(homes) == 1 and not decisions else ROOT
+
+    def _is_certain(self, table: _Table, name: str) -> bool:
+        """Whether what the clause says of a hyperparameter holds wherever its body is reached."""
+        return name in self._shape.fixed and name in table.sets and name not in _names(table.others)
+
+    def _literals(self, table: _Table, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
+        def called(name: str) -> ast.Dotted:
+            return self._expressions.name(name, speaking[name], is_sibling=speaking[name] == home)
+
+        for name, places in table.sets.items():
+            if name in speaking:
+                domain = self._shape.space.parameters[name].domain
+                assert isinstance(domain, Values)
+                values = tuple(domain.values[place] for place in sorted(places))
+                yield self._expressions.compare(Test(name, "in", values, table.span), called(name))
+        for other in table.others:
+            if isinstance(other, Relation):
+                yield ast.Binary(other.operator, called(other.left), called(other.right), NOWHERE)
+            else:
+                yield self._expressions.compare(other, called(other.parameter))
+
+
+def _names(literals: tuple[Test | Relation, ...]) -> list[str]:
+    names: list[str] = []
+    for literal in literals:
+        names += [literal.left, literal.right] if isinstance(literal, Relation) else [literal.parameter]
+    return names
+
+
+def _agree_all(paths: tuple[Path, ...]) -> bool:
+    return all(agree(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
+
+
+# ---- saying together what differs in one value
+
+
+def _merged(tables: list[_Table]) -> list[_Table]:
+    """Fewer clauses that forbid the same, of whichever order of merging leaves the fewest."""
+    by_names: dict[tuple[object, ...], list[_Table]] = {}
+    for table in _without_weaker(tables):
+        by_names.setdefault((*sorted(table.sets), table.others), []).append(table)
+    found: list[_Table] = []
+    for several in by_names.values():
+        names = list(several[0].sets)
+        orders = (names, names[::-1])
+        ways = [_folded(several, order) for order in orders]
+        fewest: list[_Table] = min(ways, key=len)
+        found.extend(fewest)
+    return _without_weaker(found)
+
+
+def _folded(tables: list[_Table], order: list[str]) -> list[_Table]:
+    """Rows that agree in all but one column become one row, column after column."""
+    for name in order:
+        rows: dict[tuple[object, ...], _Table] = {}
+        for table in tables:
+            rest = tuple((other, places) for other, places in sorted(table.sets.items()) if other != name)
+            known = rows.get(rest)
+            if known is None:
+                rows[rest] = table
+            else:
+                joined = {**known.sets, name: known.sets[name] | table.sets[name]}
+                rows[rest] = _Table(joined, known.others, known.span)
+        tables = list(rows.values())
+    return tables
+
+
+def _without_weaker(tables: list[_Table]) -> list[_Table]:
+    """Clauses that others do not imply already."""
+    if len(tables) > 1_000:
+        return tables
+    return [table for table in tables if not any(_implies(other, table) for other in tables if other is not table)]
+
+
+def _implies(stronger: _Table, weaker: _Table) -> bool:
+    """Whether all that the weaker clause forbids is forbidden by the other one."""
+    if not set(stronger.others) <= set(weaker.others) or not stronger.sets.keys() <= weaker.sets.keys():
+        return False
+    if (stronger.sets, stronger.others) == (weaker.sets, weaker.others):
+        return False
+    return all(weaker.sets[name] <= places for name, places in stronger.sets.items())

@@ -1,0 +1,160 @@
+"""Conditions and clauses in the words of the `.space` file."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from spacelang.importers._checking import holds
+from spacelang.importers._foreign import Condition, Every, Parameter, Range, Some, Test, Values
+from spacelang.importers._naming import Naming
+from spacelang.importers._shape import ROOT, Path, Shape, agree
+from spacelang.ir.domain import RESERVED
+from spacelang.ir.value import Value
+from spacelang.syntax import ast
+from spacelang.text import NOWHERE
+
+
+class Expressions:
+    """Writes conditions as they read in a body."""
+
+    def __init__(self, shape: Shape, naming: Naming) -> None:
+        self._shape = shape
+        self._naming = naming
+        self.loose: list[Test] = []
+        """The `!=` that hold where the hyperparameter before them is not active."""
+
+        self.dead: set[tuple[str, Path]] = set()
+        """Hyperparameters that are never active in a body, and so are not written there."""
+
+    def condition(self, condition: Condition, path: Path) -> ast.Expression | bool:
+        """A condition in a body; True or False where the alternatives that lead there decide it."""
+        match condition:
+            case Test():
+                return self.test(condition, path)
+            case Every(terms=terms):
+                return _joined("and", [self.condition(term, path) for term in terms])
+            case Some(terms=terms):
+                return _joined("or", [self.condition(term, path) for term in terms])
+            case _:
+                assert_never(condition)
+
+    def test(self, test: Test, path: Path) -> ast.Expression | bool:
+        """A comparison in a body."""
+        if test.operator == "!=":
+            return self._differs(test, path)
+        if test.parameter in self._shape.decisions:
+            return self._takes(test, path)
+        bodies = [body for body in self.bodies(test.parameter) if agree(body, path)]
+        return _joined("or", [self.compare(test, self._name(test.parameter, body, path)) for body in bodies])
+
+    def bodies(self, name: str) -> tuple[Path, ...]:
+        """The bodies in which a hyperparameter is written."""
+        return tuple(path for path in self._shape.paths[name] if (name, path) not in self.dead)
+
+    def compare(self, test: Test, name: ast.Expression) -> ast.Expression:
+        """A comparison with what a hyperparameter is called."""
+        parameter = self._shape.space.parameters[test.parameter]
+        domain = parameter.domain
+        if test.operator == "in":
+            values = test.values
+        elif isinstance(domain, Range):
+            return ast.Binary(test.operator, name, number(test.values[0]), NOWHERE)
+        else:
+            values = tuple(given for given in domain.values if holds(test, parameter, given))
+        written = [written_value(parameter, given) for given in values]
+        if len(written) != 1 or isinstance(written[0], ast.Tuple):
+            return ast.Membership(name, tuple(written), NOWHERE)
+        if is_boolean(domain) and written[0] == ast.Keyword(True, NOWHERE):
+            return name
+        return ast.Binary("==", name, written[0], NOWHERE)
+
+    def _differs(self, test: Test, path: Path) -> ast.Expression | bool:
+        name = test.parameter
+        same = self.test(Test(name, "in", test.values, test.span), path)
+        bodies = self._shape.paths[name]
+        is_plain = name not in self._shape.conditions
+        always = is_plain and any(set(body) <= set(path) or not body[0][0] for body in bodies)
+        if not always:
+            self.loose.append(test)
+        if isinstance(same, bool):
+            return not same
+        if always and isinstance(same, ast.Binary) and same.operator == "==":
+            return ast.Binary("!=", same.left, same.right, NOWHERE)
+        return ast.Unary("not", same, NOWHERE)
+
+    def _takes(self, test: Test, path: Path) -> ast.Expression | bool:
+        name = test.parameter
+        domain = self._shape.space.parameters[name].domain
+        assert isinstance(domain, Values)
+        places = [domain.place(value) for value in test.values]
+        taken = dict(path).get(name)
+        if taken is not None:
+            return taken in places
+        bodies = [body for body in self._shape.paths[name] if agree(body, path)]
+        return _joined("or", [self.takes(name, body, places, path) for body in bodies])
+
+    def takes(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
+        """That a decision takes one of some alternatives."""
+        called = self._name(name, body, path)
+        words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
+        if len(words) == 1:
+            return ast.IsTest(called, None if words[0] == "none" else dotted(words[0]), NOWHERE)
+        values = [ast.Keyword(None, NOWHERE) if word == "none" else dotted(word) for word in words]
+        return ast.Membership(called, tuple(values), NOWHERE)
+
+    def _name(self, name: str, body: Path, path: Path) -> ast.Dotted:
+        """What a hyperparameter or decision in one body is called in another."""
+        return self.name(name, body, is_sibling=body == path)
+
+    def name(self, name: str, body: Path, *, is_sibling: bool = False) -> ast.Dotted:
+        """What a hyperparameter or decision in a body is called, there or elsewhere."""
+        called = self._naming.members[name, body]
+        return dotted(called if is_sibling or body == ROOT else f"{self._naming.address(body)}.{called}")
+
+
+def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression | bool:
+    deciding = operator == "or"
+    if any(term is deciding for term in terms):
+        return deciding
+    open_terms = tuple(dict.fromkeys(term for term in terms if not isinstance(term, bool)))
+    if not open_terms:
+        return not deciding
+    return open_terms[0] if len(open_terms) == 1 else ast.Logical("or" if deciding else "and", open_terms, NOWHERE)
+
+
+def is_boolean(domain: Range | Values) -> bool:
+    """Whether a domain has truth values only."""
+    return isinstance(domain, Values) and all(isinstance(one, bool) for one in domain.readings)
+
+
+def written_value(parameter: Parameter, given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
+    """How the `.space` file writes a value of a hyperparameter."""
+    domain = parameter.domain
+    return number(given) if isinstance(domain, Range) else value(domain.readings[domain.place(given)])
+
+
+def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
+    """A value as it is written: a word where one can stand alone."""
+    match given:
+        case None | bool():
+            return ast.Keyword(given, NOWHERE)
+        case int() | float():
+            return ast.Number(given, NOWHERE)
+        case str():
+            is_word = given.isascii() and given.isidentifier() and given not in RESERVED | {"True", "False", "None"}
+            return dotted(given) if is_word else ast.Text(given, NOWHERE)
+        case tuple():
+            return ast.Tuple(tuple(map(value, given)), NOWHERE)
+        case _:
+            assert_never(given)
+
+
+def number(given: Value) -> ast.Number:
+    """A number; whole ones without a point."""
+    assert isinstance(given, int | float)
+    whole = isinstance(given, float) and given.is_integer() and abs(given) < 1e6
+    return ast.Number(int(given) if whole else given, NOWHERE)
+
+
+def dotted(text: str) -> ast.Dotted:
+    """A name."""
+    return ast.Dotted(tuple(ast.Word(word, NOWHERE) for word in text.split(".")), NOWHERE)

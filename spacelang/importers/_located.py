@@ -1,0 +1,120 @@
+"""JSON with the place of every value, which the standard library's reader does not tell."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from spacelang.diagnostics.foreign import UnreadableDeclaration
+from spacelang.importers._readings import MAX_DIGITS, number
+from spacelang.text import Source, Span
+
+MAX_NESTING: Final = 64
+_TOKEN: Final = re.compile(
+    r'[ \t\r\n]*(?P<token>"(?:[^"\\\x00-\x1f]|\\.)*"|[\[\]{},:]|-?\d[-+.\deE]*|true\b|false\b|null\b|\Z|(?P<wrong>.))',
+    re.DOTALL,
+)
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A JSON value: an object as a dictionary and an array as a list of further ones, else what it is in Python."""
+
+    value: "dict[str, Located] | list[Located] | str | int | float | bool | None"
+    span: Span
+
+
+Tokens: TypeAlias = list[tuple[str, int, int]]
+
+
+class _MalformedError(Exception):
+    """The text is not JSON from this token on."""
+
+
+def read(source: Source) -> Located | UnreadableDeclaration:
+    """The document that a text is, or where it stops being JSON."""
+    tokens: Tokens = []
+    for found in _TOKEN.finditer(source.text):
+        start, end = found.span("token")
+        tokens.append((found["token"], start, end))
+        if found["wrong"] is not None or start == len(source.text):
+            break
+    reader = _Reader(source, tokens)
+    try:
+        document = reader.value(0)
+        reader.expect("", "the end of the file")
+    except _MalformedError as error:
+        _, start, end = tokens[min(reader.place, len(tokens) - 1)]
+        return UnreadableDeclaration(primary=Span(source, start, end), problem="this is not JSON", expected=str(error))
+    return document
+
+
+class _Reader:
+    def __init__(self, source: Source, tokens: Tokens) -> None:
+        self._source = source
+        self._tokens = tokens
+        self.place = 0
+
+    def value(self, depth: int) -> Located:
+        if depth > MAX_NESTING:
+            raise _MalformedError(f"nested more than {MAX_NESTING} deep")
+        text, start, end = self._tokens[self.place]
+        if text == "{":
+            return self._object(depth)
+        if text == "[":
+            return self._array(depth)
+        scalar = self._scalar(text)
+        self.place += 1
+        return Located(scalar, Span(self._source, start, end))
+
+    def expect(self, text: str, meaning: str) -> int:
+        """Where the token ends that has to come now."""
+        found, _, end = self._tokens[self.place]
+        if found != text:
+            raise _MalformedError(f"expected {meaning}")
+        self.place += bool(text)
+        return end
+
+    def _object(self, depth: int) -> Located:
+        start = self._tokens[self.place][1]
+        self.place += 1
+        members: dict[str, Located] = {}
+        while self._tokens[self.place][0] != "}":
+            if members:
+                self.expect(",", "`,` or `}`")
+            text = self._tokens[self.place][0]
+            if not text.startswith('"'):
+                raise _MalformedError("expected a name in double quotes")
+            name = self._scalar(text)
+            assert isinstance(name, str)
+            if name in members:
+                raise _MalformedError("this name is given twice")
+            self.place += 1
+            self.expect(":", "`:`")
+            members[name] = self.value(depth + 1)
+        return Located(members, Span(self._source, start, self.expect("}", "`}`")))
+
+    def _array(self, depth: int) -> Located:
+        start = self._tokens[self.place][1]
+        self.place += 1
+        items: list[Located] = []
+        while self._tokens[self.place][0] != "]":
+            if items:
+                self.expect(",", "`,` or `]`")
+            items.append(self.value(depth + 1))
+        return Located(items, Span(self._source, start, self.expect("]", "`]`")))
+
+    def _scalar(self, text: str) -> str | int | float | bool | None:
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if text.startswith('"') and len(text) > 1:
+            try:
+                return str(json.loads(text))
+            except ValueError:
+                raise _MalformedError("a wrong escape in this string") from None
+        read = number(text)
+        if read is None:
+            is_number = text[:1].isdigit() or text[:1] == "-"
+            raise _MalformedError(f"not a number of at most {MAX_DIGITS} digits" if is_number else "expected a value")
+        return read

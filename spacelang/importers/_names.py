@@ -1,0 +1,64 @@
+"""Readable names for those of other tools: the last parts of paths, made identifiers, each unique where it stands."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_KEYWORDS = """
+    space stage pipeline forbid require when as float int bool log step ordered import use params abstract task include
+    columns permute true false none True False None and or not in is from by to minimize maximize subject validate
+    fidelity limit min max ceil floor sqrt log2 n_samples n_features n_classes
+"""
+KEYWORDS: Final = frozenset(_KEYWORDS.split())
+"""Words that would be read as something else somewhere."""
+
+LONGEST: Final = 80
+CHOICE: Final = "__choice__"
+"""How auto-sklearn and its relatives end the name of a choice between components."""
+
+
+class Names:
+    """The names of one scope."""
+
+    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
+        self._taken = set(taken)
+
+    def add(self, *wishes: str) -> str:
+        """The first wish that is free, as an identifier; a numbered form of the last where none is."""
+        chosen = next(name for name in _candidates(wishes) if name not in self._taken)
+        self._taken.add(chosen)
+        return chosen
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a path; that it is a choice is none of them."""
+    parts = tuple(name.split(":"))
+    return parts[:-1] if len(parts) > 1 and parts[-1] == CHOICE else parts
+
+
+def wishes(name: str, below: tuple[str, ...] = ()) -> list[str]:
+    """What a path may be called, the shortest first: its last part, its last two, and so on.
+
+    What the path has in common with the one `below` which it stands is left out as long as that tells names apart.
+    """
+    own = parts_of(name)
+    start = next((place for place, (a, b) in enumerate(zip(own, below, strict=False)) if a != b), len(below))
+    inner = own[min(start, len(own) - 1) :]
+    shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]
+    return list(dict.fromkeys([*shortened[:4], "_".join(own)]))
+
+
+def identifier(text: str) -> str:
+    """A text with everything replaced that no name has."""
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", text)[:LONGEST].strip("_") or "_"
+    made = f"_{made}" if made[0].isdigit() else made
+    return f"{made}_" if made in KEYWORDS else made
+
+
+def _candidates(wished: tuple[str, ...]) -> Iterator[str]:
+    made = [identifier(wish) for wish in wished]
+    yield from made
+    number = 2
+    while True:
+        yield f"{made[-1]}_{number}"
+        number += 1

@@ -1,0 +1,159 @@
+"""What everything of a foreign space is called in the `.space` file, and which keys configurations have for it."""
+
+from dataclasses import dataclass
+
+from spacelang.catalog.catalogue import Catalogue
+from spacelang.importers._foreign import Parameter, Values
+from spacelang.importers._names import Names, parts_of, wishes
+from spacelang.importers._readings import read_words
+from spacelang.importers._shape import ROOT, Path, Shape
+from spacelang.ir.value import Value
+
+_PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "learner", "model", "algorithm"})
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Names by what they are for; a stage's own name is that of its decision at the root."""
+
+    steps: tuple[Path, ...]
+    """Stages (as their decision, with place -1) and steps, in the order of the pipeline."""
+
+    members: dict[tuple[str, Path], str]
+    """A hyperparameter or decision in a body; a stage at the root."""
+
+    operators: dict[Path, str]
+    """The operator whose body a path leads to; empty where the alternative is `none`."""
+
+    alternatives: dict[tuple[str, int], str]
+    """A decision's alternatives, by the place of the value."""
+
+    known: frozenset[Path]
+    """The paths whose operators a catalogue knows; all others are abstract."""
+
+    file: Names
+    """What names the file has."""
+
+    def address(self, path: Path) -> str:
+        """What expressions call a body."""
+        (first, place), *rest = path
+        if not first:
+            return self.operators[path]
+        words = [self.members[first, ROOT], self.alternatives[first, int(place)]]
+        above = path[:1]
+        for decision, inner in rest:
+            words += [self.members[decision, above], self.alternatives[decision, int(inner)]]
+            above = (*above, (decision, inner))
+        return ".".join(words)
+
+    def key(self, name: str, path: Path) -> str:
+        """What configurations call a hyperparameter or decision in a body."""
+        if path and not path[0][0]:
+            return f"{self.operators[path]}.{self.members[name, path]}"
+        words = [self.members[decision, path[:place]] for place, (decision, _) in enumerate(path)]
+        return ".".join([*words, self.members[name, path]])
+
+
+def name_all(shape: Shape, space_name: str, catalogue: Catalogue, *, use_catalogue: bool) -> Naming:
+    """Names for a tree; alternatives that are called like a class and have only its parameters are that class.
+
+    Where the catalogue is not used, every operator is abstract; none of these is called like a class.
+    """
+    file = Names(frozenset(catalogue))
+    members: dict[tuple[str, Path], str] = {}
+    stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
+    for stage in stages:
+        # A stage `component:strategy` is called after the component.
+        members[stage, ROOT] = file.add(*wishes(stage.rpartition(":")[0] if stage in shape.variants else stage))
+    steps = _in_pipeline_order(shape, stages)
+    bodies = _bodies(shape)
+    _name_members(shape, members)
+    operators: dict[Path, str] = {}
+    alternatives: dict[tuple[str, int], str] = {}
+    for step in steps:
+        if not step[0][0]:
+            prefix = str(step[0][1])
+            operators[step] = file.add(*(wishes(prefix) if prefix else (space_name, "hyperparameters")))
+    last = steps[-1][0][0] if steps else ""
+    known: set[Path] = set()
+    for name, parameter in shape.space.parameters.items():
+        if name in shape.decisions:
+            path = shape.paths[name][0]
+            named = _name_alternatives(parameter, path, bodies, members, is_last=name == last)
+            for place, word in enumerate(named):
+                alternatives[name, place] = word
+                below = (*path, (name, place))
+                inside = [member for (_, body), member in members.items() if body == below] if word in catalogue else []
+                if use_catalogue and path == ROOT and word in catalogue and _has(catalogue, word, inside):
+                    known.add(below)
+                    operators[below] = word
+                else:
+                    operators[below] = file.add(word, f"{members[name, path]}_{word}") if word != "none" else ""
+    return Naming(steps, members, operators, alternatives, frozenset(known), file)
+
+
+def _has(catalogue: Catalogue, name: str, members: list[str]) -> bool:
+    operator = catalogue.get(name)
+    return operator is not None and all(member in operator.parameters for member in members)
+
+
+def _bodies(shape: Shape) -> frozenset[Path]:
+    """The bodies in which something stands."""
+    return frozenset(path for paths in shape.paths.values() for path in paths)
+
+
+def _in_pipeline_order(shape: Shape, stages: list[str]) -> tuple[Path, ...]:
+    """As in the file, but what predicts comes last."""
+    places = {name: place for place, name in enumerate(shape.space.file_order)}
+    first: dict[Path, int] = {((stage, -1),): places[stage] for stage in stages}
+    for name, paths in shape.paths.items():
+        for path in paths:
+            if path and not path[0][0]:
+                first[path] = min(first.get(path, places[name]), places[name])
+
+    def predicts(path: Path) -> bool:
+        words = parts_of(path[0][0] or str(path[0][1]))
+        return not _PREDICTORS.isdisjoint((words[0], words[-1]))
+
+    return tuple(sorted(first, key=lambda path: (predicts(path), first[path])))
+
+
+def _name_members(shape: Shape, members: dict[tuple[str, Path], str]) -> None:
+    scopes: dict[Path, Names] = {}
+    for name in shape.space.file_order:
+        for path in shape.paths[name]:
+            if path != ROOT:
+                below = _prefix(shape, path)
+                members[name, path] = scopes.setdefault(path, Names()).add(*wishes(name, below))
+
+
+def _prefix(shape: Shape, path: Path) -> tuple[str, ...]:
+    """The beginning that the names in a body usually have."""
+    decision, place = path[-1]
+    if not decision:
+        return parts_of(str(place))
+    domain = shape.space.parameters[decision].domain
+    assert isinstance(domain, Values)
+    return (*parts_of(decision), str(domain.values[int(place)]))
+
+
+def _name_alternatives(
+    parameter: Parameter, path: Path, bodies: frozenset[Path], members: dict[tuple[str, Path], str], *, is_last: bool
+) -> list[str]:
+    domain = parameter.domain
+    assert isinstance(domain, Values)
+    scope = Names()
+    decision = members[parameter.name, path]
+    named: list[str] = []
+    for place, value in enumerate(domain.values):
+        is_bare = (*path, (parameter.name, place)) not in bodies
+        if is_bare and not is_last and _is_nothing(value) and "none" not in named:
+            named.append("none")
+        else:
+            word = f"no_{decision}" if _is_nothing(value) else str(value)
+            named.append(scope.add(word, f"{decision}_{word}"))
+    return named
+
+
+def _is_nothing(value: Value) -> bool:
+    return value is None or (isinstance(value, str) and read_words((value,)) == (None,))

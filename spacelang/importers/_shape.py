@@ -1,0 +1,190 @@
+"""Where the hyperparameters of a flat space belong: which are decisions, and below which of their values others are.
+
+A hyperparameter whose condition names a decision's value belongs into the body of that alternative, and so does what
+depends on such a hyperparameter. What is left belongs to steps that every pipeline has, by the beginnings of the names.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from spacelang.importers._checking import Sound
+from spacelang.importers._foreign import ALWAYS, Condition, Every, Parameter, Some, Test, Values, every, tests
+from spacelang.importers._names import CHOICE, parts_of
+
+Path: TypeAlias = tuple[tuple[str, int | str], ...]
+"""Decisions with the places of their values, outermost first; `(("", prefix),)` is a step that every pipeline has."""
+
+ROOT: Final[Path] = ()
+MOST_BODIES: Final = 64
+"""A hyperparameter that would stand in more bodies than this stands in a step of its own, with its whole condition."""
+
+DEEPEST: Final = 8
+"""Decisions below decisions below ...; what is deeper is a hyperparameter with a condition."""
+
+MOST_COPIES: Final = 5_000
+"""As many hyperparameters of a space stand in more bodies than one; the others as those above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A space as a tree."""
+
+    space: Sound
+    decisions: frozenset[str]
+    variants: frozenset[str]
+    """Decisions that are alone below their prefix, which says what they are about."""
+
+    paths: dict[str, tuple[Path, ...]]
+    """The bodies that each hyperparameter stands in; a stage stands at the root."""
+
+    conditions: dict[str, Condition]
+    """What the bodies do not imply; without an entry a hyperparameter is active wherever its body is reached."""
+
+    fixed: frozenset[str]
+    """Constants that are active wherever their body is reached, and that no condition asks for."""
+
+
+def agree(left: Path, right: Path) -> bool:
+    """Whether two bodies can be reached together."""
+    taken = dict(left)
+    return all(not decision or taken.get(decision, place) == place for decision, place in right)
+
+
+def find_shape(space: Sound) -> Shape:
+    """The tree of a space."""
+    return _Finder(space).find()
+
+
+class _Finder:
+    def __init__(self, space: Sound) -> None:
+        self.space = space
+        self.decisions: set[str] = set()
+        self.paths: dict[str, tuple[Path, ...]] = {}
+        self.conditions: dict[str, Condition] = {}
+        self._copies = 0
+        self._named = _named(space)
+        self._lonely = _lonely(space) - self._named if self._named else frozenset()
+
+    def find(self) -> Shape:
+        for name, parameter in self.space.parameters.items():
+            self._place(parameter, self.space.conditions.get(name, ALWAYS))
+        asked = {test.parameter for condition in self.conditions.values() for test in tests(condition)}
+        fixed = {
+            name
+            for name, parameter in self.space.parameters.items()
+            if parameter.is_constant and not {name} & (asked | self.decisions | set(self.conditions))
+        }
+        variants = self._lonely & self.decisions
+        return Shape(self.space, frozenset(self.decisions), variants, self.paths, self.conditions, frozenset(fixed))
+
+    def _place(self, parameter: Parameter, condition: Condition) -> None:
+        name = parameter.name
+        conjuncts = condition.terms if isinstance(condition, Every) else (condition,)
+        paths = self._bodies(name, conjuncts)
+        rest = every([term for term in conjuncts if not self._is_implied(term, paths)])
+        is_decision = name in self._named or name in self._lonely
+        if is_decision and rest == ALWAYS and len(paths) == 1 and len(paths[0]) < DEEPEST:
+            self.decisions.add(name)
+            self.paths[name] = paths
+            return
+        if paths == (ROOT,):
+            paths = ((("", name.rpartition(":")[0]),),)
+        self.paths[name] = paths
+        if rest != ALWAYS:
+            self.conditions[name] = rest
+
+    def _bodies(self, name: str, conjuncts: tuple[Condition, ...]) -> tuple[Path, ...]:
+        """The bodies below which all that the condition needs is reached: the deepest that one of its terms names."""
+        candidates = [found for term in conjuncts if (found := self._needed(term))]
+        if not candidates:
+            return (ROOT,)
+        own = parts_of(name)
+        best = max(candidates, key=lambda paths: (min(map(len, paths)), _common(own, paths), -len(paths)))
+        consistent = tuple(path for path in best if all(any(agree(path, p) for p in other) for other in candidates))
+        self._copies += len(best) - 1
+        if len(best) > 1 and self._copies > MOST_COPIES:
+            return (ROOT,)
+        return consistent or best
+
+    def _needed(self, term: Condition) -> tuple[Path, ...]:
+        """The bodies of which one is reached wherever a term holds; none where that may be anywhere."""
+        if isinstance(term, Some):
+            found = [self._needed(one) for one in term.terms]
+            joined = tuple(dict.fromkeys(path for paths in found for path in paths))
+            return joined if all(found) and len(joined) <= MOST_BODIES else ()
+        if isinstance(term, Every):
+            return max(map(self._needed, term.terms), key=lambda paths: min(map(len, paths), default=0), default=())
+        if term.operator == "!=":
+            return ()
+        above = self.paths[term.parameter]
+        if term.parameter in self.decisions:
+            places = self._places(term)
+            if len(places) == len(self._domain(term).values):
+                return () if above == (ROOT,) else above
+            if len(places) * len(above) > MOST_BODIES:
+                return ()
+            return tuple((*path, (term.parameter, place)) for path in above for place in places)
+        return () if above[0][:1] and above[0][0][0] == "" else above
+
+    def _places(self, test: Test) -> tuple[int, ...]:
+        return tuple(sorted(set(map(self._domain(test).place, test.values))))
+
+    def _domain(self, test: Test) -> Values:
+        domain = self.space.parameters[test.parameter].domain
+        assert isinstance(domain, Values)
+        return domain
+
+    def _is_implied(self, term: Condition, paths: tuple[Path, ...]) -> bool:
+        """Whether a term holds in every one of the bodies because of the alternatives that lead there."""
+        if isinstance(term, Every | Some):
+            return isinstance(term, Some) and any(self._is_implied(one, paths) for one in term.terms)
+        if term.operator != "in" or term.parameter not in self.decisions:
+            return False
+        places = self._places(term)
+        if len(places) == len(self._domain(term).values):
+            return all(any(set(above) <= set(path) for above in self.paths[term.parameter]) for path in paths)
+        return all(dict(path).get(term.parameter) in places for path in paths)
+
+
+def _common(own: tuple[str, ...], paths: tuple[Path, ...]) -> int:
+    """How many parts at the beginning of a name are those of the decision that the bodies belong to."""
+    decision = parts_of(paths[0][-1][0])
+    return next((place for place, (a, b) in enumerate(zip(own, decision, strict=False)) if a != b), len(decision))
+
+
+def _named(space: Sound) -> frozenset[str]:
+    """Sets of values that by their name, or by the names of what depends on them, are choices between components."""
+    found = {name for name, parameter in space.parameters.items() if _may_decide(parameter) and _last(name) == CHOICE}
+    for child, condition in space.conditions.items():
+        inner = set(parts_of(child)[:-1])
+        for test in tests(condition):
+            if test.operator == "in" and _may_decide(space.parameters[test.parameter]):
+                found.update([test.parameter] if inner.intersection(map(str, test.values)) else ())
+    return frozenset(found)
+
+
+def _lonely(space: Sound) -> frozenset[str]:
+    """Sets of words that are always active and alone below their prefix: which variant of a component is taken."""
+    by_prefix: dict[str, list[Parameter]] = {}
+    for name, parameter in space.parameters.items():
+        by_prefix.setdefault(name.rpartition(":")[0], []).append(parameter)
+    return frozenset(
+        several[0].name
+        for prefix, several in by_prefix.items()
+        if prefix and len(several) == 1 and several[0].name not in space.conditions and _is_of_words(several[0])
+    )
+
+
+def _may_decide(parameter: Parameter) -> bool:
+    return isinstance(parameter.domain, Values) and not parameter.domain.ordered
+
+
+def _is_of_words(parameter: Parameter) -> bool:
+    domain = parameter.domain
+    if not isinstance(domain, Values) or domain.ordered or len(domain.values) < 2:
+        return False
+    return all(reading is None or (isinstance(reading, str) and reading.isidentifier()) for reading in domain.readings)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(":")[2]

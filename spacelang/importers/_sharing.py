@@ -1,0 +1,103 @@
+"""Members that repeat in several bodies, as `params` groups that the bodies include."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Final, TypeAlias
+
+from spacelang.importers._names import Names
+from spacelang.importers._shape import Path
+from spacelang.syntax import ast
+from spacelang.text import NOWHERE
+
+SMALLEST: Final = 2
+"""Members of a group: a single one is shorter than its `include`."""
+
+_LONGEST_NAME: Final = 40
+
+
+Bodies: TypeAlias = dict[Path, list[ast.Member]]
+
+
+def share(bodies: Bodies, operators: dict[Path, str], names: Names) -> tuple[list[ast.Params], Bodies]:
+    """Groups of members that exactly the same bodies have, and the bodies with includes."""
+    groups: list[ast.Params] = []
+    shared = {path: list(members) for path, members in bodies.items()}
+    for users, members in _repeated(bodies):
+        word = ast.Word(_name([operators[path] for path in users], members, names), NOWHERE)
+        groups.append(ast.Params(word, ast.Body(tuple(members), NOWHERE), NOWHERE))
+        for path in users:
+            body = shared[path]
+            place = body.index(members[0])
+            rest = [member for member in body if member not in members]
+            include = ast.Include(ast.Dotted((word,), NOWHERE), NOWHERE)
+            # Where its first member was, but for earlier members of the group there is none.
+            before = sum(member not in members for member in body[:place])
+            shared[path] = [*rest[:before], include, *rest[before:]]
+    return groups, shared
+
+
+def _repeated(bodies: Bodies) -> Iterator[tuple[tuple[Path, ...], list[ast.Member]]]:
+    users: dict[ast.Member, list[Path]] = {}
+    for path, members in bodies.items():
+        for member in members:
+            if isinstance(member, ast.Parameter | ast.Fixed) and not _is_decision(member):
+                users.setdefault(member, []).append(path)
+    groups: dict[tuple[Path, ...], list[ast.Member]] = {}
+    for member, paths in users.items():
+        if len(paths) > 1:
+            groups.setdefault(tuple(paths), []).append(member)
+    for together, members in groups.items():
+        closed = _closed(members)
+        saved = len(closed) * (len(together) - 1) - len(together) - 2
+        if len(closed) >= SMALLEST and saved > 0:
+            yield together, closed
+
+
+def _is_decision(member: ast.Parameter | ast.Fixed) -> bool:
+    """Whether a member is a nested decision, whose alternatives are one body's own."""
+    return isinstance(member, ast.Parameter) and not isinstance(member.domain, ast.Range | ast.Booleans | ast.Values)
+
+
+def _closed(members: list[ast.Member]) -> list[ast.Member]:
+    """The members whose conditions speak of others of the group only."""
+    while True:
+        names = {member.name.text for member in members if isinstance(member, ast.Parameter | ast.Fixed)}
+        kept = [member for member in members if _mentioned(member) <= names]
+        if len(kept) == len(members):
+            return kept
+        members = kept
+
+
+def _mentioned(member: ast.Member) -> set[str]:
+    condition = member.condition if isinstance(member, ast.Parameter) else None
+    return set() if condition is None else set(_references(condition))
+
+
+def _references(expression: ast.Expression) -> Iterator[str]:
+    match expression:
+        case ast.Dotted():
+            yield expression.text
+        case ast.Binary(left=left):
+            yield from _references(left)
+        case ast.Logical(terms=terms):
+            for term in terms:
+                yield from _references(term)
+        case ast.Unary(term=term):
+            yield from _references(term)
+        case ast.Membership(item=item):
+            yield from _references(item)
+        case ast.IsTest(decision=decision):
+            yield from _references(decision)
+        case _:
+            return
+
+
+def _name(users: list[str], members: list[ast.Member], names: Names) -> str:
+    """By what the operators' names begin with, or by what is in the group."""
+    columns = zip(*(user.split("_") for user in users), strict=False)
+    common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
+    if common:
+        return names.add(f"{common}_shared")
+    called = [member.name.text for member in members if isinstance(member, ast.Parameter | ast.Fixed)]
+    listed = "_and_".join(called)
+    return names.add(listed if len(listed) <= _LONGEST_NAME else f"{called[0]}_and_{len(called) - 1}_more")

@@ -1,0 +1,319 @@
+"""ConfigSpace's JSON format: what `ConfigurationSpace.to_json` of version 1 writes, and what older versions wrote."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.foreign import AdviceLost, CannotBeSaid, ContradictoryDeclaration, UnreadableDeclaration
+from spacelang.importers._foreign import (
+    Clause,
+    Condition,
+    Conditional,
+    Domain,
+    ForeignSpace,
+    Parameter,
+    Range,
+    Relation,
+    Test,
+    Values,
+    conjoined,
+    every,
+    some,
+)
+from spacelang.importers._located import Located, read
+from spacelang.importers._readings import read_typed
+from spacelang.ir.value import Value
+from spacelang.text import Source, Span
+
+MOST_WAYS: Final = 1_000
+"""Combinations that one forbidden clause may stand for."""
+
+_Order: TypeAlias = Literal["<", "<=", ">", ">="]
+_TESTS: Final[dict[str, Literal["in", "!=", "<", "<=", ">", ">="]]] = {
+    "EQ": "in", "EQUALS": "in", "IN": "in", "NEQ": "!=", "LT": "<", "GT": ">",
+    "CLAUSE_LT": "<", "CLAUSE_LE": "<=", "CLAUSE_GT": ">", "CLAUSE_GE": ">=",
+}  # fmt: skip
+_RELATIONS: Final[dict[str, Literal["==", "<", "<=", ">", ">="]]] = {
+    "EQ": "==", "==": "==", "LT": "<", "<": "<", "LE": "<=", "GT": ">", ">": ">", "GE": ">=",
+}  # fmt: skip
+
+
+class _ProblemError(Exception):
+    """A declaration that says nothing of the space; the reader goes on with the next."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The reader of JSON files."""
+
+    endings: ClassVar[tuple[str, ...]] = (".json",)
+
+    def read(self, source: Source) -> ForeignSpace:
+        """All that the file says, and what is wrong with the rest."""
+        document = read(source)
+        if isinstance(document, UnreadableDeclaration):
+            return ForeignSpace("", (), (), (), (document,))
+        return _Reader().read(document)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._diagnostics: list[Diagnostic] = []
+
+    def read(self, document: Located) -> ForeignSpace:
+        parameters: list[Parameter] = []
+        conditionals: list[Conditional] = []
+        clauses: list[Clause] = []
+        name = ""
+        try:
+            members = _members(document, "an object with `hyperparameters`")
+            given = members["name"].value if "name" in members else None
+            name = given if isinstance(given, str) else ""
+            for item in _items(_member(document, "hyperparameters")):
+                self._guarded(item, lambda item: parameters.append(self._parameter(item)))
+            for item in _items(members.get("conditions")):
+                self._guarded(item, lambda item: conditionals.append(_conditional(item)))
+            for item in _items(members.get("forbiddens")):
+                self._guarded(item, lambda item: clauses.extend(_clauses(item)))
+        except _ProblemError as problem:
+            self._diagnostics.append(problem.diagnostic)
+        return ForeignSpace(name, tuple(parameters), conjoined(conditionals), tuple(clauses), tuple(self._diagnostics))
+
+    def _guarded(self, item: Located, action: Callable[[Located], None]) -> None:
+        try:
+            action(item)
+        except _ProblemError as problem:
+            self._diagnostics.append(problem.diagnostic)
+
+    def _parameter(self, item: Located) -> Parameter:
+        name, kind = _text(item, "name"), _text(item, "type")
+        family, _, number_kind = kind.rpartition("_")
+        prior: tuple[float, float] | None = None
+        domain: Domain
+        match kind:
+            case "uniform_float" | "uniform_int" | "normal_float" | "normal_int" | "beta_float" | "beta_int":
+                domain = self._range(item, name, number_kind == "int")
+                prior = self._prior(item, name, family, domain)
+            case "categorical":
+                domain = _weighted(item)
+            case "ordinal":
+                values = _values(_member(item, "sequence"))
+                domain = Values(values, read_typed(values), ordered=True)
+            case "constant" | "unparametrized":
+                values = (_value(_member(item, "value")),)
+                return Parameter(name, Values(values, read_typed(values)), values[0], item.span)
+            case _:
+                problem = f"`{kind}` is no type of a hyperparameter"
+                raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
+        self._check_meta(item, name)
+        return Parameter(name, domain, _default(item, domain), item.span, prior)
+
+    def _range(self, item: Located, name: str, is_integer: bool) -> Range:
+        log = _optional(item, "log") is True
+        bounds: list[float] = []
+        for end in ("lower", "upper"):
+            bound = _optional(item, end)
+            if bound is None:
+                what = f"that `{name}` has no {end} bound"
+                raise _ProblemError(CannotBeSaid(primary=item.span, what=what, remedy="give it both bounds"))
+            bounds.append(_number(item, end, is_integer=is_integer))
+        domain = Range("int" if is_integer else "float", bounds[0], bounds[1], log)
+        return domain if _optional(item, "q") is None else _spaced(item, name, domain)
+
+    def _prior(self, item: Located, name: str, family: str, domain: Range) -> tuple[float, float] | None:
+        if family == "normal" and not domain.log:
+            deviation = _number(item, "sigma")
+            return (_number(item, "mu"), deviation) if deviation > 0 else None
+        if family != "uniform":
+            what = f"the {family} distribution"
+            self._diagnostics.append(AdviceLost(primary=item.span, what=what, name=name))
+        return None
+
+    def _check_meta(self, item: Located, name: str) -> None:
+        if _optional(item, "meta"):
+            span = _member(item, "meta").span
+            self._diagnostics.append(AdviceLost(primary=span, what="what is noted", name=name))
+
+
+def _weighted(item: Located) -> Values:
+    values = _values(_member(item, "choices"))
+    given = _optional(item, "weights") or _optional(item, "probabilities")
+    weights: tuple[float, ...] | None = None
+    if isinstance(given, list) and len(given) == len(values):
+        numbers = [weight.value for weight in given]
+        if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
+            weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
+    return Values(values, read_typed(values), weights=weights)
+
+
+def _default(item: Located, domain: Domain) -> Value:
+    members = _members(item)
+    given = members.get("default_value", members.get("default"))
+    if given is None or (given.value is None and isinstance(domain, Range)):
+        return domain.lower if isinstance(domain, Range) else domain.values[0]
+    default = _value(given)
+    if isinstance(domain, Range) and isinstance(default, int | float) and not isinstance(default, bool):
+        return float(default) if domain.kind == "float" else default
+    return default
+
+
+def _spaced(item: Located, name: str, domain: Range) -> Range:
+    """A range of every `q`-th number, where both readings of older versions agree: from 0 and from the lower bound."""
+    from fractions import Fraction
+
+    step = _number(item, "q")
+    lower, upper, q = (Fraction(repr(n)) for n in (domain.lower, domain.upper, step))
+    if q > 0 and domain.kind == "int" and q == 1:
+        return domain
+    if q <= 0 or domain.log or (upper - lower) % q or lower % q:
+        what = f"the quantization of `{name}`"
+        remedy = "choose a `q` that divides both bounds, without `log`"
+        raise _ProblemError(CannotBeSaid(primary=_member(item, "q").span, what=what, remedy=remedy))
+    if domain.kind == "int" and step == int(step):
+        step = int(step)
+    return Range(domain.kind, domain.lower, domain.upper, step=step)
+
+
+# ---- conditions
+
+
+def _conditional(item: Located) -> Conditional:
+    return Conditional(_text(item, "child"), _condition(item), item.span)
+
+
+def _condition(item: Located) -> Condition:
+    kind = _text(item, "type")
+    if kind in ("AND", "OR"):
+        terms = [_condition(term) for term in _items(_member(item, "conditions"))]
+        if not terms:
+            raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="this condition has no terms"))
+        return every(terms) if kind == "AND" else some(terms)
+    return _test(item, "parent", kind, "condition")
+
+
+def _test(item: Located, role: str, kind: str, what: str) -> Test:
+    if kind not in _TESTS:
+        problem = f"`{kind}` is no type of a {what}"
+        raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
+    values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
+    return Test(_text(item, role), _TESTS[kind], values, item.span)
+
+
+# ---- forbidden clauses
+
+
+def _clauses(item: Located) -> Iterator[Clause]:
+    for literals in _ways(item):
+        yield Clause(literals, item.span)
+
+
+def _ways(item: Located) -> list[tuple[Test | Relation, ...]]:
+    """The combinations of which each is forbidden."""
+    kind = _text(item, "type")
+    if kind == "OR":
+        found = [way for part in _items(_member(item, "clauses")) for way in _ways(part)]
+    elif kind == "AND":
+        found = [()]
+        for part in _items(_member(item, "clauses")):
+            found = _together(found, _ways(part), item.span)
+    elif kind.startswith("RELATION"):
+        found = [(_relation(item, kind),)]
+    else:
+        found = [(_test(item, "name", kind, "forbidden clause"),)]
+    if not found or found == [()]:
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="this forbidden clause has no terms"))
+    return found
+
+
+def _together(
+    left: list[tuple[Test | Relation, ...]], right: list[tuple[Test | Relation, ...]], span: Span
+) -> list[tuple[Test | Relation, ...]]:
+    if len(left) * len(right) > MOST_WAYS:
+        what = f"a clause that stands for more than {MOST_WAYS:,} combinations"
+        raise _ProblemError(CannotBeSaid(primary=span, what=what))
+    return [one + other for one in left for other in right]
+
+
+def _relation(item: Located, kind: str) -> Relation:
+    sign = kind.removeprefix("RELATION").lstrip("_") or _text(item, "lambda")
+    if sign not in _RELATIONS:
+        problem = f"`{sign}` is no relation"
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+    return Relation(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
+
+
+# ---- members of objects
+
+
+def _members(item: Located, expected: str = "an object") -> dict[str, Located]:
+    if not isinstance(item.value, dict):
+        problem = "this is no declaration"
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem, expected=f"expected {expected}"))
+    return item.value
+
+
+def _member(item: Located, name: str) -> Located:
+    members = _members(item)
+    if name not in members:
+        problem = f"`{name}` is missing"
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+    return members[name]
+
+
+def _optional(item: Located, name: str) -> object:
+    members = _members(item)
+    return members[name].value if name in members else None
+
+
+def _items(item: Located | None) -> list[Located]:
+    if item is None or item.value is None:
+        return []
+    if not isinstance(item.value, list):
+        problem = "this is no array"
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
+    return item.value
+
+
+def _text(item: Located, name: str) -> str:
+    found = _member(item, name)
+    if not isinstance(found.value, str):
+        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is no string"))
+    return found.value
+
+
+def _number(item: Located, name: str, *, is_integer: bool = False) -> float:
+    found = _member(item, name)
+    read = found.value
+    if isinstance(read, bool) or not isinstance(read, int | float):
+        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is no number"))
+    if is_integer:
+        if read != int(read):
+            raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=f"`{name}` is no integer"))
+        return int(read)
+    try:
+        return float(read)
+    except OverflowError:
+        problem = f"`{name}` is too large"
+        raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=problem)) from None
+
+
+def _values(item: Located) -> tuple[Value, ...]:
+    values = tuple(map(_value, _items(item)))
+    if not values:
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="there is no value"))
+    return values
+
+
+def _value(item: Located) -> Value:
+    match item.value:
+        case dict():
+            raise _ProblemError(CannotBeSaid(primary=item.span, what="an object as a value"))
+        case list(items):
+            return tuple(map(_value, items))
+        case value:
+            return value

@@ -1,0 +1,188 @@
+"""ConfigSpace's PCS format, of the old style and the new, which may be mixed.
+
+A line declares a hyperparameter (`name categorical {a, b} [a]`, old: `name {a, b} [a]`), a condition
+(`child | parent in {a, b} && other == c`) or a forbidden combination (`{name=a, other=b}`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.foreign import ContradictoryDeclaration, UnreadableDeclaration
+from spacelang.importers._foreign import (
+    Clause,
+    Condition,
+    Conditional,
+    ForeignSpace,
+    Parameter,
+    Range,
+    Relation,
+    Test,
+    Values,
+    conjoined,
+    every,
+    some,
+)
+from spacelang.importers._readings import number, read_words
+from spacelang.text import Source, Span
+
+_DECLARATION: Final = re.compile(
+    r"(?P<name>[^\s{}\[\]|,=]+)\s*(?:(?<=\s)(?P<type>categorical|ordinal|integer|real)\s*)?"
+    r"(?P<domain>\{[^{}]*\}|\[[^\[\]]*\])\s*\[(?P<default>[^\[\]]*)\]\s*(?P<flags>[A-Za-z]*)"
+)
+_TEST: Final = re.compile(
+    r"\s*(?P<name>[^\s{}\[\]|,=!<>]+)\s*(?P<sign>==|!=|<|>|(?<=\s)in(?=[\s{]))\s*(?P<values>\{[^{}]*\}|[^\s{}|]+)\s*"
+)
+_LITERAL: Final = re.compile(r"\s*(?P<name>[^\s{}\[\]|,=]+)\s*==?\s*(?P<value>[^\s{}\[\]|,=]+)\s*")
+_HEADING: Final = re.compile(r"(conditionals?|conditions|forbidden|parameters?|hyperparameters?)\s*:?", re.IGNORECASE)
+_WORDS: Final = "name categorical {a, b} [a]"
+_EXAMPLES: Final = {
+    "[": "expected `name real [0.1, 10] [1] log`",
+    "{": f"expected `{_WORDS}`",
+    "|": "expected `child | parent == value`",
+}
+_Line: TypeAlias = Parameter | Conditional | Clause | Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Pcs:
+    """The reader of PCS files."""
+
+    endings: ClassVar[tuple[str, ...]] = (".pcs", ".pcs_new")
+
+    def read(self, source: Source) -> ForeignSpace:
+        """All that the lines say, and what is wrong with the others; values are still the words of the file."""
+        lines = [line for line in map(_line, _lines(source)) if line is not None]
+        return ForeignSpace(
+            "",
+            tuple(line for line in lines if isinstance(line, Parameter)),
+            conjoined([line for line in lines if isinstance(line, Conditional)]),
+            tuple(line for line in lines if isinstance(line, Clause)),
+            tuple(line for line in lines if isinstance(line, Diagnostic)),
+        )
+
+
+def _lines(source: Source) -> Iterator[Span]:
+    """The lines that say something, without comments and the spaces around them."""
+    for number_, start in enumerate(source.line_starts, start=1):
+        text = source.line(number_).partition("#")[0]
+        if text.strip():
+            yield Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
+
+def _line(span: Span) -> _Line | None:
+    # Quotes around words mean nothing; spaces in their place keep the columns.
+    text = span.text.replace('"', " ").replace("'", " ")
+    if "|" in text:
+        return _conditional(text, span)
+    if text.startswith("{"):
+        return _clause(text, span)
+    if _HEADING.fullmatch(text.strip()):
+        return None
+    return _parameter(text, span)
+
+
+# ---- hyperparameters
+
+
+def _parameter(text: str, span: Span) -> Parameter | Diagnostic:
+    found = _DECLARATION.fullmatch(text.strip())
+    if found is None:
+        expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
+        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=expected)
+    is_set = found["domain"].startswith("{")
+    if is_set != ((found["type"] or "ordinal") in ("categorical", "ordinal")) and found["type"] is not None:
+        problem = f"a hyperparameter of type `{found['type']}` has another domain"
+        expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
+        return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
+    return _of_set(found, span) if is_set else _of_range(found, span)
+
+
+def _of_set(found: re.Match[str], span: Span) -> Parameter | Diagnostic:
+    words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
+    if not all(words) or found["flags"]:
+        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=_EXAMPLES["{"])
+    domain = Values(words, read_words(words), ordered=found["type"] == "ordinal")
+    return Parameter(found["name"], domain, found["default"].strip(), span)
+
+
+def _of_range(found: re.Match[str], span: Span) -> Parameter | Diagnostic:
+    flags = _flags(found["type"], found["flags"])
+    numbers = [number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
+    if flags is None or len(numbers) != 3 or None in numbers:
+        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=_EXAMPLES["["])
+    is_integer, is_log = flags
+    lower, upper, default = (_whole(n) if is_integer else float(n) for n in numbers if n is not None)
+    if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
+        problem = f"`{found['name']}` takes integers, and this is none"
+        return ContradictoryDeclaration(primary=span, problem=problem)
+    return Parameter(found["name"], Range("int" if is_integer else "float", lower, upper, is_log), default, span)
+
+
+def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
+    """Whether a range is of integers and logarithmic: a word in the new style, letters in the old one."""
+    if kind is not None:
+        return (kind == "integer", flags == "log") if flags in ("", "log") else None
+    return ("i" in flags, "l" in flags) if set(flags) <= {"i", "l"} else None
+
+
+def _whole(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+# ---- conditions
+
+
+def _conditional(text: str, span: Span) -> Conditional | Diagnostic:
+    child, _, condition = text.partition("|")
+    end = span.start + len(child) + 1
+    terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
+    if len(child.split()) != 1 or any(term is None for term in terms):
+        problem = "this condition cannot be read"
+        return UnreadableDeclaration(primary=span, problem=problem, expected=_EXAMPLES["|"])
+    return Conditional(child.strip(), some([term for term in terms if term is not None]), span)
+
+
+def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
+    """The parts between signs, with the places where they start."""
+    for part in text.split(sign):
+        yield part, start
+        start += len(part) + len(sign)
+
+
+_SIGNS: Final[dict[str, Literal["in", "!=", "<", ">"]]] = {"==": "in", "in": "in", "!=": "!=", "<": "<", ">": ">"}
+
+
+def _conjunction(text: str, start: int, source: Source) -> Condition | None:
+    """The comparisons that `&&` joins; None where one cannot be read."""
+    tests: list[Condition] = []
+    for part, begin in _split(text, "&&", start):
+        found = _TEST.fullmatch(part.strip())
+        if found is None:
+            return None
+        words = tuple(word.strip() for word in found["values"].strip("{}").split(","))
+        is_set = found["values"].startswith("{") and found["sign"] == "in"
+        if not all(words) or (len(words) > 1 and not is_set):
+            return None
+        tests.append(Test(found["name"], _SIGNS[found["sign"]], words, _stripped(part, begin, source)))
+    return every(tests)
+
+
+def _stripped(text: str, start: int, source: Source) -> Span:
+    return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
+
+# ---- forbidden clauses
+
+
+def _clause(text: str, span: Span) -> Clause | Diagnostic:
+    literals: list[Test | Relation] = []
+    for part, start in _split(text[1:-1], ",", span.start + 1):
+        found = _LITERAL.fullmatch(part)
+        if found is None or not text.endswith("}"):
+            problem, expected = "this forbidden clause cannot be read", "expected `{name=value, other=value}`"
+            return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
+        literals.append(Test(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
+    return Clause(tuple(literals), span)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,17 @@ class Configuration(Mapping[str, Value]):
     """
 
     def __init__(self, values: Mapping[str, Value]) -> None:
-        self._values = dict(sorted(values.items()))
+        self._values = dict(values)
+
+    @classmethod
+    def owning(cls, dictionaries: Iterable[dict[str, Value]]) -> "list[Configuration]":
+        """The configurations of dictionaries that nobody changes afterwards: they are not copied."""
+        new, found = cls.__new__, []
+        for values in dictionaries:
+            configuration = new(cls)
+            configuration._values = values
+            found.append(configuration)
+        return found
 
     @classmethod
     def from_json(cls, text: str) -> "Configuration":
@@ -27,6 +37,15 @@ class Configuration(Mapping[str, Value]):
             raise TypeError("a configuration is one JSON object")
         return cls({key: from_json(value) for key, value in document.items()})
 
+    def with_others(self, key: str, others: Iterable[Value]) -> "list[Configuration]":
+        """The configurations with each of some other values of a key."""
+        values = self._values
+        return Configuration.owning([{**values, key: other} for other in others])
+
+    def without(self, keys: Collection[str]) -> dict[str, Value]:
+        """A new dictionary of the values of all other keys."""
+        return {key: value for key, value in self._values.items() if key not in keys}
+
     @cached_property
     def identity(self) -> str:
         """The canonical JSON: one line, keys sorted; the stable key of stores and caches."""
@@ -34,13 +53,21 @@ class Configuration(Mapping[str, Value]):
 
     def to_dict(self) -> dict[str, object]:
         """The configuration as the JSON module takes it."""
-        return {key: to_json(value) for key, value in self._values.items()}
+        return {key: to_json(self._values[key]) for key in self}
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    @cached_property
+    def _keys(self) -> tuple[str, ...]:
+        """Sorted when they are first asked for: most configurations are only looked into."""
+        return tuple(sorted(self._values))
 
     def __len__(self) -> int:
         return len(self._values)

@@ -1,13 +1,16 @@
 """Exact counts: structures, configurations, and structures by their discrepancy from a given one."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
-from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError
+from spacelang.ir.compiled import UNREACHED, TooTangledError
 from spacelang.ir.domain import Simple
-from spacelang.ir.elimination import Factor
+from spacelang.ir.elimination import Factor, State, Table
 from spacelang.ir.groups import Context
 from spacelang.ir.model import Model, Solution
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure
 
 
@@ -96,29 +99,87 @@ class Structures:
         waiting: list[Context] = [()]
         while waiting:
             context = waiting.pop()
-            if not all(self._admits_here(structure, compiled) for compiled in self.model.by_context.get(context, ())):
-                return False
-            for compiled in self.model.deciding.get(context, ()):
-                for variable in compiled.group.members:
-                    if isinstance(variable.node, Choice) and variable.address in structure:
-                        waiting.append((*variable.owners, (variable.address, structure[variable.address])))
+            for hurdle in self._hurdles.get(context, ()):
+                if not hurdle.table.get(hurdle.places(structure)):
+                    return False
+            for variable in self._deciding.get(context, ()):
+                waiting.append((*variable.owners, (variable.address, structure[variable.address])))
         return True
 
-    def _admits_here(self, structure: Structure, compiled: Compiled) -> bool:
-        if id(compiled) not in self._decision_factors:
-            self._decision_factors[id(compiled)] = self.existence.decision_factors(compiled)
-        places = {
-            variable.address: variable.node.places[structure[variable.address]]
-            if variable.address in structure
-            else UNREACHED
-            for variable in compiled.group.members
-            if isinstance(variable.node, Choice)
-        }
-        return all(
-            factor.table.get(tuple(places[name] for name in factor.scope), 0)
-            for factor in self._decision_factors[id(compiled)]
-        )
+    def exchanges(self, structure: Structure, choice: Choice) -> list[str]:
+        """The other branches that a decision may take in an admissible structure, all other decisions kept.
+
+        Only for a decision inside of which there are no others.
+        """
+        own = choice.places[structure[choice.address]]
+        left = [place for place in range(len(choice.branches)) if place != own]
+        for hurdle in self._hurdles_of.get(choice.address, ()):
+            places, at = hurdle.places(structure), hurdle.choices.index(choice)
+            left = [each for each in left if hurdle.table.get((*places[:at], each, *places[at + 1 :]))]
+        return [choice.branches[place].name for place in left]
 
     @cached_property
-    def _decision_factors(self) -> dict[int, tuple[Factor, ...]]:
-        return {}
+    def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
+        """The hurdles that each decision is part of: no context of theirs is below it."""
+        found: dict[str, list[_Hurdle]] = {}
+        for hurdle in (each for hurdles in self._hurdles.values() for each in hurdles):
+            for choice in hurdle.choices:
+                found.setdefault(choice.address, []).append(hurdle)
+        return found
+
+    @cached_property
+    def _deciding(self) -> dict[Context, list[Variable]]:
+        """The decisions of each context that may have hurdles below them."""
+        found: dict[Context, list[Variable]] = {}
+        for context in self._hurdles:
+            for length in range(len(context)):
+                variable = self.space.variables[context[length][0]]
+                mine = found.setdefault(context[:length], [])
+                if variable not in mine:
+                    mine.append(variable)
+        return found
+
+    @cached_property
+    def _hurdles(self) -> dict[Context, list["_Hurdle"]]:
+        """What structures must pass below each context; what all of them pass is left out."""
+        found: dict[Context, list[_Hurdle]] = {}
+        for context, group in self.model.by_context.items():
+            for compiled in (each for each in group if not each.is_free):
+                factors = self.existence.decision_factors(compiled)
+                for factor in _together([factor for factor in factors if _excludes(factor, compiled.states)]):
+                    choices = (self.space.variables[address].node for address in factor.scope)
+                    hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
+                    found.setdefault(context, []).append(hurdle)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Hurdle:
+    """The joint places of some decisions with a positive weight where something admissible has them."""
+
+    choices: tuple[Choice, ...]
+    table: Table
+
+    def places(self, structure: Structure) -> tuple[State, ...]:
+        """The places of the branches that a structure takes."""
+        taken = [(choice, structure.get(choice.address)) for choice in self.choices]
+        return tuple([UNREACHED if branch is None else choice.places[branch] for choice, branch in taken])
+
+
+def _excludes(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
+    return any(not factor.table.get(joint) for joint in product(*(states[name] for name in factor.scope)))
+
+
+def _together(factors: Sequence[Factor]) -> Iterator[Factor]:
+    """The factors with those over the same variables made one."""
+    alike: dict[frozenset[str], list[Factor]] = {}
+    for factor in factors:
+        alike.setdefault(frozenset(factor.scope), []).append(factor)
+    for first, *others in alike.values():
+        places = [[first.scope.index(name) for name in other.scope] for other in others]
+        table: Table = {
+            joint: weight
+            for joint, weight in first.table.items()
+            if all(o.table.get(tuple([joint[p] for p in at])) for o, at in zip(others, places, strict=True))
+        }
+        yield Factor(first.scope, table)

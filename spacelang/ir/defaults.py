@@ -1,18 +1,22 @@
 """Default configurations: of the space, and of any structure."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from spacelang.ir.compiled import Compiled, alternatives_of
+from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Existence, Structures
+from spacelang.ir.counting import Discrepancy, Existence, Structures
 from spacelang.ir.domain import Categorical, Simple, contains
+from spacelang.ir.elimination import State, draw
 from spacelang.ir.expr import references
+from spacelang.ir.groups import Context
 from spacelang.ir.linear import Rows, feasible, witness
 from spacelang.ir.membership import violates
+from spacelang.ir.model import Solution
+from spacelang.ir.situations import Component, Situations
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.tied import TiedGroups
 from spacelang.ir.value import Value, is_number
-from spacelang.ir.walk import Assignment, Structure, assemble, default_structure
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
 
 
 def default(space: Space) -> Configuration:
@@ -23,12 +27,26 @@ def default(space: Space) -> Configuration:
     return assemble(space, default_structure(space), lambda node: node.default)
 
 
+def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration]:
+    """The member that is nearest to the default, with its structure.
+
+    It differs from the default in as few decisions as possible, where several do in those whose new alternative comes
+    first in the text; its hyperparameters are those of `Completer.complete`. The space must not be empty.
+    """
+    shift = structures.count.bit_length() + 1
+    solution = Solution(structures.model, Discrepancy(default_structure(structures.space), shift))
+    taken = solution.structure(lambda weights: _fewest(weights, shift))
+    return taken, Completer(structures).complete(taken)
+
+
 class Completer:
     """Default configurations of structures: what algorithm selection evaluates."""
 
     def __init__(self, structures: Structures) -> None:
         self._space = structures.space
-        self._tied = TiedGroups(structures, Preference())
+        self.situations = Situations(self._space)
+        self._part = lru_cache(maxsize=8192)(self._make_part)
+        self._independent = lru_cache(maxsize=None)(self._make_independent)
 
     def complete(self, structure: Structure) -> Configuration:
         """The member that has this structure and the default of every active hyperparameter.
@@ -36,16 +54,47 @@ class Completer:
         Where the defaults together break a constraint, the hyperparameters that it ties together take other values,
         as few as possible: the middle of the nearest admissible part of their domains. `structure` must be admissible.
         """
-        moved: dict[str, Value] = {}
-        defaults = Assignment(self._space, structure, lambda node: node.default)
-        for number, compiled in self._tied.within(structure):
-            if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
-                moved.update(self._moved(number, compiled, structure))
-        return assemble(self._space, structure, lambda node: moved.get(node.address, node.default))
+        return Configuration(self.values(structure))
 
-    def _moved(self, number: int, compiled: Compiled, structure: Structure) -> dict[str, Value]:
-        states = self._tied.states(number, structure, _heaviest)
-        cells = self._tied.cells(number, states)
+    def values(self, structure: Structure) -> dict[str, Value]:
+        """The same as a new dictionary, unsorted."""
+        values: dict[str, Value] = {}
+        for variable, branch in reached(self._space, lambda choice: structure[choice.address]):
+            if branch is not None:
+                values[variable.key] = branch
+                values |= self.independent((*variable.owners, (variable.address, branch)))
+        values |= self.independent(())
+        for component in self.situations.asking(structure):
+            values |= self.part(component, structure)
+        return values
+
+    def independent(self, context: Context) -> Mapping[str, Value]:
+        """By key, the values below a context that depend on no decision but those that lead there."""
+        return self._independent(context)
+
+    def part(self, component: Component, structure: Structure) -> Mapping[str, Value]:
+        """By key, the values of the active members of a component in a structure that leads to it."""
+        return self._part(component, self.situations.situation(component, structure))
+
+    def _make_independent(self, context: Context) -> Mapping[str, Value]:
+        found: dict[str, Value] = {}
+        for component in self.situations.by_context.get(context, ()):
+            if not component.decisions:
+                found |= self._part(component, ())
+        return found
+
+    def _make_part(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
+        model = self.situations.model(component, situation)
+        moved: dict[str, Value] = {}
+        defaults = Assignment(model.space, {}, lambda node: node.default)
+        solution = Solution(model, Preference())
+        for compiled in model.by_context.get((), ()):
+            if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
+                moved.update(self._moved(compiled, draw(solution.solve(compiled), _heaviest)))
+        return dict(assemble(model.space, {}, lambda node: moved.get(node.address, node.default)))
+
+    def _moved(self, compiled: Compiled, states: Mapping[str, State]) -> dict[str, Value]:
+        cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}
         defaults = {address: self._default(address) for address in cells}
         kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
@@ -90,3 +139,9 @@ class Preference(Existence):
 
 def _heaviest(weights: Sequence[float]) -> int:
     return max(range(len(weights)), key=weights.__getitem__)
+
+
+def _fewest(weights: Sequence[float], shift: int) -> int:
+    """The first of packed counts (see `Discrepancy`) with a structure of as few discrepancies as there are."""
+    lowest = [int(weight) & -int(weight) for weight in weights]
+    return min(range(len(weights)), key=lambda place: (lowest[place].bit_length() - 1) // shift)

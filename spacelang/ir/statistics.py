@@ -59,7 +59,11 @@ class Statistics:
 
 
 def statistics(structures: Structures) -> Statistics:
-    """The statistics of a space; hyperparameters count for the operator whose body declares them."""
+    """The statistics of a space; a hyperparameter counts for the algorithm that it is a part of.
+
+    That is the operator whose body declares it, or, where that operator is only the fixed value of a parameter, the one
+    that has the parameter: the depth of the trees that a boosting algorithm is given is one of its own.
+    """
     space = structures.space
     by_algorithm: dict[str, Tally] = {}
     total = Tally()
@@ -81,15 +85,14 @@ def statistics(structures: Structures) -> Statistics:
 
 
 def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
-    """Every operator of the tree with the hyperparameters of its own body."""
+    """Every operator of the tree that may be chosen, with its hyperparameters."""
     match node:
         case Operator():
-            yield node.name, [child for child in node.children if isinstance(child, Hyperparameter)]
-            for child in node.children:
-                yield from _algorithms(child)
-            for inner in nested(node):
-                # An operator that is only a fixed value is no choice of its own unless something of it is searched.
-                yield from (found for found in _algorithms(inner) if found[1])
+            bodies = list(_bodies(node))
+            yield node.name, [child for body in bodies for child in body.children if isinstance(child, Hyperparameter)]
+            for body in bodies:
+                for child in body.children:
+                    yield from _algorithms(child)
         case Choice():
             for branch in node.branches:
                 yield from _algorithms(branch.node)
@@ -98,3 +101,10 @@ def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
                 yield from _algorithms(part)
         case Hyperparameter():
             return
+
+
+def _bodies(operator: Operator) -> Iterator[Operator]:
+    """An operator and those that are only fixed values of it, at any depth."""
+    yield operator
+    for inner in nested(operator):
+        yield from _bodies(inner)

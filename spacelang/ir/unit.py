@@ -1,8 +1,9 @@
 """Numbers on the unit interval: how surrogates and neighbourhoods see a hyperparameter (ALGORITHMS.md 2.3)."""
 
 import math
+from collections.abc import Callable
 
-from spacelang.ir.domain import Categorical, Integer, Missing, Real, Simple
+from spacelang.ir.domain import Categorical, Integer, Real, Simple
 from spacelang.ir.value import Value, identity
 
 
@@ -20,20 +21,41 @@ def to_unit(part: Simple, value: Value) -> float:
 
 def from_unit(part: Simple, place: float) -> Value:
     """The member nearest to a place in [0, 1]."""
+    return placer(part)(place)
+
+
+def placer(part: Simple) -> Callable[[float], Value]:
+    """`from_unit` for one domain, with what does not depend on the place settled beforehand."""
     if isinstance(part, Categorical):
-        return part.values[round(place * (len(part.values) - 1))]
-    if part.log:
-        number = math.exp(math.log(part.lower) + place * (math.log(part.upper) - math.log(part.lower)))
-    else:
-        number = part.lower + place * (part.upper - part.lower)
-    return _nearest(part, min(max(number, part.lower), part.upper))
+        return lambda place: part.values[round(place * (len(part.values) - 1))]
+    lower, upper = part.lower, part.upper
+    span = upper - lower
+    if not part.log:
+        if isinstance(part, Integer) and part.step == 1:
+            return lambda place: lower + round(place * span)
+        nearest = _nearest(part)
+        return lambda place: nearest(lower + place * span)
+    clipped = _nearest(part)
+    start, length = math.log(lower), math.log(upper) - math.log(lower)
+    return lambda place: clipped(math.exp(start + place * length))
 
 
-def _nearest(part: Real | Integer, number: float) -> Value:
+def _nearest(part: Real | Integer) -> Callable[[float], Value]:
+    """The member nearest to a number, which rounding may have moved just out of the range."""
+    lower, upper = part.lower, part.upper
     if isinstance(part, Integer):
-        return part.at(min(max(round((number - part.lower) / part.step), 0), part.size - 1))
-    if part.step is not None:
-        return part.at(min(max(round((number - part.lower) / part.step), part.first_index), part.last_index))
-    found = part.find(number)
-    # Only an excluded end is not found: the next number inside is as near as there is.
-    return math.nextafter(number, part.middle) if isinstance(found, Missing) else found  # type: ignore[arg-type]
+        first, step, last = part.lower, part.step, part.size - 1
+        return lambda number: first + step * min(max(round((number - first) / step), 0), last)
+    if part.step is None:
+        return lambda number: _inside(part, lower if number < lower else upper if number > upper else number)
+    spacing, first_index, last_index = part.step, part.first_index, part.last_index
+    return lambda number: part.at(min(max(round((number - lower) / spacing), first_index), last_index))
+
+
+def _inside(part: Real, number: float) -> float:
+    """A number of the closed range, or the next one inside where it is an excluded end: as near as there is."""
+    if (part.lower_open and number == part.lower) or (part.upper_open and number == part.upper):
+        middle = part.middle
+        assert isinstance(middle, float)
+        return math.nextafter(number, middle)
+    return number + 0.0

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
@@ -11,13 +12,14 @@ from spacelang.ir.defaults import Completer
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import exclusion
-from spacelang.ir.neighbours import DRAWS, Neighbourhood, moves
+from spacelang.ir.neighbours import DRAWS, Moves, Neighbourhood
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
 from spacelang.ir.walk import Assignment, structure_of
 
 from . import brute
+from .crafted import one
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -82,17 +84,24 @@ def test_every_admissible_alternative_is_a_neighbour(space: Space, seed: int) ->
 
 
 def test_moves_reach_every_value_of_a_set_and_stay_near_in_a_range() -> None:
-    rng = np.random.default_rng(0)
-    colours = Hyperparameter("c", "s.A.c", "s.c", Categorical(("red", 1, True)), "red")
-    assert moves(colours, 1, rng) == ["red", True]
-    mixed = Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Integer(1, 100))), 7)
-    assert moves(mixed, None, rng) == [7]
-    from_number = moves(mixed, 50, rng)
-    assert from_number[0] is None
-    assert 50 not in from_number
-    assert len(from_number) <= 1 + DRAWS
-    real = Hyperparameter("r", "s.A.r", "s.r", Real(0.0, 1.0), 0.5)
-    steps = [other - 0.5 for _ in range(500) for other in moves(real, 0.5, rng)]  # type: ignore[operator]
-    assert len(steps) == 500 * DRAWS
+    colours = Moves(Hyperparameter("c", "s.A.c", "s.c", Categorical(("red", 1, True)), "red"))
+    assert colours.centre(1) is None
+    assert colours.others(1, ()) == ["red", True]
+    mixed = Moves(Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Integer(1, 101))), 7))
+    assert mixed.centre(None) is None
+    assert mixed.others(None, ()) == [7]
+    assert mixed.centre(51) == 0.5
+    assert mixed.others(51, (0.5, 0.25, 0.25, 1.0)) == [None, 26, 101]
+
+
+def test_draws_are_normal_around_the_value_and_stay_inside() -> None:
+    space = one(Real(0.0, 2.0))
+    neighbourhood, rng = Neighbourhood(Structures(space)), np.random.default_rng(0)
+    centre = Configuration({"s": "A", "s.x0": 1.0})
+    found = [neighbourhood.of(centre, rng) for _ in range(500)]
+    assert all(len(others) == DRAWS for others in found)
+    steps = [(other["s.x0"] - 1.0) / 2.0 for others in found for other in others]  # type: ignore[operator]
     # A normal deviation of 0.2, cut off at 2.5 deviations.
-    assert abs(float(np.std(steps)) - 0.191) < 0.01
+    assert stats.kstest(steps, stats.truncnorm(-2.5, 2.5, 0, 0.2).cdf).pvalue > 1e-3
+    edge = Configuration({"s": "A", "s.x0": 0.0})
+    assert all(0.0 < other["s.x0"] <= 2.0 for other in neighbourhood.of(edge, rng))  # type: ignore[operator]

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,14 +11,16 @@ from scipy import stats
 
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
-from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, In, Is, Not, Reference
+from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError, draw_value
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.priors import Prior
+from spacelang.ir.sampling import Sampler, UnlikelyError
+from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 
 from . import brute
+from .crafted import CRAFTED, forbid, one, plain, require, space_of, x
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -52,76 +53,9 @@ def test_samples_are_members_and_repeat_with_the_seed(space: Space, seed: int) -
         assert Sampler(structures).configuration(second) == drawn
 
 
-def stage(name: str, *operators: Operator, with_none: bool = False) -> Choice:
-    branches = tuple(Branch(operator.name, operator) for operator in operators)
-    return Choice(name, name, name, ((Branch("none", NOTHING),) if with_none else ()) + branches)
-
-
-def parameter(stage: str, operator: str, name: str, domain: Domain, condition: Expr | None = None) -> Hyperparameter:
-    return Hyperparameter(name, f"{stage}.{operator}.{name}", f"{stage}.{name}", domain, domain.middle, condition)
-
-
-def space_of(*stages: Choice, constraints: Sequence[Constraint] = ()) -> Space:
-    return Space("crafted", Product(Kind.SEQUENCE, stages), tuple(constraints))
-
-
-def one(*domains: Domain, constraints: Sequence[Constraint] = ()) -> Space:
-    """A space of one operator with the hyperparameters x0, x1, ..."""
-    parameters = tuple(parameter("s", "A", f"x{place}", domain) for place, domain in enumerate(domains))
-    return space_of(stage("s", Operator("A", "made", parameters)), constraints=constraints)
-
-
-def x(number: int) -> Reference:
-    return Reference(f"s.A.x{number}")
-
-
-def forbid(expression: Expr) -> Constraint:
-    return Constraint(expression, forbidden=True)
-
-
-def require(expression: Expr) -> Constraint:
-    return Constraint(expression, forbidden=False)
-
-
 def draws(space: Space, key: str, count: int = 2000, seed: int = 7) -> list[Value]:
     sampler, rng = Sampler(Structures(space)), np.random.default_rng(seed)
     return [sampler.configuration(rng)[key] for _ in range(count)]
-
-
-def plain(stage_name: str, *names: str) -> Choice:
-    return stage(stage_name, *(Operator(name, "made") for name in names))
-
-
-NESTED = Choice(
-    "inner", "e.Boost.inner", "e.inner", tuple(Branch(n, Operator(n, "made")) for n in ("Tree", "Line", "Ridge"))
-)
-CRAFTED = {
-    "free": space_of(plain("a", "A", "B", "C"), plain("b", "D", "E"), plain("c", "F", "G", "H")),
-    "pairs": space_of(
-        plain("a", "A", "B", "C"),
-        plain("b", "D", "E"),
-        plain("c", "F", "G", "H"),
-        constraints=[
-            forbid(And((Is("a", ("A",)), Is("b", ("D",))))),
-            forbid(And((Is("b", ("E",)), Is("c", ("F", "G"))))),
-        ],
-    ),
-    "nested": space_of(
-        plain("a", "A", "B"),
-        stage("e", Operator("Boost", "made", (NESTED,)), Operator("Tree", "made"), with_none=True),
-        constraints=[forbid(And((Is("a", ("A",)), Is("e.Boost.inner", ("Line", "Ridge")))))],
-    ),
-    "values": space_of(
-        stage(
-            "a",
-            Operator("A", "made", (parameter("a", "A", "n", Integer(1, 50)),)),
-            Operator("B", "made"),
-        ),
-        plain("b", "C", "D"),
-        # Only one of A's fifty values goes with C: the structure (A, C) still counts once.
-        constraints=[forbid(And((Compare(">", Reference("a.A.n"), Constant(1)), Is("b", ("C",)))))],
-    ),
-}
 
 
 @pytest.mark.parametrize("name", CRAFTED)
@@ -198,7 +132,7 @@ def test_integers_under_log_have_the_share_of_their_interval(domain: Integer) ->
     edges = [domain.lower - min(domain.step, domain.lower) / 2, *(member + half for member in members)]
     shares = np.diff(np.log(edges)) / (math.log(edges[-1]) - math.log(edges[0]))
     rng = np.random.default_rng(2)
-    free = Counter(draw_value(domain, rng) for _ in range(3000))
+    free = Counter(Prior(domain).draw(3000, rng).codes.tolist())
     assert stats.chisquare([free[member] for member in members], shares * 3000).pvalue > ALPHA
     # Tied to another hyperparameter it is drawn from cells, with the same shares.
     rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(100))))

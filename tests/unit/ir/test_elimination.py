@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spacelang.ir.elimination import Factor, draw, eliminate, project, supported
-from spacelang.ir.sampling import choose
+from spacelang.ir.lottery import JointLottery
 
 STATES = {"u": (0, 1), "v": (0, 1, 2), "w": (-1, 0), "x": (0, 1, 2), "y": (0,), "z": (0, 1)}
 NAMES = tuple(STATES)
@@ -84,10 +84,8 @@ def test_draws_follow_the_weights() -> None:
     ]
     expected, rng = weights(factors), np.random.default_rng(5)
     solution = eliminate(STATES, factors)
-    counts = Counter(
-        tuple(drawn[name] for name in NAMES)
-        for drawn in (draw(solution, lambda w: choose(w, rng)) for _ in range(3000))
-    )
+    drawn = JointLottery(solution).draw(3000, rng)
+    counts = Counter(zip(*(drawn[name].tolist() for name in NAMES), strict=True))
     assert counts.keys() == expected.keys()
     shares = [expected[joint] * 3000 / solution.total for joint in expected]
     assert stats.chisquare([counts[joint] for joint in expected], shares).pvalue > 1e-3

@@ -25,6 +25,11 @@ stage estimator @first =
 pipeline = scaler -> SelectPercentile { score_func = f_classif, percentile : int[1, 99] } -> estimator
 forbid  scaler is StandardScaler and (estimator is curved or SelectPercentile.percentile > 50)
 require estimator.curved.C - (3 - SelectPercentile.percentile) < 60 / (2 + 1)
+task classification {
+  minimize 1 - roc_auc
+  subject to predict_latency <= 0.01ms
+  limit trial 300s 4GB
+}
 """
 
 SHOWN = """\
@@ -54,6 +59,10 @@ sequence
             max_depth := 3
 forbid scaler is StandardScaler and (estimator is curved or SelectPercentile.percentile > 50)
 require estimator.curved.C - (3 - SelectPercentile.percentile) < 60 / (2 + 1)
+task classification
+  minimize 1 - roc_auc
+  subject to predict_latency <= 10us
+  limit trial 300s 4GB
 """
 
 A, B, ONE = Reference("a"), Reference("b"), Constant(1)

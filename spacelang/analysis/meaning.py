@@ -1,17 +1,17 @@
-"""What the expressions of a sound space come to: conditions without effect, dead alternatives, an excluded default."""
+"""What the expressions of a sound space come to: conditions without effect, dead alternatives."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
 from itertools import count as numbers
 from typing import Final
 
-from spacelang.analysis.conflicts import Conflict, conflict, depended
+from spacelang.analysis import defaults
+from spacelang.analysis.conflicts import Conflict, conflict, is_of_data
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import (
     AlwaysTrue,
     DeadAlternative,
-    DefaultExcluded,
     EmptySpace,
     NeverTogether,
     NeverTrue,
@@ -21,14 +21,11 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import NeverForData
 from spacelang.ir.compiled import TooTangledError, UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes
 from spacelang.ir.groups import scope
-from spacelang.ir.membership import violates
 from spacelang.ir.probing import Statement, truths
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Node, Space
-from spacelang.ir.walk import Assignment, default_structure
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -38,12 +35,16 @@ MOST_SHOWN: Final = 8
 
 
 def check(space: Space, draft: Draft, report: Report) -> Structures | None:
-    """Report what the conditions and constraints of a space come to; its structures where they can be counted."""
+    """Report what the conditions and constraints of a space come to; its structures where they can be counted.
+
+    They are those of the space with the default that it has for this data (see `defaults.settle`).
+    """
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, report)]
         if not report.has_errors:
-            blamed += _check_default(space, report)
+            structures, excluding = defaults.settle(structures, report)
+            blamed += excluding
         _Statements(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
         report.add(Undecidable(primary=error.atom.span))
@@ -101,14 +102,7 @@ class _Statements:
         }.values()
 
     def _is_of_data(self, expression: Expr, span: Span) -> bool:
-        symbols = self._report.symbols
-        if not symbols.used:
-            return False
-        return bool(symbols.within(span)) or any(
-            symbols.domain(node.span) is not None
-            or (node.condition is not None and bool(symbols.within(node.condition.span)))
-            for node in depended(self._space, (expression,))
-        )
+        return is_of_data(self._space, expression, span, self._report.symbols)
 
     def _check_condition(self, name: str, statement: Statement) -> None:
         can_be_true, can_be_false = truths(self._space, statement)
@@ -247,7 +241,7 @@ def _symbols(found: Conflict, report: Report) -> list[str]:
 
 def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     """The branches that are never taken; of those below a dead one nothing is said."""
-    space, alive = structures.space, structures.existence.supported()
+    space, alive = structures.space, structures.existence.supported_branches()
     dead: set[tuple[str, str]] = set()
     for choice in space.decisions:
         if dead.intersection(space.variables[choice.address].owners):
@@ -279,25 +273,3 @@ class _Constraints:
         taken = (choice.address, branch.name)
         found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
         return tuple({id(constraint): constraint for constraint in found}.values())
-
-
-def _check_default(space: Space, report: Report) -> Iterator[Constraint]:
-    """Report the constraints that the default configuration breaks; they are the answer too."""
-    taken = default_structure(space)
-    assignment = Assignment(space, taken, lambda node: node.default)
-    for constraint in space.constraints:
-        if violates(constraint, assignment):
-            choices = default(space)
-            named = [address for address in scope(constraint.expression) if space.variables[address].key in choices]
-            notes = tuple(
-                _says(space.variables[address].node, choices[space.variables[address].key]) for address in named
-            )
-            premises = report.symbols.notes(report.symbols.within(constraint.span))
-            report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
-            yield constraint
-
-
-def _says(node: Node, value: object) -> str:
-    assert isinstance(node, Choice | Hyperparameter)
-    shown = "none" if value is None else value
-    return f"the default of `{node.key}` is `{shown}`"

@@ -1,6 +1,6 @@
 """A group made ready for elimination: states for its variables, factors for its conditions and constraints."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -25,7 +25,7 @@ MOST_ROWS: Final = 2_000_000
 """The most joint states that the constraints of one group are tabulated for: some seconds."""
 MANY: Final = 8
 """A decision with more branches than this is looked at through the truth of one branch at a time."""
-SMALL: Final = 4_096
+SMALL: Final = 50_000
 """The most joint states that are tabulated for an expression as a whole; a larger one is tabulated in halves."""
 
 
@@ -101,11 +101,7 @@ class _Compiler:
             self.literals[atom] = self._define(atom)
         for member in self.members.values():
             self._add_activity(member)
-        rows = sum(min(self._joint_size(constraint.expression), SMALL) for constraint in self.group.constraints)
-        if rows > MOST_ROWS:
-            raise TooTangledError(self.group.constraints)
-        for constraint in self.group.constraints:
-            self._add_constraint(constraint)
+        self._add_constraints()
         self.factors.extend(self._feasibility(names) for names in _connected(self.ranges))
         return Compiled(self.group, self.states, self.cells, tuple(self.truths), dict(self.ranges), tuple(self.factors))
 
@@ -160,10 +156,9 @@ class _Compiler:
         if self._joint_size(test) * len(states) > SMALL:
             test = self._define(test)
 
-        def is_allowed(worths: Mapping[str, Worth]) -> bool:
-            return holds(test, worths.__getitem__) == (worths[member.address] is not INACTIVE)
-
-        self._tabulate((*dict.fromkeys(scope(test)), member.address), is_allowed)
+        active = Active(member.address)
+        names = (*dict.fromkeys(scope(test)), member.address)
+        self._tabulate(names, [Or((And((test, active)), Not(Or((test, active)))))])
 
     def _owner(self, owner: str, branch: str) -> Expr:
         """Whether a branch is taken; of a decision with many branches by a truth that all of its variables share.
@@ -177,13 +172,25 @@ class _Compiler:
             self.literals[test] = self._define(test)
         return self.literals[test]
 
-    def _add_constraint(self, constraint: Constraint) -> None:
+    def _add_constraints(self) -> None:
+        """One table for all constraints over the same variables: a table for each would have to be joined again."""
+        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.group.constraints}
+        if sum(min(size, SMALL) for size in sizes.values()) > MOST_ROWS:
+            raise TooTangledError(self.group.constraints)
+        together: dict[tuple[str, ...], list[Expr]] = {}
+        for constraint in self.group.constraints:
+            test = self._test(constraint)
+            together.setdefault(tuple(sorted(set(scope(test)))), []).append(test)
+        for names, tests in together.items():
+            self._tabulate(names, tests)
+
+    def _test(self, constraint: Constraint) -> Expr:
+        """What holds in the joint states that a constraint admits."""
         conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
         applies = And(tuple(map(Active, conditional)))
         expression = self._rewritten(constraint.expression)
         kept: Expr = Not(expression) if constraint.forbidden else expression
-        test = self._reduced(Or((Not(applies), kept)))
-        self._tabulate(tuple(dict.fromkeys(scope(test))), lambda worths: holds(test, worths.__getitem__))
+        return self._reduced(Or((Not(applies), kept)))
 
     def _rewritten(self, expression: Expr) -> Expr:
         """The expression with the atoms that relate variables replaced by tests of their truth."""
@@ -218,17 +225,47 @@ class _Compiler:
 
     def _define(self, expression: Expr) -> Expr:
         """A new variable that is true where the expression holds."""
-        names = tuple(dict.fromkeys(scope(expression)))
         literal = self._new_truth()
+        names = tuple(dict.fromkeys(scope(expression)))
         table: Table = {}
-        for states, worths in self._joint(names):
-            table[*states, int(holds(expression, worths.__getitem__))] = 1
+        for joint, truth in self._truths(expression, names):
+            table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
         self.factors.append(Factor((*names, literal.address), table))
         return literal
 
-    def _tabulate(self, names: tuple[str, ...], is_allowed: Callable[[Mapping[str, Worth]], bool]) -> None:
-        table: Table = {states: 1 for states, worths in self._joint(names) if is_allowed(worths)}
-        self.factors.append(Factor(names, table))
+    def _tabulate(self, names: Sequence[str], tests: Sequence[Expr]) -> None:
+        """Admit the joint states in which all tests hold."""
+        table: Table = dict.fromkeys(product(*(self.states[name] for name in names)), 1)
+        for test in tests:
+            for joint, truth in self._truths(test, names):
+                if not truth:
+                    for states in product(*joint):
+                        table.pop(states, None)
+        self.factors.append(Factor(tuple(names), table))
+
+    def _truths(self, expression: Expr, names: Sequence[str]) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
+        """The truth of an expression over blocks of joint states: in each, the states of every variable are alike."""
+        alone: dict[str, list[Expr]] = {name: [] for name in names}
+        whole: set[str] = set()
+        for leaf in _leaves(expression):
+            named = dict.fromkeys(scope(leaf))
+            if len(named) == 1:
+                alone[next(iter(named))].append(leaf)
+            else:
+                whole.update(named)
+        blocks = [self._alike(name, alone[name], apart=name in whole) for name in names]
+        for joint in product(*blocks):
+            worths = {name: self._worth(name, states[0]) for name, states in zip(names, joint, strict=True)}
+            yield joint, holds(expression, worths.__getitem__)
+
+    def _alike(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
+        """The states of a variable in blocks on which all of these leaves of an expression agree."""
+        blocks: dict[tuple[object, ...], list[State]] = {}
+        for state in self.states[name]:
+            worth = self._worth(name, state)
+            signature = tuple([holds(leaf, lambda _, worth=worth: worth) for leaf in leaves])  # type: ignore[misc]
+            blocks.setdefault((*signature, state if apart else None), []).append(state)
+        return [*blocks.values()]
 
     def _joint(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, Worth]]]:
         """The joint states of some variables with what each is worth."""
@@ -285,6 +322,18 @@ def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
     form = difference(atom)
     assert form is not None
     return rows(atom.relation, form, truth)
+
+
+def _leaves(expression: Expr) -> Iterator[Expr]:
+    """The parts of an expression that `and`, `or` and `not` join."""
+    match expression:
+        case And() | Or():
+            for term in expression.terms:
+                yield from _leaves(term)
+        case Not():
+            yield from _leaves(expression.term)
+        case _:
+            yield expression
 
 
 def _atoms(group: Group) -> tuple[Expr, ...]:

@@ -249,10 +249,12 @@ def children(expression: Expr) -> tuple[Expr, ...]:
 
 
 def nodes(expression: Expr) -> Iterator[Expr]:
-    """The expression and all its parts, from the outside in."""
-    yield expression
-    for child in children(expression):
-        yield from nodes(child)
+    """The expression and all its parts, from the outside in and from left to right."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def references(expression: Expr) -> tuple[str, ...]:

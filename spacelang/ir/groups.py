@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spacelang.ir.expr import INACTIVE, Active, Expr, decisions, holds, nodes, references
+from spacelang.ir.expr import INACTIVE, Active, Expr, Is, Reference, holds, nodes
 from spacelang.ir.space import Constraint, Hyperparameter, Space, Variable
 
 Context: TypeAlias = tuple[tuple[str, str], ...]
@@ -49,9 +49,16 @@ def groups_of(space: Space) -> tuple[Group, ...]:
 
 
 def scope(expression: Expr) -> tuple[str, ...]:
-    """The addresses of all variables that an expression mentions."""
-    active = tuple(node.address for node in nodes(expression) if isinstance(node, Active))
-    return references(expression) + decisions(expression) + active
+    """The addresses of all variables that an expression mentions, each once: what it names, tests and asks for."""
+    found: tuple[dict[str, None], ...] = ({}, {}, {})
+    for node in nodes(expression):
+        if isinstance(node, Reference):
+            found[0][node.address] = None
+        elif isinstance(node, Is):
+            found[1][node.address] = None
+        elif isinstance(node, Active):
+            found[2][node.address] = None
+    return (*found[0], *found[1], *found[2])
 
 
 def _outside(space: Space, constraint: Constraint) -> Iterator[str]:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import Final, Protocol
 
 from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError, compile_group
 from spacelang.ir.domain import Simple
 from spacelang.ir.elimination import Elimination, Factor, State, TangledError, draw, eliminate, project, supported
 from spacelang.ir.groups import Context, groups_of
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+
+SMALL_GROUP: Final = 100
+"""So many variables of a group are solved with all that is needed to tell what is supported."""
 
 
 class Weights(Protocol):
@@ -91,9 +94,32 @@ class Solution:
             address: states
             for group in self.model.by_context.values()
             for compiled in group
-            for address, states in supported(self._eliminated(compiled, keep_trivial=True)).items()
+            for address, states in self._supported(compiled).items()
             if address not in compiled.truths
         }
+
+    def supported_branches(self) -> dict[str, frozenset[int]]:
+        """For every decision the places of the branches that some admissible configuration takes."""
+        found: dict[str, frozenset[int]] = {}
+        for group in self.model.deciding.values():
+            for compiled in group:
+                choices = {m.address: m for m in compiled.group.members if isinstance(m.node, Choice)}
+                if compiled.group.constraints:
+                    support = self._supported(compiled)
+                    found |= {address: support[address] - {UNREACHED} for address in choices}
+                else:
+                    found |= {address: self._open_branches(variable) for address, variable in choices.items()}
+        return found
+
+    def _open_branches(self, variable: Variable) -> frozenset[int]:
+        """The branches below which something is left, of a decision that nothing else limits."""
+        assert isinstance(variable.node, Choice)
+        contexts = ((*variable.owners, (variable.address, branch.name)) for branch in variable.node.branches)
+        return frozenset(place for place, context in enumerate(contexts) if self.total(context))
+
+    def _supported(self, compiled: Compiled) -> dict[str, frozenset[State]]:
+        kept = self.solve(compiled) if _is_small(compiled) else self._eliminated(compiled, keep_trivial=True)
+        return supported(kept)
 
     def decision_factors(self, compiled: Compiled) -> tuple[Factor, ...]:
         """Factors over the decisions of a group alone, positive where the group has a solution."""
@@ -104,12 +130,12 @@ class Solution:
         """The sum over the joint states of one group, its context taken; raises TooTangledError."""
         key = id(compiled)
         if key not in self._eliminations:
-            self._eliminations[key] = self._eliminated(compiled, keep_trivial=False)
+            self._eliminations[key] = self._eliminated(compiled, keep_trivial=_is_small(compiled))
         return self._eliminations[key]
 
     def _eliminated(self, compiled: Compiled, *, keep_trivial: bool) -> Elimination:
         factors = [*compiled.factors, *self._weight_factors(compiled)]
-        existential = compiled.existential if self.weights.existential else frozenset(compiled.ranges)
+        existential = compiled.existential if self.weights.existential else frozenset()
         try:
             return eliminate(self._states(compiled), factors, existential, keep_trivial=keep_trivial)
         except TangledError as error:
@@ -145,3 +171,8 @@ class Solution:
         owners = self.model.space.variables[node.address].owners
         inside = (*owners, (node.address, node.branches[state].name))
         return self.weights.branch(node, state) * self.total(inside)
+
+
+def _is_small(compiled: Compiled) -> bool:
+    """Whether dropping what limits nothing would save less than solving the group again for what is supported."""
+    return len(compiled.group.members) <= SMALL_GROUP

@@ -25,8 +25,10 @@ MOST_ROWS: Final = 2_000_000
 """The most joint states that the constraints of one group are tabulated for: some seconds."""
 MANY: Final = 8
 """A decision with more branches than this is looked at through the truth of one branch at a time."""
-SMALL: Final = 50_000
+SMALL: Final = 4_096
 """The most joint states that are tabulated for an expression as a whole; a larger one is tabulated in halves."""
+PAIR: Final = 50_000
+"""The same for an expression over two variables: in halves it would come to as many states, and a table for each."""
 
 
 class UndecidableError(Exception):
@@ -175,7 +177,7 @@ class _Compiler:
     def _add_constraints(self) -> None:
         """One table for all constraints over the same variables: a table for each would have to be joined again."""
         sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.group.constraints}
-        if sum(min(size, SMALL) for size in sizes.values()) > MOST_ROWS:
+        if sum(min(size, PAIR if len(names) <= 2 else SMALL) for names, size in sizes.items()) > MOST_ROWS:
             raise TooTangledError(self.group.constraints)
         together: dict[tuple[str, ...], list[Expr]] = {}
         for constraint in self.group.constraints:
@@ -206,7 +208,7 @@ class _Compiler:
 
     def _reduced(self, expression: Expr) -> Expr:
         """The expression, in halves with a truth of their own where it names too many variables for one table."""
-        if self._joint_size(expression) <= SMALL:
+        if self._joint_size(expression) <= (SMALL if len(set(scope(expression))) > 2 else PAIR):
             return expression
         match expression:
             case Not():

@@ -174,5 +174,8 @@ class Solution:
 
 
 def _is_small(compiled: Compiled) -> bool:
-    """Whether dropping what limits nothing would save less than solving the group again for what is supported."""
-    return len(compiled.group.members) <= SMALL_GROUP
+    """Whether dropping what limits nothing would save less than solving the group again for what is supported.
+
+    Without a constraint nobody asks, and what limits nothing may tie together what nothing else does.
+    """
+    return len(compiled.group.constraints) > 0 and len(compiled.group.members) <= SMALL_GROUP

@@ -56,7 +56,8 @@ def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
     structures = None if report.has_errors else meaning.check(space, draft, report)
     sound = not report.has_errors
     diagnostics, symbols = in_order(report.found), report.symbols.used
-    return Checked(space if sound else None, structures if sound else None, diagnostics, symbols)
+    counted = structures if sound else None
+    return Checked(None if counted is None else counted.space, counted, diagnostics, symbols)
 
 
 def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report) -> "Task | None":

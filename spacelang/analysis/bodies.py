@@ -9,6 +9,7 @@ from spacelang.analysis import annotations, parameters
 from spacelang.analysis.domains import DomainReader, as_written, drawn_in, widest
 from spacelang.analysis.drafts import Draft, PendingCondition, PendingRule, Scope
 from spacelang.analysis.groups import Given, GroupReader
+from spacelang.analysis.inner import judge_branches
 from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
@@ -349,21 +350,11 @@ class _BodyReader:
         read = partial(self._operators.read_value, parameter=parameter)
         assert self._operators.alternatives is not None
         branches, default = self._operators.alternatives(structure, place, read)
-        for branch in branches:
-            self._judge_branch(branch, self._entry if parameter is not None else None, parameter)
+        judge_branches(branches, self._entry, parameter, self._operators.entry_of, self._report)
         if written.default is not None:
             default = self._nested_default(written, written.default, branches)
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
-
-    def _judge_branch(self, branch: ir.Branch, entry: Entry | None, parameter: Parameter | None) -> None:
-        if branch.node == ir.NOTHING:
-            judge(None, branch.span, entry, parameter, self._report)
-            return
-        for operator in ir.last_operators(branch.node):
-            found = self._operators.entry_of(operator)
-            if found is not None:
-                judge_operator(found, branch.span, entry, parameter, self._report)
 
     def _nested_default(self, written: ast.Parameter, default: ast.Value, branches: tuple[ir.Branch, ...]) -> int:
         value = plain(default, self._report)

@@ -13,6 +13,7 @@ from spacelang.ir.expr import Expr, Reference
 from spacelang.ir.groups import scope
 from spacelang.ir.probing import leaves_nothing
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
+from spacelang.text import Span
 
 MOST_WEIGHED: Final = 32
 """Among so many constraints it is looked for those that are to blame, and among so many conditions."""
@@ -170,6 +171,17 @@ def depended(space: Space, expressions: Iterable[Expr]) -> list[Hyperparameter]:
         found[address] = node
         waiting.extend(scope(node.condition) if node.condition is not None else ())
     return [*found.values()]
+
+
+def is_of_data(space: Space, expression: Expr, span: Span, symbols: Symbols) -> bool:
+    """Whether the data has a say in an expression that stands at a span, or in what it depends on."""
+    if not symbols.used:
+        return False
+    return bool(symbols.within(span)) or any(
+        symbols.domain(node.span) is not None
+        or (node.condition is not None and bool(symbols.within(node.condition.span)))
+        for node in depended(space, (expression,))
+    )
 
 
 def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:

@@ -92,23 +92,29 @@ def _with_condition(leaf: Hyperparameter, condition: Expr | None) -> Hyperparame
     return leaf if condition is None else replace(leaf, condition=condition)
 
 
-def rebuilt(node: Node, change: Callable[[Hyperparameter], Hyperparameter]) -> Node:
-    """The tree with every hyperparameter changed."""
+def rebuilt(
+    node: Node,
+    change: Callable[[Hyperparameter], Hyperparameter],
+    decide: Callable[[Choice], Choice] = lambda choice: choice,
+) -> Node:
+    """The tree with every hyperparameter changed, and every decision decided anew: not what is inside of it."""
     match node:
         case Hyperparameter():
             return change(node)
         case Choice():
-            branches = tuple(replace(branch, node=rebuilt(branch.node, change)) for branch in node.branches)
-            return replace(node, branches=branches)
+            branches = tuple(replace(branch, node=rebuilt(branch.node, change, decide)) for branch in node.branches)
+            return replace(decide(node), branches=branches)
         case Operator():
-            return _operator(node, change)
+            return _operator(node, change, decide)
         case Product():
-            return replace(node, children=tuple(rebuilt(child, change) for child in node.children))
+            return replace(node, children=tuple(rebuilt(child, change, decide) for child in node.children))
 
 
-def _operator(node: Operator, change: Callable[[Hyperparameter], Hyperparameter]) -> Operator:
-    children = tuple(rebuilt(child, change) for child in node.children)
+def _operator(
+    node: Operator, change: Callable[[Hyperparameter], Hyperparameter], decide: Callable[[Choice], Choice]
+) -> Operator:
+    children = tuple(rebuilt(child, change, decide) for child in node.children)
     fixed: tuple[tuple[str, Fixed], ...] = tuple(
-        (name, _operator(value, change) if isinstance(value, Operator) else value) for name, value in node.fixed
+        (name, _operator(value, change, decide) if isinstance(value, Operator) else value) for name, value in node.fixed
     )
     return replace(node, children=children, fixed=fixed)  # type: ignore[arg-type]

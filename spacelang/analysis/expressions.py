@@ -344,7 +344,7 @@ class ExpressionReader:
             return None
         uses = self._names.uses(written.text, self._scope)
         if uses and found is not None:
-            stage, listed = written.words[0].text, " or ".join(f"`{use}`" for use in uses)
+            stage, listed = self._names.stage(written.text, self._scope), " or ".join(f"`{use}`" for use in uses)
             self._report.add(
                 SeveralUses(primary=written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed)
             )

@@ -63,7 +63,15 @@ class Names:
 
     def uses(self, name: str, scope: Scope) -> tuple[str, ...]:
         """The uses of the stage that a name speaks of, where it may mean more than one of them; else empty."""
-        return () if name in scope.addresses or name in scope.constants else scope.names.several(name)
+        if name in scope.addresses or name in scope.constants:
+            return ()
+        # Uses in stages that the pipeline does not have are none that could be meant.
+        several = tuple(use for use in scope.names.several(name) if use not in self._left_out)
+        return several if len(several) > 1 else ()
+
+    def stage(self, name: str, scope: Scope) -> str:
+        """The stage that a name speaks of or speaks of something inside of, as it is written."""
+        return scope.names.stage(name)
 
     def is_known(self, name: str, scope: Scope) -> bool:
         """Whether a name stands for something that could be read."""

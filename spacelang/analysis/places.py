@@ -36,6 +36,12 @@ class StageNames:
         """The uses of a stage where a name may mean more than one of them; else empty."""
         return self._found(name)[2]
 
+    def stage(self, name: str) -> str:
+        """The part of a name that is a stage's, with the imports before it."""
+        _, rest, _ = self._found(name)
+        words = name.split(".")
+        return ".".join(words[: len(words) - len(rest)])
+
     def _found(self, name: str) -> tuple[str, list[str], tuple[str, ...]]:
         module, words = self.module, name.split(".")
         if module is not None and words[0] not in self.own:

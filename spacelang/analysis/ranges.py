@@ -140,8 +140,11 @@ class RangeReader:
             case ast.Dotted() if bound.text in SYMBOLS:
                 return Constant(self._report.symbols.mention(bound.text, bound.span), bound.span)
             case ast.Dotted():
-                near = nearest(bound.text, SYMBOLS)
-                self._report.add(UnknownName(primary=bound.span, name=bound.text, near=near))
+                near, reason = nearest(bound.text, SYMBOLS), "bounds are made of numbers and of what the data is"
+                remedy = f"the data has {', '.join(f'`{name}`' for name in SYMBOLS)}; tie hyperparameters by `require`"
+                self._report.add(
+                    UnknownName(primary=bound.span, name=bound.text, reason=reason, near=near, remedy=remedy)
+                )
                 return None
             case _:
                 expected = "expected a number or arithmetic over numbers"

@@ -28,7 +28,7 @@ def check(module: Module, catalogue: Catalogues, groups: GroupReader, report: Re
     # What was found where they are used is not reported once more.
     known = {(problem.code, problem.primary) for problem in report.found}
     report.found.extend(problem for problem in alone.found if (problem.code, problem.primary) not in known)
-    _check_unused(module, report)
+    _check_unused(module, catalogue, report)
 
 
 def names(module: Module) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _check_abstracts(module: Module, catalogue: Catalogues, report: Report) -> N
             report.add(HidingOperator(primary=name.span, name=name.text, catalogue=title))
 
 
-def _check_unused(module: Module, report: Report) -> None:
+def _check_unused(module: Module, catalogue: Catalogues, report: Report) -> None:
     """Warn of what the first file declares or imports in vain; what an imported file declares is there for others.
 
     Where something of the text could not be read, it may be what uses the rest, and nothing is said.
@@ -71,7 +71,8 @@ def _check_unused(module: Module, report: Report) -> None:
         if group.name.text not in included:
             report.add(UnusedGroup(primary=group.name.span, name=group.name.text))
     for operator in module.abstracts.values():
-        if operator.name.text not in named:
+        # One that cannot be declared is missed by nobody.
+        if operator.name.text not in named and operator.name.text not in catalogue:
             report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text))
     for item in module.file.items:
         name, span = called(item) if isinstance(item, ast.Import) else ("", item.span)

@@ -1,13 +1,18 @@
-"""Whether the steps of a pipeline can stand where they stand: transformers first, one kind of estimator last."""
+"""Whether the steps of a pipeline can stand where they stand: transformers first, one kind of estimator last.
+
+And `columns(…)` where there are columns with names.
+"""
 
 from collections.abc import Iterator
+from functools import reduce
+from typing import Final
 
 from spacelang.analysis.report import Report
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Role
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import MixedEstimators, NotAnEstimator, NotATransformer
+from spacelang.diagnostics.structure import LateColumns, MixedEstimators, NotAnEstimator, NotATransformer
 from spacelang.ir.space import (
     ABSTRACT,
     NOTHING,
@@ -19,6 +24,7 @@ from spacelang.ir.space import (
     Operator,
     Product,
     last_operators,
+    operators,
 )
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
@@ -35,10 +41,16 @@ def check(root: Node, catalogue: Catalogues, report: Report) -> None:
     steps = root.children if isinstance(root, Product) else (root,)
     is_pipeline = all(operator.catalogue != ABSTRACT for operator, _ in _steps_of(root))
     if steps:
-        _Judge(catalogue, report, is_pipeline=is_pipeline).judge(steps)
+        judge = _Judge(catalogue, report, is_pipeline=is_pipeline)
+        judge.judge(steps)
+        judge.judge_values(root)
+    if is_pipeline:
+        _Names(catalogue, report).follow(root, kept=True)
 
 
 class _Judge:
+    """Judges steps by where they stand."""
+
     def __init__(self, catalogue: Catalogues, report: Report, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
         self._report = report
@@ -65,6 +77,14 @@ class _Judge:
             self._judge_last(last)
         for step in steps[:-1]:
             self._judge_earlier(step, whole=step in astray)
+
+    def judge_values(self, root: Node) -> None:
+        """Report the steps that cannot stand before others in pipelines that are values of parameters."""
+        for operator in operators(root):
+            for decision in (child for child in operator.children if isinstance(child, Choice)):
+                for sequence in _sequences(decision):
+                    for step in sequence.children[:-1]:
+                        self._judge_earlier(step, whole=False)
 
     def _judge_earlier(self, step: Node, *, whole: bool) -> None:
         if whole:
@@ -135,13 +155,61 @@ class _Judge:
         return f"none of its alternatives {verb}"
 
 
-_FORMS = {
-    Kind.PARALLEL: "a union of features",
-    Kind.COLUMNS: "columns(…)",
-    Kind.PERMUTATION: "permute(…)",
-    Kind.SEQUENCE: "a sequence",
-}
+_FORMS: Final = {Kind.PARALLEL: "… & …", Kind.COLUMNS: "columns(…)", Kind.PERMUTATION: "permute(…)"}
 """What structures are called in messages."""
+
+
+class _Names:
+    """Follows the names of the columns through a pipeline: a table has them, what a transformer passes on does not."""
+
+    def __init__(self, catalogue: Catalogues, report: Report) -> None:
+        self._catalogue = catalogue
+        self._report = report
+
+    def follow(self, node: Node, *, kept: bool) -> bool:
+        """Whether all names are there behind a node; `columns(…)` that lacks them is reported."""
+        match node:
+            case Operator():
+                entry = self._catalogue.entry(node.catalogue, node.name)
+                return kept and (entry is None or Role.SAMPLER in entry.roles)
+            case Choice():
+                # All of them are followed, also behind the first that loses the names.
+                return all([*(self.follow(branch.node, kept=kept) for branch in node.branches)])
+            case Product(kind=Kind.SEQUENCE):
+                return reduce(lambda so_far, child: self.follow(child, kept=so_far), node.children, kept)
+            case Product(kind=Kind.PERMUTATION):
+                return self._follow_orders(node.children, kept=kept)
+            case Product():
+                if node.kind is Kind.COLUMNS and not kept:
+                    self._report.add(LateColumns(primary=node.span))
+                for child in node.children:
+                    self.follow(child, kept=kept or node.kind is Kind.COLUMNS)
+                return False
+            case Hyperparameter():
+                return kept
+
+    def _follow_orders(self, steps: tuple[Node, ...], *, kept: bool) -> bool:
+        """Each step may come behind any of the others."""
+        silent = _Names(self._catalogue, Report(self._report.symbols))
+        keeps = [silent.follow(step, kept=True) for step in steps]
+        for place, step in enumerate(steps):
+            self.follow(step, kept=kept and all((*keeps[:place], *keeps[place + 1 :])))
+        return kept and all(keeps)
+
+
+def _sequences(node: Node) -> Iterator[Product]:
+    """The pipelines in a structure; not those that are values in it."""
+    match node:
+        case Product():
+            if node.kind is Kind.SEQUENCE:
+                yield node
+            for child in node.children:
+                yield from _sequences(child)
+        case Choice():
+            for branch in node.branches:
+                yield from _sequences(branch.node)
+        case Operator() | Hyperparameter():
+            return
 
 
 def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:

@@ -42,6 +42,7 @@ class StageReader:
         self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
         self._groups = GroupReader(report)
         self._open: list[tuple[Module, ast.Stage]] = []
+        self._circles: set[frozenset[str]] = set()
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
@@ -54,7 +55,8 @@ class StageReader:
         for stage in unused:
             if not self._is_misnamed:
                 self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
-        left_out = [self._read(self._module, stage, stage.name.text) for stage in unused]
+        # What the pipeline leaves out must not be called like anything that it has, such as a stage of another file.
+        left_out = [self._used(self._module, stage, None) for stage in unused]
         self.draft.declared.extend((root, *left_out))
         self.draft.root = root
         self._add_rules()
@@ -71,7 +73,9 @@ class StageReader:
         self._modules[id(module)] = module
         _, structures = self._reader(module)
         if module.pipeline is not None:
-            return structures.steps(module.pipeline.structure, self._top)
+            # Names in the bodies of an imported pipeline mean what they mean in its own text.
+            spot = Spot(Place("", "", self._names.of(module)), self._top.taken)
+            return structures.steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
             self._report.add(NoStage(primary=Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned(stage.structure)}
@@ -96,7 +100,10 @@ class StageReader:
         if any(open_stage is stage for _, open_stage in self._open):
             path = [*names[names.index(stage.name.text) :], stage.name.text]
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
-            self._report.add(StageInItself(primary=written.name.span, stage=stage.name.text, path=described))
+            if frozenset(path) not in self._circles:
+                # From each of its stages the same circle is found.
+                self._report.add(StageInItself(primary=written.name.span, stage=stage.name.text, path=described))
+                self._circles.add(frozenset(path))
             self.lost()
             return None
         if self._is_too_much(written.name.span):

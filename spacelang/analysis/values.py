@@ -68,9 +68,15 @@ def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | 
             value=literal(value),
             expected=f"expected {expected}",
             near=near_value(value, parameter.options),
+            instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
         )
     )
     return False
+
+
+def _is_class(value: Value) -> bool:
+    """Whether a value looks like the name of an operator that was to stand for itself."""
+    return isinstance(value, str) and value.isidentifier() and value[0].isupper()
 
 
 def near_value(value: Value, known: Iterable[Value]) -> str | None:
@@ -161,7 +167,11 @@ def judge_operator(inner: Entry, span: Span, entry: Entry | None, parameter: Par
     if expected is not None:
         report.add(
             NoOperatorExpected(
-                primary=span, operator=entry.name, parameter=parameter.name, expected=f"expected {expected}"
+                primary=span,
+                operator=entry.name,
+                parameter=parameter.name,
+                expected=f"expected {expected}",
+                kind="such operator" if parameter.operators or parameter.several else "operator",
             )
         )
     return expected is None

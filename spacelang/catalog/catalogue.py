@@ -109,6 +109,11 @@ class Parameter:
         return (*self.named, *options)
 
     @property
+    def several(self) -> bool:
+        """Whether the value is a list of estimators, such as the `estimators` of a voting ensemble."""
+        return self.name == "estimators" and self.accepts == (OfType(("objects",)),)
+
+    @property
     def expected(self) -> str:
         """What is taken, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
@@ -148,12 +153,22 @@ class Parameter:
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def rejects_operator(self, operator: "Operator") -> str | None:
-        """None where this operator may be the value, else what may be."""
+        """None where this operator may be the value (one of the values, where it takes several), else what may be."""
+        if self.several:
+            return None if operator.methods.issuperset(_PREDICTING.methods) else expectation((_PREDICTING,), ())
         if self.refused is not None or not self.operators:
             return self.expected
         if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
             return None
         return self.expected
+
+    @property
+    def takes_transformers(self) -> bool:
+        """Whether the value may be something that transforms and does not predict."""
+        rules = (rule for rule in self.accepts or () if isinstance(rule, Implements))
+        return self.operators and (
+            self.accepts is None or any({"transform", "fit"}.issuperset(r.methods) for r in rules)
+        )
 
     def argument(self, value: Value) -> object:
         """The Python object that stands for a legal value: a list where the library takes only lists."""
@@ -161,6 +176,10 @@ class Parameter:
             return value
         types = {name for rule in self.accepts if isinstance(rule, OfType) for name in rule.names}
         return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
+
+
+_PREDICTING: Final = Implements(("fit", "predict"))
+"""What ensembles ask of each of their estimators."""
 
 
 def _fits(operator: "Operator", rule: Rule) -> bool:

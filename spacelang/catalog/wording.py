@@ -33,7 +33,7 @@ def expectation(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
     phrases += _one_of([*named, *constants])
     distinct = list(dict.fromkeys(phrases))
     if not distinct:
-        return "nothing that can be written as a literal"
+        return "nothing that a space can say"
     return distinct[0] if len(distinct) == 1 else f"{', '.join(distinct[:-1])} or {distinct[-1]}"
 
 

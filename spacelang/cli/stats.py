@@ -6,7 +6,6 @@ import typer
 
 from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
 from spacelang.diagnostics.cells import visible
-from spacelang.ir.task import lines
 
 if TYPE_CHECKING:
     from spacelang.ir.statistics import Statistics, Tally
@@ -26,7 +25,13 @@ def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = 
 
 def _task(task: "Task | None") -> dict[str, object]:
     """The task as a key of the document; nothing where there is none."""
-    return {} if task is None else {"task": {"kind": task.kind, "settings": list(lines(task))}}
+    return {} if task is None else {"task": {"kind": task.kind, "settings": _lines(task)}}
+
+
+def _lines(task: "Task") -> list[str]:
+    from spacelang.ir.task import lines
+
+    return [*lines(task)]
 
 
 def _print(found: "Statistics", task: "Task | None") -> None:
@@ -41,7 +46,7 @@ def _print(found: "Statistics", task: "Task | None") -> None:
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
             ("configurations", _configurations(found)),
-            *([] if task is None else [("task", visible(", ".join((task.kind, *lines(task)))))]),
+            *([] if task is None else [("task", visible(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
     searched = {name: tally for name, tally in found.by_algorithm.items() if _sum(tally)}

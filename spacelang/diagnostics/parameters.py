@@ -32,13 +32,14 @@ class RejectedValue(Diagnostic):
     code = "SL302"
     MESSAGE = "`{operator}` rejects `{value}` for `{parameter}`"
     LABEL = "{expected}"
-    HELPS = ("did you mean `{near}`?",)
+    HELPS = ("did you mean `{near}`?", "operators stand without braces: `{instead}`")
 
     operator: str
     parameter: str
     value: str
     expected: str
     near: str | None = None
+    instead: str | None = None
 
 
 class RejectedRange(Diagnostic):
@@ -117,20 +118,22 @@ class RemovedParameter(Diagnostic):
 
 
 class NoOperatorExpected(Diagnostic):
-    """An operator is given as the value of a parameter that takes none.
+    """An operator is given as the value of a parameter that takes none, or none of this kind.
 
-    Write a value, or a set of values. Operators as values are for parameters such as the `estimator` of an ensemble:
+    The message says what is taken. Operators as values are for parameters such as the `estimator` of an ensemble:
 
         AdaBoostClassifier { estimator : DecisionTreeClassifier | LogisticRegression }
     """
 
     code = "SL307"
-    MESSAGE = "`{parameter}` of `{operator}` takes no operator"
+    MESSAGE = "`{parameter}` of `{operator}` takes no {kind}"
     LABEL = "{expected}"
 
     operator: str
     parameter: str
     expected: str
+    kind: str = "operator"
+    """`operator`, or `such operator` where it takes others."""
 
 
 class MissingParameter(Diagnostic):

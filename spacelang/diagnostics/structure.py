@@ -97,7 +97,7 @@ class StageInItself(Diagnostic):
     code = "SL604"
     MESSAGE = "the stage `{stage}` contains itself"
     LABEL = "{path}"
-    HELPS = ("remove it from the alternatives of `{stage}`",)
+    HELPS = ("remove it here",)
 
     stage: str
     path: str
@@ -161,6 +161,40 @@ class BadPattern(Diagnostic):
     LABEL = "{reason}"
 
     reason: str
+
+
+class LateColumns(Diagnostic):
+    """`columns(…)` stands behind a step that changes the data.
+
+    Columns are selected by their names and types. The data has these; what a transformer passes on is an array of
+    numbers without them. Select the columns first, and put what shall be done to some of them into the parts:
+
+        pipeline = columns(numeric: SimpleImputer -> PCA, categorical: OneHotEncoder) -> SVC
+    """
+
+    code = "SL620"
+    MESSAGE = "`columns(…)` cannot stand behind a step that changes the data"
+    LABEL = "here the columns have lost their names"
+    HELPS = ("put the step into the parts of `columns(…)`, or behind it",)
+
+
+class NotSideBySide(Diagnostic):
+    """The parameter takes several estimators at once, and is given one.
+
+    They are written side by side, in brackets, and each stands in the list by its name:
+
+        VotingClassifier { estimators : (GaussianNB & SVC { C : float[0.1, 10] log }) }
+
+    Alternatives are separated by `|` as everywhere: `(A & B) as two | (A & B & C) as three`.
+    """
+
+    code = "SL621"
+    MESSAGE = "`{parameter}` of `{operator}` takes several operators side by side"
+    LABEL = "this is one"
+    HELPS = ("join them by `&` in brackets: `{parameter} : (A & B)`",)
+
+    operator: str
+    parameter: str
 
 
 class TooManyOrders(Diagnostic):

@@ -1,6 +1,6 @@
 """What two spaces have in common and what not: their parts one by one, and their structures counted exactly."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
@@ -8,20 +8,7 @@ from typing import Final, TypeAlias, assert_never
 from spacelang.ir.compiled import TooTangledError
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import describe, literal
-from spacelang.ir.expr import (
-    Active,
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Not,
-    Or,
-    Reference,
-)
+from spacelang.ir.expr import Is, renamed
 from spacelang.ir.groups import Context
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import (
@@ -276,7 +263,7 @@ class _Union:
         self._share_names(((), ()))
         root = self._shared_node(((), ()))
         constraints = [
-            replace(constraint, expression=_renamed(constraint.expression, names))
+            replace(constraint, expression=renamed(constraint.expression, names))
             for space, names in zip(self.spaces, self.names, strict=True)
             for constraint in space.constraints
         ]
@@ -336,7 +323,7 @@ class _Union:
         for variable in self.spaces[number].by_context.get(context, ()):
             node = variable.node
             if isinstance(node, Hyperparameter):
-                condition = _renamed(node.condition, names) if node.condition is not None else None
+                condition = renamed(node.condition, names) if node.condition is not None else None
                 yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
 
     def _decisions(self, contexts: _Contexts) -> tuple[dict[str, Variable], dict[str, Variable]]:
@@ -360,29 +347,3 @@ def _places(variable: Variable) -> Mapping[str, int]:
 def _shared(ours: Variable, theirs: Variable) -> list[str]:
     """The names of the branches that two decisions both have."""
     return [name for name in _places(ours) if name in _places(theirs)]
-
-
-def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
-    """The expression with every address by its other name."""
-    match expression:
-        case Reference() | Is() | Active():
-            return replace(expression, address=names[expression.address])
-        case And() | Or():
-            return replace(expression, terms=_all_renamed(expression.terms, names))
-        case Not():
-            return replace(expression, term=_renamed(expression.term, names))
-        case In():
-            return replace(expression, item=_renamed(expression.item, names))
-        case Compare() | Arithmetic():
-            left, right = _all_renamed((expression.left, expression.right), names)
-            return replace(expression, left=left, right=right)
-        case Call():
-            return replace(expression, arguments=_all_renamed(expression.arguments, names))
-        case Constant():
-            return expression
-        case _:
-            assert_never(expression)
-
-
-def _all_renamed(expressions: Sequence[Expr], names: Mapping[str, str]) -> tuple[Expr, ...]:
-    return tuple(_renamed(each, names) for each in expressions)

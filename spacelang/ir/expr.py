@@ -6,9 +6,9 @@ that arithmetic leaves undefined: a division by zero, or an order between a numb
 
 import math
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir.value import Value, identity, is_number, same
 from spacelang.text import NOWHERE, Span
@@ -265,3 +265,24 @@ def references(expression: Expr) -> tuple[str, ...]:
 def decisions(expression: Expr) -> tuple[str, ...]:
     """The addresses of the decisions that an expression tests, each once, in the order of mention."""
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Is)))
+
+
+def renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
+    """The expression with every address that has another name by that name."""
+    match expression:
+        case Reference() | Is() | Active():
+            return replace(expression, address=names.get(expression.address, expression.address))
+        case And() | Or():
+            return replace(expression, terms=tuple(renamed(term, names) for term in expression.terms))
+        case Not():
+            return replace(expression, term=renamed(expression.term, names))
+        case In():
+            return replace(expression, item=renamed(expression.item, names))
+        case Compare() | Arithmetic():
+            return replace(expression, left=renamed(expression.left, names), right=renamed(expression.right, names))
+        case Call():
+            return replace(expression, arguments=tuple(renamed(part, names) for part in expression.arguments))
+        case Constant():
+            return expression
+        case _:
+            assert_never(expression)

@@ -144,8 +144,9 @@ def _parts(expression: Expr) -> tuple[str, int | None]:
         case Or() | And() | Not():
             return _logical(expression)
         case Is():
-            tested = expression.branches[0] if len(expression.branches) == 1 else _set(expression.branches)
-            return f"{expression.address} is {tested}", _TEST
+            is_one = len(expression.branches) == 1
+            tested = f"is {expression.branches[0]}" if is_one else f"in {_set(expression.branches)}"
+            return f"{expression.address} {tested}", _TEST
         case In():
             values = _set(tuple(map(literal, expression.values)))
             return f"{_expression(expression.item, _SUM)} in {values}", _TEST

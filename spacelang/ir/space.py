@@ -149,7 +149,7 @@ NOTHING = Product(Kind.SEQUENCE)
 """The node of `none`: the step is left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Constraint:
     """`forbid E` (`forbidden` is true) or `require E`; it applies only where all that it names is active."""
 
@@ -157,7 +157,7 @@ class Constraint:
     forbidden: bool
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
-    @property
+    @cached_property
     def scope(self) -> tuple[str, ...]:
         """The addresses of the hyperparameters that must be active for the constraint to apply."""
         return references(self.expression)

@@ -90,12 +90,8 @@ class _Writer:
         match value:
             case np.generic():
                 return self.flat(value.item())
-            case float() if not math.isfinite(value):
-                return f'float("{value}")'
-            case None | bool() | int() | float():
-                return repr(value)
-            case str():
-                return _quoted(value)
+            case None | bool() | int() | float() | str():
+                return _literal(value)
             case list():
                 return f"[{', '.join(map(self.flat, value))}]"
             case tuple():
@@ -104,14 +100,18 @@ class _Writer:
                 return f"slice({self.flat(value.stop)})"
             case _ if inspect.isfunction(value) or inspect.isclass(value):
                 return self.imported(value.__name__, value)
-            case _ if _selects_columns(value):
-                given = (f"{name}={self.flat(argument)}" for name, argument in _fields(value) if argument is not None)
-                return f"{self.constructor(value)}({', '.join(given)})"
-            case _ if _is_estimator(value):
-                arguments = [f"{lead}{self.flat(argument)}" for lead, argument in _arguments(value)]
-                return f"{self.constructor(value)}({', '.join(arguments)}){self.wish(value)}"
             case _:
-                raise TypeError(f"there is no code for an object of the type {type(value).__name__}")
+                return self.call(value)
+
+    def call(self, value: Any) -> str:
+        """The call of a constructor on one line; raises TypeError for an object that no constructor is known of."""
+        if _selects_columns(value):
+            given = (f"{name}={self.flat(argument)}" for name, argument in _fields(value) if argument is not None)
+            return f"{self.constructor(value)}({', '.join(given)})"
+        if not _is_estimator(value):
+            raise TypeError(f"there is no code for an object of the type {type(value).__name__}")
+        arguments = [f"{lead}{self.flat(argument)}" for lead, argument in _arguments(value)]
+        return f"{self.constructor(value)}({', '.join(arguments)}){self.wish(value)}"
 
     def broken_call(self, estimator: Any, indent: str) -> str:
         """A constructor's call on several lines; a pipeline's only argument hugs the brackets."""
@@ -209,6 +209,12 @@ def _filled(items: list[str], indent: str) -> str:
         else:
             lines[-1] += f", {item}"
     return "\n".join(lines) + ","
+
+
+def _literal(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 def _quoted(text: str) -> str:

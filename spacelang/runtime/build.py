@@ -160,9 +160,12 @@ class _Builder:
     def nested(self, operator: Operator, decision: Choice) -> Any:
         """The value of a parameter that is decided among operators; a value among them is a leaf."""
         node = self.taken(decision).node
-        if not isinstance(node, Hyperparameter):
-            return self.part(node)
-        return self.value(operator, node, self.configuration[node.key])
+        if isinstance(node, Hyperparameter):
+            return self.value(operator, node, self.configuration[node.key])
+        known = entry(operator).parameters.get(decision.name)
+        if known is not None and known.several and isinstance(node, Product):
+            return _named_apart([step for child in node.children for step in self.side(child)])
+        return self.part(node)
 
     def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Any:
         """The object that a parameter is fixed to."""

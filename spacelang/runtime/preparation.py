@@ -4,6 +4,7 @@ Where the space does not handle them itself, missing values are imputed with the
 one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -15,13 +16,10 @@ import pandas as pd
 
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Selector, Space, operators
 from spacelang.runtime.columns import READERS, is_text
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.library import entry
-
-NUMBERS: Final = frozenset({"numeric", "datetime"})
-"""The selectors that take no column of strings."""
 
 IMPUTERS: Final = "sklearn.impute"
 """The module whose operators fill in missing values."""
@@ -103,27 +101,64 @@ def plan(space: Space, features: pd.DataFrame) -> Preparation:
     where the space needs numbers, or no column with a value at all.
     """
     selected = {selector.kind for product in _products(space.root) for selector in product.selectors}
-    kinds = {column: _kind(features[column], dates="datetime" in selected) for column in features.columns}
+    kinds = {column: _kind(features[column]) for column in features.columns}
     dropped = tuple(column for column, kind in kinds.items() if kind is _Column.EMPTY)
     if len(dropped) == len(kinds):
         raise DataError("no column of the features holds any value")
     categories = tuple(column for column, kind in kinds.items() if kind is _Column.CATEGORY)
-    encoded = () if _flow(space.root, _categories) is _Flow.ENDS else categories
+    seen = {
+        name: _Seen(str(name), kind, kind is _Column.CATEGORY and is_text(features[name]))
+        for name, kind in kinds.items()
+    }
+    for column, kind in kinds.items():
+        # Of what no part selects no pipeline is given anything.
+        if _flow(space.root, _whatever, seen[column]) is not _Flow.ENDS:
+            _refuse_unusable(features[column], kind, dates="datetime" in selected)
+    encoded = tuple(column for column in categories if _flow(space.root, _categories, seen[column]) is not _Flow.ENDS)
     for column in encoded:
         _refuse_text(features[column])
     used = [column for column in kinds if column not in dropped]
-    missing = tuple(column for column in used if bool(features[column].isna().any()))
+    missing = (column for column in used if bool(features[column].isna().any()))
     # A missing category that is encoded here never reaches the space, so the space cannot be the one to handle it.
-    handled = _flow(space.root, _missing) is not _Flow.BREAKS
-    imputed = tuple(column for column in missing if column in encoded) if handled else missing
+    imputed = tuple(
+        column for column in missing if column in encoded or _flow(space.root, _missing, seen[column]) is _Flow.BREAKS
+    )
     return Preparation(
         imputed=imputed,
         encoded=encoded,
         kept=tuple(column for column in used if column not in {*imputed, *encoded}),
         dropped=dropped,
-        texts=tuple(column for column in categories if "text" in selected and is_text(features[column])),
-        keeps_table=bool(selected) or (bool(categories) and not encoded),
+        texts=tuple(column for column in categories if "text" in selected and seen[column].is_text),
+        keeps_table=bool(selected) or len(encoded) < len(categories),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A column as the selectors of `columns(…)` see it."""
+
+    name: str
+    kind: "_Column"
+    is_text: bool
+
+    def is_taken(self, selector: Selector, others: tuple[Selector, ...]) -> bool:
+        """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
+        match selector.kind:
+            case "numeric":
+                return self.kind is _Column.NUMBER
+            case "datetime":
+                return self.kind is _Column.DATE
+            case "text":
+                return self.is_text
+            case "categorical":
+                has_own = self.is_text and any(other.kind == "text" for other in others)
+                return self.kind is _Column.CATEGORY and not has_own
+            case "pattern":
+                return re.search(selector.pattern, self.name) is not None
+            case "rest":
+                return not any(self.is_taken(other, others) for other in others if other != selector)
+            case _:
+                return True
 
 
 class _Flow(Enum):
@@ -134,27 +169,27 @@ class _Flow(Enum):
     BREAKS = "some alternative does not take it"
 
 
-def _flow(node: Node, judge: Callable[[Operator], _Flow]) -> _Flow:
+def _flow(node: Node, judge: Callable[[Operator], _Flow], column: _Seen) -> _Flow:
     match node:
         case Operator():
             return judge(node)
         case Choice():
-            return _alternatives([_flow(branch.node, judge) for branch in node.branches])
+            return _alternatives([_flow(branch.node, judge, column) for branch in node.branches])
         case Product(kind=Kind.SEQUENCE):
-            flows = [_flow(child, judge) for child in node.children]
+            flows = [_flow(child, judge, column) for child in node.children]
             return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
         case Product(kind=Kind.COLUMNS):
-            return _alternatives([_flow(child, judge) for child in _parts_for(node, judge)], nowhere=_Flow.ENDS)
+            parts = zip(node.selectors, node.children, strict=True)
+            taking = [child for selector, child in parts if column.is_taken(selector, node.selectors)]
+            return _alternatives([_flow(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
+        case Product(kind=Kind.PERMUTATION):
+            # Every step is there, and each may come first.
+            flows = [_flow(child, judge, column) for child in node.children]
+            return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
         case Product():
-            return _alternatives([_flow(child, judge) for child in node.children])
+            return _alternatives([_flow(child, judge, column) for child in node.children])
         case Hyperparameter():
             return _Flow.PASSES
-
-
-def _parts_for(columns: Product, judge: Callable[[Operator], _Flow]) -> list[Node]:
-    """The parts of `columns(…)` that troublesome values may come to: columns that none selects are left out."""
-    parts = zip(columns.selectors, columns.children, strict=True)
-    return [child for selector, child in parts if judge is not _categories or selector.kind not in NUMBERS]
 
 
 def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
@@ -176,6 +211,10 @@ def _products(node: Node) -> Iterator[Product]:
                 yield from _products(branch.node)
         case Operator() | Hyperparameter():
             return
+
+
+def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operators like the others
+    return _Flow.BREAKS
 
 
 def _missing(operator: Operator) -> _Flow:
@@ -210,35 +249,53 @@ class _Column(Enum):
     NUMBER = "number"
     CATEGORY = "category"
     DATE = "date"
+    OTHER = "other"
     EMPTY = "empty"
 
 
-def _kind(column: pd.Series, *, dates: bool) -> _Column:
+def _kind(column: pd.Series) -> _Column:
     if bool(column.isna().all()):
         return _Column.EMPTY
-    if dates and pd.api.types.is_datetime64_any_dtype(column):
+    if pd.api.types.is_datetime64_any_dtype(column):
         return _Column.DATE
-    if pd.api.types.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+    strings = pd.api.types.is_object_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype)
+    if strings or pd.api.types.is_bool_dtype(column):
         return _Column.CATEGORY
+    return _Column.NUMBER if pd.api.types.is_numeric_dtype(column) else _Column.OTHER
+
+
+def _refuse_unusable(column: pd.Series, kind: _Column, *, dates: bool) -> None:
+    """Raise DataError for values that no preparation makes usable; dates are usable where the space selects `dates`."""
+    match kind:
+        case _Column.OTHER | _Column.DATE if kind is _Column.OTHER or not dates:
+            _refuse_type(column)
+        case _Column.NUMBER if pd.api.types.is_complex_dtype(column):
+            _refuse_type(column)
+        case _Column.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+            raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
+        case _Column.CATEGORY:
+            _refuse_mixture(column)
+        case _:
+            return
+
+
+def _refuse_type(column: pd.Series) -> None:
+    raise DataError(f"the column `{column.name}` holds values of the type `{column.dtype}`", "turn them into numbers")
+
+
+def _refuse_mixture(column: pd.Series) -> None:
     if pd.api.types.is_object_dtype(column):
-        return _object_kind(column)
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+        inferred = pd.api.types.infer_dtype(column, skipna=True)
+        if inferred not in {"string", "boolean"}:
+            raise DataError(
+                f"the column `{column.name}` holds values of the type `{inferred}`",
+                "make all of its values numbers or all text",
+            )
+    elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
         raise DataError(
-            f"the column `{column.name}` holds values of the type `{column.dtype}`", "turn them into numbers"
+            f"the column `{column.name}` marks missing values by `pd.NA`, which scikit-learn does not take",
+            "mark them by None: `column.astype(object).where(column.notna(), None)`",
         )
-    if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
-        raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
-    return _Column.NUMBER
-
-
-def _object_kind(column: pd.Series) -> _Column:
-    inferred = pd.api.types.infer_dtype(column, skipna=True)
-    if inferred in {"string", "boolean"}:
-        return _Column.CATEGORY
-    raise DataError(
-        f"the column `{column.name}` holds values of the type `{inferred}`",
-        "make all of its values numbers or all text",
-    )
 
 
 def _refuse_text(column: pd.Series) -> None:

@@ -147,6 +147,7 @@ def _hint(mistake: Mistake) -> str | None:
     return (
         _hint_by_text(found, before)
         or _hint_on_domain(found, last, expected)
+        or _hint_by_pattern(found, before, expected)
         or _hint_by_place(found, last, before, expected)
     )
 
@@ -162,7 +163,6 @@ def _hint_by_text(found: str, before: str) -> str | None:
         "False": "write `false`",
         "None": "write `none`",
         "**": "there are no powers; multiply",
-        "%": "there is no remainder; bound a range and give it a `step`",
         "\ufeff": "a byte order mark stands only at the very beginning",
     }
     if found in fixed:
@@ -185,6 +185,27 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
         return "a domain follows `:`; `=` fixes a value or gives a default"
     if domain and (re.match(r'[-.\d"]', found) or found in ("true", "false")):
         return "`name = value` fixes a value, `name : {value, …}` lets it vary"
+    return None
+
+
+_CUSTOMARY: Final = (
+    ("->", r"", {"AND", "OR"}, "there is no implication: write `not … or …`"),
+    ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "parameters stand in braces: `{ … }`"),
+    ("pipeline", r"", set[str](), "write `pipeline = …`"),
+    ("as", r"\bnone$", {"VBAR"}, "`none` is the name of leaving out, and takes no other"),
+    ("?", r"", {"VBAR"}, "write `… | none`"),
+    (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "a tuple with one member is written `(…,)`"),
+    ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),
+    ("%", r"", set[str](), "there is no remainder; bound a range and give it a `step`"),
+)
+"""What is written elsewhere: the sign, what stands before it, what could follow there, and how it is said here."""
+
+
+def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str | None:
+    """Remedies for what is the custom in other languages, or elsewhere in this one."""
+    for sign, pattern, needed, remedy in _CUSTOMARY:
+        if found == sign and needed <= expected and re.search(pattern, before):
+            return remedy
     return None
 
 

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer, default
+from spacelang.ir.defaults import Completer, default, nearest_admissible
 from spacelang.ir.domain import Integer, Real
 from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.walk import assemble, default_structure
+from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
 
 from . import brute
 from .settings import LAW
@@ -48,6 +48,31 @@ def test_the_default_of_the_space_has_every_default(space: Space) -> None:
         assert choice.branches[choice.default].name == branch == configuration[choice.key]
     if exclusion(space, configuration) is None:
         assert Completer(Structures(space)).complete(structure) == configuration
+
+
+@settings(LAW)
+@given(st.one_of(finite_spaces(), general_spaces()))
+def test_the_nearest_member_differs_from_the_default_in_as_few_decisions_as_any(space: Space) -> None:
+    try:
+        structures = Structures(space)
+    except UndecidableError:
+        return
+    if not structures.count:
+        return
+    usual, (taken, nearest) = default_structure(space), nearest_admissible(structures)
+    assert exclusion(space, nearest) is None
+    assert structure_of(space, nearest) == taken
+    if exclusion(space, default(space)) is None:
+        assert nearest == default(space)
+
+    def discrepancy(structure: Structure) -> int:
+        # What the default does not reach differs where it does not take its own default.
+        choices = {choice.address: choice for choice in space.decisions}
+        defaults = {address: choice.branches[choice.default].name for address, choice in choices.items()}
+        return sum(branch != usual.get(address, defaults[address]) for address, branch in structure.items())
+
+    others = [structure for structure, _ in brute.pipelines(space.root) if structures.admits(structure)]
+    assert discrepancy(taken) == min(map(discrepancy, others))
 
 
 def test_hyperparameters_that_nothing_is_wrong_with_keep_their_defaults() -> None:

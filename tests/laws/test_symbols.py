@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.symbols import SYMBOLS
+from spacelang.ir.defaults import default
 from spacelang.ir.domain import Integer
+from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.text import Source
 
@@ -186,13 +188,16 @@ def test_a_bound_constraint_holds_where_python_says_so(
         holds = [k for k in range(1, 21) if getattr(Fraction(k * factor + shift), compare)(value)]
     except (ZeroDivisionError, ValueError):
         holds = []
-    if set(codes(found)) <= {"SL407"}:
-        assert found.structures is not None
-        assert found.structures.configurations == len(holds) + 1
-    else:
-        # Nothing of SVC is left, with which the default begins; or the default alone breaks it.
-        assert codes(found)[-1] == "SL507"
-        assert 10 not in holds
+    assert codes(found) == ([] if holds else ["SL407"])
+    assert found.space is not None
+    assert found.structures is not None
+    assert found.structures.configurations == len(holds) + 1
+    # The default moves as far as it must: to another value, or to another alternative where none is left.
+    usual = default(found.space)
+    assert exclusion(found.space, usual) is None
+    assert usual["e"] == ("SVC" if holds else "GaussianNB")
+    if 10 in holds:
+        assert usual["e.coef0"] == 10
 
 
 @settings(LAW)

@@ -4,7 +4,9 @@ import pytest
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import BindingError, check_bindings
+from spacelang.ir.defaults import default
 from spacelang.ir.domain import describe
+from spacelang.ir.membership import exclusion
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Hyperparameter
 from spacelang.text import Source
@@ -206,3 +208,48 @@ def test_bindings() -> None:
     with pytest.raises(BindingError) as error:
         check_bindings({"n_feature": 3})
     assert error.value.help == "did you mean `n_features`?"
+
+
+# ---- defaults that only the data makes a constraint exclude
+
+GROWING = """
+stage s = none | PCA { n_components : int[1, min(n_features, 30)] = 10 } @default | StandardScaler
+stage e = SVC | GaussianNB | LogisticRegression { C : float[0.1, 10] log = 5 }
+forbid s.PCA.n_components > n_features / 2
+forbid n_samples > 1000 and e is SVC
+forbid s is PCA and e is GaussianNB
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"n_samples": 100, "n_features": 40}, {"s": "PCA", "s.n_components": 10, "e": "SVC"}),
+        # Values move before decisions do.
+        ({"n_samples": 100, "n_features": 4}, {"s": "PCA", "s.n_components": 1, "e": "SVC"}),
+        ({"n_samples": 100, "n_features": 1}, {"s": "none", "e": "SVC"}),
+        # As few decisions as possible: with GaussianNB, which comes first, the step before it would have to go too.
+        (
+            {"n_samples": 5000, "n_features": 40},
+            {"s": "PCA", "s.n_components": 10, "e": "LogisticRegression", "e.C": 5},
+        ),
+        ({"n_samples": 5000, "n_features": 1}, {"s": "none", "e": "GaussianNB"}),
+        # What is not bound is arbitrarily large.
+        ({}, {"s": "PCA", "s.n_components": 10, "e": "LogisticRegression", "e.C": 5}),
+    ],
+)
+def test_the_default_moves_where_only_the_data_excludes_it(
+    numbers: dict[str, int], expected: dict[str, object]
+) -> None:
+    found = checked(GROWING, **numbers)
+    assert {diagnostic.code for diagnostic in found.diagnostics} <= {"SL407"}
+    assert found.space is not None
+    assert default(found.space).to_dict() == expected
+    assert exclusion(found.space, default(found.space)) is None
+
+
+def test_a_default_that_other_constraints_exclude_is_a_mistake_for_any_data() -> None:
+    mistaken = GROWING + "forbid s is PCA and e is SVC\n"
+    assert codes(mistaken, n_samples=100, n_features=40) == ["SL507"]
+    # That the data excludes it as well is no second mistake.
+    assert codes(mistaken, n_samples=5000, n_features=40) == ["SL407", "SL507"]

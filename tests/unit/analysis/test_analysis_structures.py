@@ -89,10 +89,67 @@ def test_structures_as_values() -> None:
     assert count(text) == 2
 
 
-def test_a_structure_as_a_value_is_judged_by_its_last_step() -> None:
-    assert found("stage e = BaggingClassifier { estimator : (StandardScaler -> PCA) }") == [
-        "SL307 StandardScaler -> PCA"
-    ]
+@pytest.mark.parametrize(
+    ("structure", "expected"),
+    [
+        ("(StandardScaler -> PCA)", ["SL307 PCA"]),
+        ("(SVC -> GaussianNB)", ["SL602 SVC"]),
+        ("(PCA? -> SVC)", []),
+        ("(PCA -> (SVC | NMF))", ["SL307 NMF"]),
+        ("(permute(PCA, SVC))", ["SL307 PCA"]),
+        ("(permute(PCA, NMF) -> SVC)", []),
+        ("(GaussianNB & SVC)", ["SL307 GaussianNB & SVC"]),
+        ("(columns(numeric: PCA) -> SVC)", []),
+    ],
+)
+def test_a_structure_as_a_value_is_judged_by_its_steps(structure: str, expected: list[str]) -> None:
+    assert found(f"stage e = BaggingClassifier {{ estimator : {structure} }}") == expected
+
+
+def test_where_transformers_are_taken_features_may_stand_side_by_side() -> None:
+    text = "stage e = TransformedTargetRegressor {{ regressor = Ridge, transformer : {} }}"
+    assert found(text.format("(StandardScaler & PCA)")) == []
+
+
+@pytest.mark.parametrize(
+    ("estimators", "expected"),
+    [
+        ("(GaussianNB & SVC)", []),
+        ("(GaussianNB & (PCA -> SVC)) as two | (GaussianNB & SVC & LogisticRegression) as three", []),
+        ("GaussianNB | SVC", ["SL621 GaussianNB"]),
+        ("(GaussianNB & SVC) | SVC", ["SL621 SVC"]),
+        ("(GaussianNB & PCA)", ["SL307 PCA"]),
+        ("(GaussianNB & (SVC -> PCA))", ["SL602 SVC", "SL307 PCA"]),
+    ],
+)
+def test_ensembles_of_several_estimators(estimators: str, expected: list[str]) -> None:
+    assert found(f"stage e = VotingClassifier {{ estimators : {estimators} }}") == expected
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "late"),
+    [
+        ("columns(numeric: PCA) -> e", []),
+        ("none -> columns(numeric: PCA) -> e", []),
+        ("s -> columns(numeric: PCA) -> e", ["columns(numeric: PCA)"]),
+        ("(s & PCA) -> columns(numeric: PCA) -> e", ["columns(numeric: PCA)"]),
+        ("columns(numeric: PCA) -> columns(all: NMF) -> e", ["columns(all: NMF)"]),
+        ("columns(numeric: PCA -> columns(all: NMF)) -> e", ["columns(all: NMF)"]),
+        ("columns(numeric: columns(all: NMF)) -> e", []),
+        ("(columns(numeric: PCA) & columns(all: NMF)) -> e", []),
+        ("(columns(numeric: PCA) | columns(all: NMF)) -> e", []),
+        ("permute(columns(numeric: PCA), NMF) -> e", ["columns(numeric: PCA)"]),
+        ("permute(columns(numeric: PCA), none) -> e", []),
+    ],
+)
+def test_columns_have_names_only_where_nothing_has_changed_the_data(pipeline: str, late: list[str]) -> None:
+    text = f"stage s = none | StandardScaler\nstage e = SVC\npipeline = {pipeline}"
+    assert [problem for problem in found(text) if "SL221" not in problem] == [f"SL620 {span}" for span in late]
+
+
+def test_a_circle_of_stages_is_one_mistake() -> None:
+    text = "stage a = b | PCA\nstage b = c | PCA\nstage c = a | PCA\nstage e = SVC\npipeline = a -> b -> c -> e"
+    assert found(text) == ["SL604 a"]
 
 
 def test_in_its_own_body_the_name_of_a_stage_is_the_use_that_the_body_belongs_to() -> None:

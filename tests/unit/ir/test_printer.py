@@ -84,7 +84,7 @@ def test_shows_everything_that_a_space_holds() -> None:
         (And((And((A, B)), A)), "(a and b) and a"),
         (Compare("==", Compare("<", A, B), Constant(True)), "(a < b) == true"),
         (In(Arithmetic("+", A, ONE), ("x", None, "not")), 'a + 1 in {x, none, "not"}'),
-        (Is("s", ("x", "y")), "s is {x, y}"),
+        (Is("s", ("x", "y")), "s in {x, y}"),
         (Active("a"), "active(a)"),
         (Call("max", (Arithmetic("-", A, ONE), B)), "max(a - 1, b)"),
         (Arithmetic("/", A, Arithmetic("*", B, ONE)), "a / (b * 1)"),

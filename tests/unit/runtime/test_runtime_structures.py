@@ -11,6 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 import spacelang as sl
 from spacelang.runtime.columns import EachColumn
+from spacelang.runtime.errors import DataError
 from spacelang.runtime.preparation import plan
 
 STAGES = "stage scaler = none | StandardScaler | MinMaxScaler\nstage estimator = LogisticRegression | GaussianNB\n"
@@ -165,3 +166,56 @@ def test_dates_are_taken_where_a_part_selects_them() -> None:
     text = f"pipeline = columns(datetime: {encoder}, numeric: none) -> LogisticRegression"
     result = sl.search(sl.parse(text), features[["x1", "day"]], target, optimizer="random", trials=1)
     assert result.loss is not None
+
+
+def test_estimators_side_by_side_are_the_list_of_an_ensemble() -> None:
+    three = "(GaussianNB & (StandardScaler -> SVC) & SVC)"
+    text = f"stage e = VotingClassifier {{ estimators : {three} as three | (GaussianNB & SVC) as two }}"
+    ensemble = built(text)[0]
+    assert [name for name, _ in ensemble.estimators] == ["gaussiannb", "pipeline", "svc"]
+    features, target = table()
+    assert ensemble.fit(features[["x1", "x2"]], target).score(features[["x1", "x2"]], target) > 0.5
+    assert [name for name, _ in built(text, e__estimators="two")[0].estimators] == ["gaussiannb", "svc"]
+
+
+def test_each_column_is_prepared_by_the_parts_that_take_it() -> None:
+    features = table()[0].drop(columns=["note", "day"])
+    features.loc[3, ["x1", "town"]] = None
+    features["x3"] = features["x1"]
+    parts = '"^x1$": SimpleImputer -> scaler, "town": OneHotEncoder, rest: scaler & PCA, datetime: none'
+    preparation = plan(sl.parse(f"{STAGES}pipeline = columns({parts}) -> estimator").checked, features)
+    # `x1` is imputed and `town` encoded by the space; nobody takes care of what is missing in `x3`.
+    assert preparation.imputed == ("x3",)
+    assert preparation.encoded == ()
+    assert preparation.keeps_table
+
+
+def test_what_an_order_of_steps_does_with_missing_values() -> None:
+    features = table()[0][["x1", "x2"]].copy()
+    features.loc[3, "x1"] = None
+    for first, imputed in (("StandardScaler", ()), ("PCA", ("x1",))):
+        text = f"pipeline = permute({first}, SimpleImputer) -> LogisticRegression"
+        assert plan(sl.parse(text).checked, features).imputed == imputed
+
+
+@pytest.mark.parametrize("column", ["day", "mixture", "endless"])
+def test_of_a_column_that_no_part_selects_nothing_is_asked(column: str) -> None:
+    features, target = table()
+    features["mixture"] = ["a", 1] * 120
+    features["endless"] = np.inf
+    space = sl.parse(
+        'pipeline = columns("^(x1|town)$": OneHotEncoder { handle_unknown = ignore }) -> LogisticRegression'
+    )
+    chosen = features[["x1", "town", column]]
+    assert sl.search(space, chosen, target, optimizer="random", trials=1).loss is not None
+    with pytest.raises(DataError, match=column):
+        plan(sl.parse("pipeline = columns(rest: OneHotEncoder) -> LogisticRegression").checked, chosen)
+
+
+@pytest.mark.parametrize("dtype", ["string", "boolean"])
+def test_missing_values_that_scikit_learn_does_not_take(dtype: str) -> None:
+    values = pd.array(["a", None, "b"] if dtype == "string" else [True, None, False], dtype=dtype)
+    features = pd.DataFrame({"x": [1.0, 2.0, 3.0], "words": values})
+    with pytest.raises(DataError, match=r"marks missing values by `pd\.NA`"):
+        plan(sl.parse("stage e = LogisticRegression").checked, features)
+    assert not plan(sl.parse("pipeline = columns(numeric: none) -> LogisticRegression").checked, features).imputed

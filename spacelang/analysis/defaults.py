@@ -1,0 +1,64 @@
+"""The default configuration: reported where the constraints exclude it, moved where only the data makes them do so."""
+
+from dataclasses import replace
+
+from spacelang.analysis.conflicts import is_of_data
+from spacelang.analysis.drafts import rebuilt
+from spacelang.analysis.report import Report
+from spacelang.diagnostics.conditions import DefaultExcluded
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import default, nearest_admissible
+from spacelang.ir.groups import scope
+from spacelang.ir.membership import violates
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Node, Space
+from spacelang.ir.walk import Assignment, default_structure, reached
+
+
+def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Constraint, ...]]:
+    """The space with a default that is a member, and the constraints that exclude the written one by mistake.
+
+    These are reported. A constraint in which the data has a say is no mistake: like a default that the data leaves
+    outside of its domain, the default moves to the nearest member (see `nearest_admissible`).
+    """
+    space = structures.space
+    taken = default_structure(space)
+    assignment = Assignment(space, taken, lambda node: node.default)
+    broken = [constraint for constraint in space.constraints if violates(constraint, assignment)]
+    mistaken = tuple(c for c in broken if not is_of_data(space, c.expression, c.span, report.symbols))
+    for constraint in mistaken:
+        _report(space, constraint, report)
+    return (structures if mistaken or not broken else _moved(structures)), mistaken
+
+
+def _moved(structures: Structures) -> Structures:
+    """The space whose default is the member that is nearest to its own one."""
+    space = structures.space
+    taken, nearest = nearest_admissible(structures)
+    # A key alone says too little: in another branch the same one stands for something else.
+    values = {
+        variable.address: nearest[variable.key]
+        for variable, _ in reached(space, lambda choice: taken[choice.address])
+        if variable.key in nearest
+    }
+
+    def change(node: Hyperparameter) -> Hyperparameter:
+        return replace(node, default=values[node.address]) if node.address in values else node
+
+    def decide(choice: Choice) -> Choice:
+        return replace(choice, default=choice.places[taken[choice.address]]) if choice.address in taken else choice
+
+    return Structures(replace(space, root=rebuilt(space.root, change, decide)))
+
+
+def _report(space: Space, constraint: Constraint, report: Report) -> None:
+    choices = default(space)
+    named = [space.variables[address] for address in scope(constraint.expression)]
+    notes = [_says(variable.node, choices[variable.key]) for variable in named if variable.key in choices]
+    premises = report.symbols.notes(report.symbols.within(constraint.span))
+    report.add(DefaultExcluded(primary=constraint.span, notes=(*notes, *premises)))
+
+
+def _says(node: Node, value: object) -> str:
+    assert isinstance(node, Choice | Hyperparameter)
+    shown = "none" if value is None else value
+    return f"the default of `{node.key}` is `{shown}`"

@@ -1,0 +1,66 @@
+"""A search of a space for any black box: configurations are asked for, their losses are told."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from os import PathLike
+from typing import Any
+
+from spacelang.api.searching import configure_optimizer
+from spacelang.api.space import Space, load
+from spacelang.ir.trial import Request, Search, Status, Trial
+
+
+def ask_and_tell(
+    space: Space | str | PathLike[str],
+    *,
+    optimizer: str = "blds",
+    optimizer_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    allow: Iterable[str] = (),
+) -> "Iterator[Asked]":
+    """The configurations that an optimizer asks for, one at a time, for any black box; no scikit-learn needed.
+
+    The box is evaluated at full fidelity, and `allow` is as for `load`. Ends when the space is exhausted. Raises
+    SpaceError, UnknownPluginError and OptionError at once, RuntimeError where a trial was not told before the next one
+    is asked for.
+    """
+    from numpy.random import default_rng
+
+    loaded = space if isinstance(space, Space) else load(space, allow=allow)
+    return _asked(configure_optimizer(optimizer, optimizer_options).search(loaded.checked, 1, default_rng(seed)))
+
+
+class Asked:
+    """A configuration that an optimizer wants to know the loss of; tell it exactly once."""
+
+    def __init__(self, request: Request) -> None:
+        self.configuration = request.configuration
+        self._request = request
+        self.answer: Trial | None = None
+
+    def tell(self, loss: float | None) -> None:
+        """Tell the loss, which is minimised; None, or what is no finite number, where the evaluation failed.
+
+        Raises RuntimeError where it was told before.
+        """
+        if self.answer is not None:
+            raise RuntimeError("the loss of this trial was told before")
+        number = None if loss is None or not isfinite(loss) else float(loss)
+        status = Status.FAILED if number is None else Status.SUCCESS
+        self.answer = Trial(self._request, number, status=status)
+
+
+def _asked(asking: Search) -> Iterator[Asked]:
+    requests = next(asking, None)
+    while requests is not None:
+        answers: list[Trial] = []
+        for request in requests:
+            asked = Asked(request)
+            yield asked
+            if asked.answer is None:
+                raise RuntimeError("tell the loss of a trial before asking for the next one")
+            answers.append(asked.answer)
+        try:
+            requests = asking.send(answers)
+        except StopIteration:
+            return

@@ -1,0 +1,282 @@
+"""Spaces as programs hold them: from text, from a file, from another tool's file; what can be asked of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from spacelang.analysis import Surroundings, check
+from spacelang.analysis.surroundings import ALONE, check_bindings
+from spacelang.analysis.symbols import VAST
+from spacelang.diagnostics.diagnostic import Diagnostic, Severity
+from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.terminal import render
+from spacelang.ir import space as ir
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import default
+from spacelang.ir.membership import Exclusion, admit, exclusion
+from spacelang.ir.statistics import Statistics, statistics
+from spacelang.ir.task import Task
+from spacelang.ir.value import from_json
+from spacelang.ir.walk import structure_of
+from spacelang.syntax.sources import read_source
+from spacelang.targets import TARGETS
+from spacelang.text import Source
+
+if TYPE_CHECKING:
+    from spacelang.ir.columns import Columns
+    from spacelang.ir.neighbours import Neighbourhood
+    from spacelang.ir.numbering import Numbers
+    from spacelang.targets._lowered import Lowered
+
+
+class SpaceError(Exception):
+    """A space has errors; `diagnostics` holds all that was found, and the message shows them."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__(render(diagnostics, color=False))
+        self.diagnostics = diagnostics
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A checked space; `warnings` are diagnostics that do not keep it from being used.
+
+    `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,
+    it stands for an arbitrarily large number). A space that a program made has no `source`.
+    """
+
+    checked: ir.Space
+    counted: Structures = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
+    symbols: Mapping[str, int | None] = field(default_factory=dict)
+    source: Source | None = field(default=None, repr=False)
+    surroundings: Surroundings = field(default=ALONE, repr=False)
+
+    def bind(self, **numbers: int) -> "Space":
+        """The space for data of this size: `bind(n_features=20)`; what was bound before and is not given stays.
+
+        Raises SpaceError where it has errors for this data, and ValueError for what is no symbol or no number above 0.
+        """
+        bindings = {**self.surroundings.bindings, **check_bindings(numbers)}
+        if self.source is None:
+            return self
+        return _space(self.source, replace(self.surroundings, bindings=bindings))
+
+    @property
+    def name(self) -> str:
+        """The name in the header of the file."""
+        return self.checked.name
+
+    @property
+    def task(self) -> Task | None:
+        """What the task block says; None without one."""
+        return self.checked.task
+
+    @property
+    def structures(self) -> int:
+        """The exact number of admissible combinations of decisions."""
+        return self.counted.count
+
+    @property
+    def configurations(self) -> int | None:
+        """The exact number of configurations; None where a hyperparameter is continuous."""
+        return self.counted.configurations
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """What is in the space, in numbers."""
+        return statistics(self.counted)
+
+    def default(self) -> Configuration:
+        """The default configuration."""
+        return default(self.checked)
+
+    def sample(self, count: int = 1, *, seed: int = 0) -> list[Configuration]:
+        """`count` configurations: structures uniform, values uniform or log-uniform; equal for equal seeds.
+
+        They are the rows of `columns`. Raises ValueError for an empty space, and UnlikelyError where values that
+        satisfy the constraints over ranges are too rare to be drawn.
+        """
+        return self.columns(count, seed=seed).configurations()
+
+    def columns(self, count: int, *, seed: int = 0) -> "Columns":
+        """`count` configurations as arrays, one for each decision and hyperparameter: millions take seconds.
+
+        Raises as `sample` does.
+        """
+        from numpy.random import default_rng
+
+        from spacelang.ir.sampling import Sampler
+
+        return Sampler(self.counted).columns(count, default_rng(seed))
+
+    def configuration(self, number: int) -> Configuration:
+        """The configuration with a number from 0 to `configurations` - 1, the order being that of `ir/numbering.py`.
+
+        Raises IndexError for another number, and ValueError, with the reason, where configurations are not counted.
+        """
+        return self._numbers.at(number)
+
+    def rank(self, configuration: Mapping[str, Any]) -> int:
+        """The number of a configuration, `configuration(rank(c)) == c`.
+
+        Raises ValueError, with the reason, for what is no member and where configurations are not counted.
+        """
+        return self._numbers.of(self._member(configuration))
+
+    @cached_property
+    def _numbers(self) -> "Numbers":
+        from spacelang.ir.numbering import Numbers
+
+        return Numbers(self.counted)
+
+    def structure(self, number: int) -> dict[str, str]:
+        """The decisions, by key, of the structure with a number from 0 to `structures` - 1.
+
+        Raises IndexError for another number.
+        """
+        from spacelang.ir.numbering import structure_at
+
+        found = structure_at(self.counted, number)
+        return {self.checked.variables[address].key: branch for address, branch in found.items()}
+
+    def rank_structure(self, configuration: Mapping[str, Any]) -> int:
+        """The number of a configuration's structure; raises ValueError, with the reason, for what is no member."""
+        from spacelang.ir.numbering import number_of_structure
+
+        return number_of_structure(self.counted, structure_of(self.checked, self._member(configuration)))
+
+    def neighbours(self, configuration: Mapping[str, Any], *, seed: int = 0) -> list[Configuration]:
+        """The members that differ in one decision, all else at its default, or in one hyperparameter.
+
+        Each other value of a set, four draws near a number. Raises ValueError, with the reason, for what is no member.
+        """
+        from numpy.random import default_rng
+
+        return self._neighbourhood.of(self._member(configuration), default_rng(seed))
+
+    @cached_property
+    def _neighbourhood(self) -> "Neighbourhood":
+        from spacelang.ir.neighbours import Neighbourhood
+
+        return Neighbourhood(self.counted)
+
+    def _member(self, configuration: Mapping[str, Any]) -> Configuration:
+        member = admit(self.checked, _configuration(configuration))
+        if isinstance(member, Configuration):
+            return member
+        raise ValueError(member.reason)
+
+    def __contains__(self, configuration: Mapping[str, Any]) -> bool:
+        return self.exclusion(configuration) is None
+
+    def exclusion(self, configuration: Mapping[str, Any]) -> Exclusion | None:
+        """Why a configuration is no member, with the line that keeps it out; None for a member.
+
+        Raises TypeError for a value that no configuration can have, such as a dictionary.
+        """
+        return exclusion(self.checked, _configuration(configuration))
+
+    def compile(self, target: str, **options: Any) -> "Lowered[Any, Any]":
+        """The space in the form of a target; raises UnknownPluginError and OptionError for what does not exist."""
+        settings = {name: str(value) for name, value in options.items()}
+        lowered: Lowered[Any, Any] = TARGETS.configure(TARGETS.load(target), settings).lower(self.checked)
+        return lowered
+
+    def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
+        """An unfitted scikit-learn Pipeline; raises ValueError, with the reason, for what is no member."""
+        from spacelang.runtime.build import build
+
+        return build(self.checked, self._member(configuration), random_state=random_state)
+
+
+def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
+    """The space of a `.space` file or of a bundled name; raises SpaceError, which holds the diagnostics.
+
+    `allow` names the packages that it may `use`: they are trusted to be imported. `bind` says how large the data is, as
+    in `{"n_features": 30}`; raises ValueError for what is no symbol or no number above 0.
+    """
+    return _space(_source(reference), _surroundings(allow, bind))
+
+
+def load_for_data(
+    reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
+) -> Space:
+    """The space that `load` gives, also where bounds have no limit as long as the data is not known.
+
+    These then are very large; only what `bound_by` makes of it for some data may be searched.
+    """
+    source, surroundings = _source(reference), _surroundings(allow, bind)
+    try:
+        return _space(source, surroundings)
+    except SpaceError as error:
+        if not all(isinstance(each, UnboundSymbol) for each in error.diagnostics if each.severity is Severity.ERROR):
+            raise
+        for sizes in VAST:
+            provisional = check(source, replace(surroundings, bindings={**sizes, **surroundings.bindings}))
+            if provisional.space is not None and provisional.structures is not None:
+                symbols = {name: surroundings.bindings.get(name) for name in provisional.symbols}
+                return Space(provisional.space, provisional.structures, (), symbols, source, surroundings)
+        raise
+
+
+def parse(
+    text: str, name: str = "<text>", *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
+) -> Space:
+    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError."""
+    return _space(Source(name, text), _surroundings(allow, bind))
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedSpace:
+    """A search space of another tool; `text` is its `.space` file, `warnings` say what was not carried over.
+
+    `encode` gives the other tool's configuration of one of ours, a dictionary of exactly what is active there, and
+    `decode` ours of such a dictionary; both raise ValueError for what the space does not have.
+    """
+
+    space: Space
+    text: str = field(repr=False)
+    encode: Callable[[Mapping[str, Any]], dict[str, Any]] = field(repr=False)
+    decode: Callable[[Mapping[str, Any]], Configuration] = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def import_space(reference: str | PathLike[str]) -> ImportedSpace:
+    """The space of a PCS or JSON file of ConfigSpace; raises SpaceError where a `.space` file cannot say it exactly."""
+    from spacelang.importers._importing import to_space
+
+    imported, diagnostics = to_space(_source(reference))
+    if imported is None:
+        raise SpaceError(diagnostics)
+    return ImportedSpace(parse(imported.text), imported.text, imported.encode, imported.decode, diagnostics)
+
+
+def _source(reference: str | PathLike[str]) -> Source:
+    source = read_source(fspath(reference))
+    if isinstance(source, Diagnostic):
+        raise SpaceError((source,))
+    return source
+
+
+def _surroundings(allow: Iterable[str], bind: Mapping[str, int] | None) -> Surroundings:
+    return Surroundings(check_bindings(bind or {}), frozenset(allow))
+
+
+def _configuration(given: Mapping[str, Any]) -> Configuration:
+    """A configuration of what a program holds: lists are tuples, NumPy's numbers are numbers."""
+    if isinstance(given, Configuration):
+        return given
+    return Configuration(
+        {key: from_json(value.item() if hasattr(value, "item") else value) for key, value in given.items()}
+    )
+
+
+def _space(source: Source, surroundings: Surroundings) -> Space:
+    checked = check(source, surroundings)
+    if checked.space is None or checked.structures is None:
+        raise SpaceError(checked.diagnostics)
+    return Space(checked.space, checked.structures, checked.diagnostics, checked.symbols, source, surroundings)

@@ -1,0 +1,387 @@
+"""Random texts in which every construct of the language may occur, in one file or in two, each with its meaning."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from .oracle import FaultyError, Oracle, Scope
+from .parts import (
+    Among,
+    Body,
+    Both,
+    Columns,
+    Compare,
+    Constant,
+    Expression,
+    File,
+    Fixed,
+    Include,
+    Inside,
+    Is,
+    Joined,
+    Leaf,
+    Maybe,
+    Name,
+    Nested,
+    Not,
+    Nothing,
+    Part,
+    Permute,
+    Rule,
+    Side,
+    Sum,
+    Symbol,
+    Truth,
+    Use,
+)
+
+LARGEST = 250
+"""The most raw combinations of a text."""
+
+WORDS = ("red", "green", "blue")
+DOMAINS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
+    "size": (
+        "number",
+        (
+            ("int[1, 2]", lambda _: (1, 2)),
+            ("int(0, 3)", lambda _: (1, 2)),
+            ("int[0, 2] step 2", lambda _: (0, 2)),
+            ("{none} | int[1, 2]", lambda _: (None, 1, 2)),
+            ("float[0.5, 1] step 0.5", lambda _: (0.5, 1.0)),
+            ("int[1, min(3, n_features)]", lambda n: tuple(range(1, 1 + min(3, n or 3)))),
+            ("int[min(2, n_features / 2), 2] log", lambda n: tuple(range(1 if n in (1, 2) else 2, 3))),
+        ),
+    ),
+    "ripe": ("truth", (("bool", lambda _: (True, False)),)),
+    "hue": (
+        "word",
+        (
+            ("{red, green, blue}", lambda _: WORDS),
+            ("ordered {blue, green, red}", lambda _: ("blue", "green", "red")),
+            ("{red} | {green, blue}", lambda _: WORDS),
+            ("{red, green, blue, (1, 2)}", lambda _: (*WORDS, (1, 2))),
+        ),
+    ),
+}
+"""Parameters by name: what they are like, and domains with their values for so many features."""
+
+
+@dataclass(repr=False)
+class Drawn:
+    """Files with what they mean for so many features; the constraints may leave nothing, or exclude the default."""
+
+    main: File
+    features: int | None
+    oracle: Oracle
+
+    @property
+    def text(self) -> str:
+        """The main file."""
+        return self.main.text
+
+    def __repr__(self) -> str:
+        files = (self.main, *self.main.imports.values())
+        return "\n".join(f"# {file.name}\n{file.text}" for file in files) + f"# for {self.features} features\n"
+
+    def save(self, folder: Path) -> Path:
+        """Write all files; where the main one is."""
+        for file in (self.main, *self.main.imports.values()):
+            (folder / f"{file.name}.space").write_text(file.text, encoding="utf-8")
+        return folder / f"{self.main.name}.space"
+
+
+@st.composite
+def drawings(draw: st.DrawFn, files: bool = True) -> Drawn:
+    """One file, or unless `files` is false perhaps two."""
+    writer = _Writer(draw)
+    library = writer.library() if files and draw(st.integers(0, 2)) else None
+    main = writer.main(library)
+    features = draw(st.sampled_from((None, None, 1, 2, 5)))
+    try:
+        oracle = Oracle(main, features, LARGEST)
+    except FaultyError:
+        assume(False)
+    _Expressions(draw, oracle).add()
+    return Drawn(main, features, oracle)
+
+
+class _Writer:
+    """Draws files without their conditions and constraints."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.left = 0
+        """How many more operators a structure may have."""
+
+    def one(self, *several: Any) -> Any:
+        return self.draw(st.sampled_from(several))
+
+    def often(self, out_of: int) -> bool:
+        return self.draw(st.integers(1, out_of)) == 1
+
+    # ---- files
+
+    def library(self) -> File:
+        file = File("library")
+        file.groups["sized"] = self.body(("size", "hue"))
+        file.abstracts = {"Elder": self.body(("size",)), "Fig": None}
+        file.groups["whole"] = Body([Include("sized"), *self.body(("ripe",)).members])
+        self.stages(file, {"first": ["Elder", "Fig"]} | ({"third": ["Fig", "first"]} if self.often(2) else {}))
+        if self.often(2):
+            self.left = 2
+            file.pipeline = self.part(file, ["Elder", "Fig", *file.stages], 1)
+        return file
+
+    def main(self, library: File | None) -> File:
+        file = File("main", imports={} if library is None else {"lib": library})
+        outer = ["Apple", "Berry", "Cherry", "Date"]
+        file.groups = {"sized": self.body(("size",)), "deep": Body([Include("sized"), *self.body(("ripe",)).members])}
+        sized = self.one("deep", "sized", *([] if library is None else ["lib.sized", "lib.whole"]))
+        file.abstracts = {"Apple": None, "Berry": Body([Include(sized)]), "Cherry": self.body(("ripe", "hue"))}
+        file.abstracts["Date"] = Body([Include("sized"), *self.body(("size", "hue")).members])
+        names = [*outer, *([] if library is None else ["lib.Elder", "lib.Fig", *(f"lib.{s}" for s in library.stages)])]
+        self.stages(file, {"first": names, "second": [*names, "first"]})
+        if not self.often(3):
+            self.left = 4
+            inner = ["lib"] if library is not None and (library.pipeline or library.stages) else []
+            file.pipeline = self.part(file, [*names, "first", "second", "second", *inner], 3)
+        file.task = self.one("", "", "task classification { minimize 1 - roc_auc, limit run 1h }".replace(", ", "\n"))
+        return file
+
+    def stages(self, file: File, names: dict[str, list[str]]) -> None:
+        for name, known in names.items():
+            self.left = 3
+            file.stages[name] = self.part(file, known, 2)
+        if "second" in names and self.often(4):
+            file.marks[next(iter(names))] = " @first"
+
+    # ---- structures
+
+    def part(self, file: File, names: list[str], depth: int) -> Part:
+        if depth == 0 or self.left <= 0:
+            return self.use(file, names, depth)
+        alias = self.one("", "", "", f"named{depth}")
+        match self.draw(st.integers(0, 9)):
+            case 0 | 1 | 2:
+                return self.use(file, names, depth)
+            case 3 | 4:
+                return Joined("|", self.several(file, names, depth), alias)
+            case 5:
+                return Joined("->", self.several(file, names, depth), alias)
+            case 6:
+                return Joined("&", self.several(file, names, depth), alias)
+            case 7:
+                return Maybe(self.part(file, names, depth - 1), alias)
+            case 8:
+                parts = self.several(file, names, depth)
+                return Columns([*zip(("numeric", '"^x"', "rest"), parts, strict=False)])
+            case _:
+                return self.one(Permute(self.several(file, names, depth), alias), Nothing())
+
+    def several(self, file: File, names: list[str], depth: int) -> list[Part]:
+        return [self.part(file, names, depth - 1) for _ in range(self.draw(st.integers(2, 3)))]
+
+    def use(self, file: File, names: list[str], depth: int) -> Use:
+        self.left -= 1
+        name = self.one(*names)
+        home, inner = file.home(name)
+        alias = self.one("", "", "", "", "other")
+        if inner in home.stages:
+            return Use(name, alias)
+        if inner not in home.abstracts:
+            return Use(name)
+        body = self.given(file, home, inner, depth) if self.often(2) else None
+        return Use(name, alias, body, self.one("", "", " @weight(2)") if depth < 0 else "")
+
+    def given(self, file: File, home: File, name: str, depth: int) -> Body:
+        """A body at a use: an operator that declares parameters takes no others."""
+        declared = home.abstracts[name]
+        if declared is None:
+            body = self.body(tuple(DOMAINS), 2)
+            if depth > 0 and self.left > 0 and self.often(2):
+                body.members.append(self.nested(file))
+            elif self.often(4):
+                body.members.append(Include("sized"))
+            elif self.often(3):
+                inner = Use(self.one("Cherry", "Berry") if "Cherry" in file.abstracts else "Elder")
+                inner.body = self.given(file, file, inner.name, -1)
+                body.members.append(Inside("core", inner))
+            return body
+        known = _parameters(declared, home)
+        return self.body(tuple(known), len(known))
+
+    def nested(self, file: File) -> Nested:
+        self.left -= 1
+        names = [name for name, body in file.abstracts.items() if body is not None]
+        first = self.part(file, names, 1)
+        if self.often(2):
+            return Nested("inner", first)
+        return Nested("inner", Joined("|", [first, self.part(file, names, 1)]))
+
+    def body(self, names: tuple[str, ...], most: int = 3) -> Body:
+        chosen = self.draw(st.lists(st.sampled_from(names), max_size=most, unique=True)) if most < 3 else names
+        return Body([self.member(name) for name in chosen])
+
+    def member(self, name: str) -> Leaf | Fixed:
+        kind, domains = DOMAINS[name]
+        if self.often(6):
+            return Fixed(name, self.one({"number": 1, "truth": True, "word": "red"}[kind]))
+        text, values = self.one(*domains)
+        marks = self.one("", "", "", " @split(2)", " @prior(uniform)")
+        return Leaf(name, kind, text, values, marks=marks)  # type: ignore[arg-type]
+
+
+def _parameters(body: Body, file: File) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for member in body.members:
+        if isinstance(member, Include):
+            home, name = file.home(member.group)
+            found |= _parameters(home.groups[name], home)
+        else:
+            found[member.name] = None
+    return found
+
+
+class _Expressions:
+    """Adds conditions and constraints to files whose names are known."""
+
+    def __init__(self, draw: st.DrawFn, oracle: Oracle) -> None:
+        self.draw = draw
+        self.oracle = oracle
+        self.scopes: dict[int, list[Scope]] = {}
+        for body, scope in oracle.bodies:
+            self.scopes.setdefault(id(body), []).append(scope)
+
+    def one(self, *several: Any) -> Any:
+        return self.draw(st.sampled_from(several))
+
+    def often(self, out_of: int) -> bool:
+        return self.draw(st.integers(1, out_of)) == 1
+
+    def add(self) -> None:
+        bodies = {id(body): body for body, _ in self.oracle.bodies}
+        for body in bodies.values():
+            self.add_to(body)
+        for file in self.oracle.files:
+            for _ in range(self.one(0, 0, 0, 1, 1, 2) if file is self.oracle.main else self.one(0, 0, 1)):
+                known = self.known(file)
+                if known:
+                    rule = Rule(self.one(True, False), self.expression(known, self.decisions(file)))
+                    file.rules.append(rule)
+
+    def add_to(self, body: Body) -> None:
+        """Conditions on siblings that come before in the alphabet: so they never depend on each other in a circle."""
+        leaves = {member.name: member for member in body.members if isinstance(member, Leaf)}
+        decisions = self.decisions(self.scopes[id(body)][0].file, self.scopes[id(body)])
+        for name, leaf in leaves.items():
+            before = {other: leaf.kind for other, leaf in leaves.items() if other < name}
+            if self.often(3) and (before or decisions):
+                leaf.condition = self.expression(before, decisions)
+        if leaves and self.often(6):
+            # What is fixed at some use says nothing there of what is active.
+            always = {n: leaf.kind for n, leaf in leaves.items() if all(n in s.siblings for s in self.scopes[id(body)])}
+            if always:
+                body.rules.append(Rule(self.one(True, False), self.naming(always, decisions)))
+
+    def naming(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
+        """An expression that names a hyperparameter."""
+        first = self.atom(known, {})
+        return Both(first, self.one("and", "or"), self.atom(known, decisions)) if self.often(2) else first
+
+    # ---- what may be named
+
+    def known(self, file: File) -> dict[str, str]:
+        """The hyperparameters that a file may name by their addresses, and what they are like."""
+        found = {}
+        for address in sorted(self.oracle.reached[0]):
+            leaf = self.oracle.leaves[address].leaf
+            for name in self.called(address, file):
+                found[name] = leaf.kind
+        return found
+
+    def decisions(self, file: File, scopes: list[Scope] | None = None) -> dict[str, tuple[str, ...]]:
+        """The decisions that may be named, with the names of alternatives and operators."""
+        found = {}
+        hidden = {name for scope in scopes or () for name in (*scope.siblings, *scope.constants, "core")}
+        for address in sorted(self.oracle.reached[1]):
+            decision = self.oracle.decisions[address]
+            words = tuple(
+                word
+                for word in dict.fromkeys((*decision.alternatives, *decision.alternatives.values()))
+                if re.fullmatch(r"[A-Za-z]\w*", word)
+            )
+            for name in self.called(address, file):
+                if words and name.split(".")[0] not in hidden and self.means(name, scopes or [], address, words):
+                    found[name] = words
+        return found
+
+    def means(self, name: str, scopes: list[Scope], address: str, words: tuple[str, ...]) -> bool:
+        """Whether a name means a decision with such alternatives in all scopes: in its own stage it may be another."""
+        meant = {self.oracle.address(name, scope) for scope in scopes}
+        return all(
+            other in self.oracle.reached[1] and self.oracle.decisions[other].alternatives.keys() >= set(words[:1])
+            for other in meant
+        ) and (not scopes or meant == {address} or len(scopes) > 0)
+
+    def called(self, address: str, file: File) -> Iterator[str]:
+        """What a file calls an address: by the use, and by the stage where it is its first use."""
+        oracle = self.oracle
+        if not re.fullmatch(r"\w+(\.\w+)*", address):
+            return
+        if file is oracle.main and oracle.address(address, Scope(file)) == address:
+            yield address
+        first, _, rest = address.partition(".")
+        for at, before in ((file, ""), *((other, f"{alias}.") for alias, other in file.imports.items())):
+            for stage in at.stages:
+                called = oracle.uses.get((id(at), stage), [""])
+                if called[0] == first and (before or stage != first or file is not oracle.main):
+                    yield f"{before}{stage}" + (f".{rest}" if rest else "")
+
+    # ---- expressions
+
+    def expression(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
+        match self.draw(st.integers(0, 5)):
+            case 0:
+                return Not(self.atom(known, decisions))
+            case 1 | 2:
+                return Both(self.atom(known, decisions), self.one("and", "or"), self.atom(known, decisions))
+            case _:
+                return self.atom(known, decisions)
+
+    def atom(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
+        if decisions and (not known or self.often(3)):
+            decision = self.one(*decisions)
+            words = decisions[decision]
+            several = dict.fromkeys((self.one(*words), self.one(*words)))
+            return Is(decision, tuple(several) if self.often(2) else (next(iter(several)),))
+        name = self.one(*known)
+        match known[name]:
+            case "truth" if self.often(2):
+                return Truth(Name(name))
+            case "truth":
+                return Compare(Name(name), self.one("==", "!="), Constant(self.one(True, False)))
+            case "word" if self.often(2):
+                return Among(Name(name), (self.one(*WORDS), self.one(*WORDS)))
+            case "word":
+                return Compare(Name(name), self.one("==", "!="), Constant(self.one(*WORDS)))
+            case _:
+                return self.numbers(name, known)
+
+    def numbers(self, name: str, known: dict[str, str]) -> Expression:
+        sign = self.one("==", "!=", "<", "<=", ">", ">=")
+        left: Side = Name(name)
+        right: Side = Constant(self.one(1, 2))
+        match self.draw(st.integers(0, 4)):
+            case 0:
+                other = self.one(*[each for each, kind in known.items() if kind == "number"])
+                left, right = Sum(left, self.one("+", "-"), Name(other)), Constant(self.one(0, 2, 3))
+            case 1:
+                left = Sum(Constant(2), "*", left)
+            case 2:
+                right = Symbol()
+        return Compare(right, sign, left) if self.often(4) else Compare(left, sign, right)

@@ -12,7 +12,7 @@ from itertools import groupby, islice, permutations, product
 from typing import Final
 
 from spacelang.ir.domain import RESERVED, describe, literal
-from spacelang.ir.expr import Active, And, Compare, Expr, In, Not, Or, Reference, renamed
+from spacelang.ir.expr import Active, And, Compare, Constant, Expr, In, Not, Or, Reference, renamed
 from spacelang.ir.groups import scope
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import (
@@ -384,10 +384,20 @@ def _sayable(expression: Expr) -> Expr:
             return replace(expression, term=_sayable(expression.term))
         case In(values=()):
             return Compare("!=", expression.item, expression.item)
+        case In(item=Constant()):
+            return replace(expression, item=_quoted(expression.item))
+        case Compare(left=Constant(), right=Constant()):
+            return replace(expression, left=_quoted(expression.left), right=_quoted(expression.right))
         case Active():
             return Compare("==", Reference(expression.address), Reference(expression.address))
         case _:
             return expression
+
+
+def _quoted(constant: Expr) -> Expr:
+    """A string that no hyperparameter stands beside: without quotes it would be the name of one."""
+    is_text = isinstance(constant, Constant) and isinstance(constant.value, str)
+    return Reference(f'"{_escaped(constant.value)}"') if is_text else constant  # type: ignore[union-attr, arg-type]
 
 
 def _operator_name(operator: Operator) -> str:

@@ -1,8 +1,13 @@
 """How long a law is tried."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 
+EXAMPLES = 200 if os.environ.get("SPACELANG_FULL") else 40
+"""Few enough that all laws together take minutes on a slow core; `tests/run.py --full` tries more."""
+
 LAW = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-"""For laws over random spaces: enough to find what is wrong, few enough for a slow core."""
+"""For laws over random spaces."""

@@ -38,9 +38,13 @@ from spacelang.text import Source
 
 from . import brute
 from .parts import Joined, Use
-from .settings import LAW
+from .settings import EXAMPLES
+from .settings import LAW as WHOLE
 from .test_meaning import CONSTRAINED, unfolded
 from .whole import Drawn, drawings
+
+LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
+"""Every text is read and listed as a whole, with its files."""
 
 
 def surroundings(drawn: Drawn) -> Surroundings:
@@ -200,7 +204,7 @@ def test_a_difference_says_what_differs(drawn: Drawn) -> None:
     uses, name, lesser = less
     found = compare(structures, Structures(lesser))
     gone = [taken for taken in before if any((use, name) in taken for use in uses)]
-    assert found.only_second == 0
+    assert not found.only_second, (drawn, found)
     assert found.only_first is None or found.only_first == len(gone), (drawn, len(gone), found)
     said = [(each.address, each.second) for each in found.differences if each.aspect is Aspect.ALTERNATIVE]
     assert sorted(said) == sorted((f"{use}.{name}", None) for use in uses), (drawn, found.differences)
@@ -210,24 +214,26 @@ def without_an_alternative(drawn: Drawn) -> tuple[list[str], str, Space] | None:
     """The uses of a stage, the name of its last alternative, which is an operator, and the space without it."""
     for name, part in drawn.main.stages.items():
         uses = drawn.oracle.uses.get((id(drawn.main), name), [])
-        last = part.parts[-1] if isinstance(part, Joined) and part.sign == "|" else None
+        last = part.parts[-1] if isinstance(part, Joined) and part.sign == "|" and not part.alias else None
         if isinstance(part, Joined) and isinstance(last, Use) and set(uses) <= drawn.oracle.reached[1]:
             called = last.alias or last.name
             if called in drawn.main.abstracts and last.body is None:
                 part.parts.pop()
-                return None if is_named(called, drawn) else (uses, called, resolved(drawn))
+                is_spoken_of = is_named(called, drawn) or is_named(last.name, drawn)
+                return None if is_spoken_of else (uses, called, resolved(drawn))
     return None
 
 
 def is_named(alternative: str, drawn: Drawn) -> bool:
     """Whether an expression may speak of the alternative."""
-    return re.search(rf"(is|in {{[^}}]*)\b{alternative}\b", drawn.text) is not None
+    return re.search(rf"((is|in {{[^}}]*)\b|\.){alternative}\b", drawn.text) is not None
 
 
 @settings(LAW)
 @given(drawings())
 def test_a_space_written_anew_is_the_space(drawn: Drawn) -> None:
-    space = checked(drawn).space
+    found = checked(drawn)
+    space = found.space
     if space is None:
         return
     try:
@@ -235,13 +241,17 @@ def test_a_space_written_anew_is_the_space(drawn: Drawn) -> None:
     except UnwritableError:
         return
     again = check(Source("again.space", text))
+    if found.symbols and again.space is None:
+        # What this data makes impossible is a mistake where numbers stand for the data.
+        assert {p.code for p in again.diagnostics if p.severity is Severity.ERROR} == {"SL505"}
+        return
     assert again.space is not None, (drawn, text, again.diagnostics)
     assert again.space.root == space.root, (drawn, text)
     assert {repr(each) for each in again.space.constraints} == {repr(each) for each in space.constraints}
     assert again.space.task == space.task
 
 
-@settings(LAW, max_examples=200)
+@settings(LAW)
 @given(drawings(), st.data())
 def test_a_mutated_text_is_checked(drawn: Drawn, data: st.DataObject) -> None:
     text = drawn.text

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from .oracle import FaultyError, Oracle, Scope
+from .oracle import FaultyError, Oracle, Scope, Taken
 from .parts import (
     Among,
     Body,
@@ -316,17 +316,19 @@ class _Expressions:
                 if re.fullmatch(r"[A-Za-z]\w*", word)
             )
             for name in self.called(address, file):
-                if words and name.split(".")[0] not in hidden and self.means(name, scopes or [], address, words):
+                if words and name.split(".")[0] not in hidden and self.means(name, scopes or [], words):
                     found[name] = words
         return found
 
-    def means(self, name: str, scopes: list[Scope], address: str, words: tuple[str, ...]) -> bool:
+    def means(self, name: str, scopes: list[Scope], words: tuple[str, ...]) -> bool:
         """Whether a name means a decision with such alternatives in all scopes: in its own stage it may be another."""
         meant = {self.oracle.address(name, scope) for scope in scopes}
         return all(
-            other in self.oracle.reached[1] and self.oracle.decisions[other].alternatives.keys() >= set(words[:1])
-            for other in meant
-        ) and (not scopes or meant == {address} or len(scopes) > 0)
+            other in self.oracle.reached[1] and {*words} <= self.words(self.oracle.decisions[other]) for other in meant
+        )
+
+    def words(self, decision: Taken) -> set[str]:
+        return {*decision.alternatives, *decision.alternatives.values()}
 
     def called(self, address: str, file: File) -> Iterator[str]:
         """What a file calls an address: by the use, and by the stage where it is its first use."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import imports, meaning, reuse, roles, uses
 from spacelang.analysis.drafts import Draft
@@ -13,9 +13,13 @@ from spacelang.analysis.surroundings import ALONE, Surroundings
 from spacelang.analysis.symbols import Symbols
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.packages import OWN
+from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.ir.counting import Structures
+from spacelang.ir.envelope import opened
+from spacelang.ir.json_fields import DefinitionError
 from spacelang.ir.space import Space
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
@@ -30,17 +34,28 @@ __all__ = ["Checked", "Surroundings", "check"]
 class Checked:
     """The outcome of checking a text: a space exactly where there is no error, and all diagnostics by position.
 
-    `symbols` are those of the data that the text mentions, each with its number (None: it is not bound).
+    `symbols` are those of the data that the text mentions, each with its number (None: it is not bound). `vast` are
+    those that stand for arbitrarily large numbers for good, as the space was compiled without numbers for them.
     """
 
     space: Space | None
     structures: Structures | None
     diagnostics: tuple[Diagnostic, ...]
     symbols: Mapping[str, int | None] = field(default_factory=dict)
+    vast: tuple[str, ...] = ()
 
 
 def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
-    """Check a text; every independent mistake is reported in one run, and nothing is raised for any text."""
+    """Check a text; every independent mistake is reported in one run, and nothing is raised for any text.
+
+    The document of a compiled space is one as well: its first mistake is reported.
+    """
+    try:
+        document = opened(source.text, source.name)
+    except DefinitionError as error:
+        return _check_compiled(error, source, surroundings)
+    if document is not None:
+        return _check_compiled(document, source, surroundings)
     report = Report(Symbols(surroundings.bindings))
     module = imports.read(source, report)
     used = [use for each in reuse.modules(module) for use in each.uses]
@@ -58,6 +73,24 @@ def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
     diagnostics, symbols = in_order(report.found), report.symbols.used
     counted = structures if sound else None
     return Checked(None if counted is None else counted.space, counted, diagnostics, symbols)
+
+
+def _check_compiled(
+    document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: Surroundings
+) -> Checked:
+    # Most files are texts: what reads the others is imported where there is one.
+    from spacelang.analysis import compiled
+
+    if isinstance(document, DefinitionError):
+        return Checked(None, None, (compiled.wrong(document, Span(Source(source.name, ""), 0, 0)),))
+    report = Report()
+    own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
+    _check_catalogue(own, Source(source.name, ""), report)
+    structures, found, bound = compiled.check(document, source.name, surroundings)
+    diagnostics = in_order([*report.found, *found])
+    symbols = {name: number for name, number in bound.items() if number is not None}
+    vast = tuple(name for name, number in bound.items() if number is None)
+    return Checked(None if structures is None else structures.space, structures, diagnostics, symbols, vast)
 
 
 def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report) -> "Task | None":

@@ -1,5 +1,6 @@
 """Alternatives of a decision as they are written: what is one of them, and what each is called."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -100,7 +101,19 @@ def title(structure: ast.Structure) -> str:
         case ast.Columns():
             return f"columns({', '.join(f'{selector.span.text}: {title(part)}' for selector, part in structure.parts)})"
         case ast.Permute():
-            return f"permute({', '.join(map(title, structure.parts))})"
+            return f"permute({', '.join(_labelled(structure))})"
+
+
+def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
+    """What each permuted step is called in the orders: its own name, else itself."""
+    given = permutation.labels or (None,) * len(permutation.parts)
+    return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
+
+
+def _labelled(permutation: ast.Permute) -> Iterator[str]:
+    given = permutation.labels or (None,) * len(permutation.parts)
+    for part, label in zip(permutation.parts, given, strict=True):
+        yield f"{label.span.text}: {title(part)}" if label is not None else title(part)
 
 
 def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:
@@ -132,6 +145,20 @@ def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
                 yield from _mentioned_in(part)
         case ast.Range() | ast.Booleans() | ast.Values():
             return
+
+
+def is_word(name: ast.Word) -> bool:
+    """Whether a name could stand without quotes."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.text) is not None
+
+
+def check_step_name(name: ast.Word, report: Report) -> None:
+    """Report the name of a step or decision that could not be the beginning of a path."""
+    if is_word(name):
+        check_name(name, report)
+        return
+    hint = "only alternatives may have names in quotes"
+    report.add(UnexpectedText(primary=name.span, found=f"`{name.span.text}`", expected="a name", hint=hint))
 
 
 def check_name(name: ast.Word, report: Report) -> None:

@@ -5,26 +5,24 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from spacelang.analysis import annotations, parameters
-from spacelang.analysis.domains import DomainReader, as_written, drawn_in, widest
+from spacelang.analysis import annotations, given_defaults, parameters
+from spacelang.analysis.domains import DomainReader, as_written
 from spacelang.analysis.drafts import Draft, PendingCondition, PendingRule, Scope
 from spacelang.analysis.groups import Given, GroupReader
 from spacelang.analysis.inner import judge_branches
 from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
-from spacelang.analysis.values import NoValue, OperatorFinder, judge, judge_operator, near_value, plain
-from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
+from spacelang.analysis.values import NoValue, OperatorFinder, judge, judge_operator, plain
 from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.domains import DefaultOutside
 from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir import space as ir
-from spacelang.ir.domain import Domain, Missing, parts
-from spacelang.ir.value import Value
+from spacelang.ir.domain import Domain, parts
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
@@ -184,7 +182,8 @@ class _BodyReader:
         self._body_place = place
         self._place = place
         self.names: dict[str, ast.Word] = {}
-        self._body_scope = Scope(place.address, names=place.names)
+        branches = operators.draft.branches
+        self._body_scope = Scope(place.address, names=place.names, branch=branches[-1] if branches else None)
         self.scope = self._body_scope
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.Fixed]] = []
@@ -257,51 +256,11 @@ class _BodyReader:
                 place.address,
                 place.key,
                 domain,
-                self._default(written, domain, parameter),
+                given_defaults.read(written, domain, parameter, self._report),
                 named=_named(domain, parameter),
                 prior=advice.prior,
                 split=advice.split,
                 span=written.name.span,
-            )
-        )
-
-    def _default(self, written: ast.Parameter, domain: Domain, parameter: Parameter | None) -> Value:
-        """What follows `=`, else the library's own default where the domain has it, else the domain's middle."""
-        if written.default is not None:
-            value = plain(written.default, self._report)
-            found = Missing() if isinstance(value, NoValue) else domain.find(value)
-            if isinstance(found, Missing) and not isinstance(value, NoValue):
-                found = self._drawn_in(written, value, domain)
-                if isinstance(found, Missing):
-                    self._report_default(written, written.default, value, domain)
-            return domain.middle if isinstance(found, Missing) else found
-        default = parameter.default if parameter is not None else None
-        if parameter is None or isinstance(default, Opaque | Required):
-            return domain.middle
-        value = default.name if isinstance(default, Named) else default
-        found = domain.find(value)
-        found = self._drawn_in(written, value, domain) if isinstance(found, Missing) else found
-        return domain.middle if isinstance(found, Missing) else found
-
-    def _drawn_in(self, written: ast.Parameter, value: Value, domain: Domain) -> Value | Missing:
-        """The nearest member, for a default that only the data keeps outside."""
-        if self._report.symbols.domain(written.name.span) is None:
-            return Missing()
-        return drawn_in(value, domain, widest(written.domain))
-
-    def _report_default(self, written: ast.Parameter, default: ast.Value, value: Value, domain: Domain) -> None:
-        at = written.domain.span
-        # On the same line the label says as much.
-        related = () if at.line == default.span.line else (Related(at, "the domain"),)
-        self._report.add(
-            DefaultOutside(
-                primary=default.span,
-                value=default.span.text,
-                parameter=written.name.text,
-                domain=as_written(at, domain),
-                near=near_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())]),
-                related=related,
-                notes=self._report.symbols.notes(self._report.symbols.within(at)),
             )
         )
 
@@ -352,30 +311,12 @@ class _BodyReader:
         branches, default = self._operators.alternatives(structure, place, read)
         judge_branches(branches, self._entry, parameter, self._operators.entry_of, self._report)
         if written.default is not None:
-            default = self._nested_default(written, written.default, branches)
+            # What was to be a domain of values is no measure for its default.
+            operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
+            is_known = all(self._is_known(operator) for operator in operators)
+            default = given_defaults.read_nested(written, written.default, branches, self._report, is_known=is_known)
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
-
-    def _nested_default(self, written: ast.Parameter, default: ast.Value, branches: tuple[ir.Branch, ...]) -> int:
-        value = plain(default, self._report)
-        names = [branch.name for branch in branches]
-        word = "none" if value is None else value
-        if word in names:
-            return names.index(word)
-        # What was to be a domain of values is no measure for its default.
-        operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
-        known = all(self._is_known(operator) for operator in operators)
-        if known and branches and not isinstance(value, NoValue):
-            self._report.add(
-                DefaultOutside(
-                    primary=default.span,
-                    value=default.span.text,
-                    parameter=written.name.text,
-                    domain=" | ".join(names),
-                    near=nearest(word, names) if isinstance(word, str) else None,
-                )
-            )
-        return 0
 
     def _is_known(self, operator: ir.Operator) -> bool:
         return operator.catalogue == ir.ABSTRACT or self._operators.entry_of(operator) is not None

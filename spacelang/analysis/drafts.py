@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from spacelang.analysis.places import StageNames
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr
+from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice, Fixed, Hyperparameter, Node, Operator, Product
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
+
+Branch: TypeAlias = tuple[str, str]
+"""A branch by the address of its decision and its own name."""
 
 
 @dataclass(slots=True)
@@ -31,6 +36,8 @@ class Scope:
     """What stages are called here."""
     through: Related | None = None
     """How the text came here that the scope is for, where it is included."""
+    branch: Branch | None = None
+    """The innermost branch that the operator stands in; None where every configuration has it, and for a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,14 @@ class PendingRule:
     scope: Scope
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a constraint says as it is written, and the branches that lead to the body it stands in, outermost first."""
+
+    expression: Expr
+    owners: Context = ()
+
+
 @dataclass(slots=True)
 class Draft:
     """The tree without conditions, and the expressions that are still to be read."""
@@ -72,6 +87,10 @@ class Draft:
     """The domains of hyperparameters as they are written, by address."""
     conditions: list[PendingCondition] = field(default_factory=list)
     rules: list[PendingRule] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
+    """What the constraints of the space say, once they are read: one for each, in their order."""
+    branches: list[Branch] = field(default_factory=list)
+    """The branches that are being read, outermost first."""
     fixings: dict[Span, Fixing] = field(default_factory=dict)
     """What expressions say of siblings that are fixed, by the place where they say it."""
     dubious: set[str] = field(default_factory=set)

@@ -168,8 +168,8 @@ class ExpressionReader:
         found: list[tuple[str, ...]] = []
         for value in written.values:
             match value:
-                case ast.Dotted() | ast.Keyword(value=None):
-                    operator = value if isinstance(value, ast.Dotted) else None
+                case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
+                    operator = _named(value)
                     found.append(self._branches(choice, ast.IsTest(written.item, operator, value.span)))
                 case _:
                     self._wrong(value, f"`{value.span.text}` is not an alternative", None)
@@ -361,6 +361,17 @@ class ExpressionReader:
 
     def _wrong(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))
+
+
+def _named(value: ast.Dotted | ast.Text | ast.Keyword) -> ast.Dotted | None:
+    """An alternative as `is` has it: None for `none`."""
+    match value:
+        case ast.Dotted():
+            return value
+        case ast.Text():
+            return ast.Dotted((ast.Word(value.value, value.span),), value.span)
+        case ast.Keyword():
+            return None
 
 
 def _is_set(domain: Domain) -> bool:

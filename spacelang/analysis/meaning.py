@@ -25,7 +25,18 @@ from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes
 from spacelang.ir.groups import scope
 from spacelang.ir.probing import Statement, truths
-from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Kind,
+    Node,
+    Operator,
+    Product,
+    Space,
+    nested,
+)
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -78,6 +89,7 @@ class _Statements:
         self._space = space
         self._domains = draft.domains
         self._fixings = draft.fixings
+        self._said = draft.said
         self._report = report
 
     def check(self, blamed: Set[Span]) -> None:
@@ -90,10 +102,10 @@ class _Statements:
                 written.append(condition.span)
                 if not self._is_of_data(condition, condition.span):
                     self._check_condition(variable.node.name, Statement(condition, owners=variable.owners))
-        for constraint in self._space.constraints:
+        for constraint, said in zip(self._space.constraints, self._said, strict=True):
             written.append(constraint.expression.span)
             if constraint.span not in blamed and not self._is_of_data(constraint.expression, constraint.span):
-                self._check_constraint(constraint)
+                self._check_constraint(constraint, Statement(said.expression, said.owners, constraint.scope))
         # What stands in several bodies, by `include` or in a stage that is used twice, has an effect if one has.
         found = self._report.found[before:]
         uses, idle = Counter(written), Counter(problem.primary for problem in found)
@@ -117,16 +129,13 @@ class _Statements:
             notes = (f"`{name}` is never active",)
             self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
 
-    def _check_constraint(self, constraint: Constraint) -> None:
-        statement = Statement(constraint.expression, active=constraint.scope)
+    def _check_constraint(self, constraint: Constraint, statement: Statement) -> None:
         can_be_true, can_be_false = truths(self._space, statement)
         if can_be_true and can_be_false:
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
         if not can_be_true and not can_be_false:
-            dead = [address for address in constraint.scope if self._is_dead(address)]
-            reason = f"`{self._name(dead[0])}` is never active" if dead else "never active together"
-            related = self._related(statement)
+            reason, related = self._absence(statement), self._related(statement)
             self._report.add(NeverTogether(primary=span, kind=kind, reason=reason, related=related))
             return
         says_nothing = can_be_true != constraint.forbidden
@@ -138,16 +147,28 @@ class _Statements:
                 kind=kind,
                 reason=self._reason(statement),
                 remedy=remedy,
-                notes=() if says_nothing else (self._cost(constraint),),
+                notes=() if says_nothing else (self._cost(statement),),
                 related=self._related(statement),
             )
         )
 
-    def _cost(self, constraint: Constraint) -> str:
+    def _absence(self, statement: Statement) -> str:
+        """Why a constraint never applies."""
+        dead = [address for address in statement.active if self._is_dead(address)]
+        if dead:
+            return f"`{self._name(dead[0])}` is never active"
+        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        verb = "is" if len(statement.active) == 1 else "are"
+        where = [f" where `{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
+        return f"{names} {verb} never active{where[0]}" if where else "never active together"
+
+    def _cost(self, statement: Statement) -> str:
         """What a constraint takes away that never lets anything pass where it applies."""
-        names = " and ".join(f"`{self._name(address)}`" for address in constraint.scope)
-        verb = "is" if len(constraint.scope) == 1 else "are"
-        return f"nothing is left in which {names} {verb} active" if names else "nothing is left"
+        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        verb = "is" if len(statement.active) == 1 else "are"
+        taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
+        where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
+        return f"nothing is left in which {where}" if where else "nothing is left"
 
     def _reason(self, statement: Statement) -> str:
         """What the names of an expression stand for: from this its author sees why."""
@@ -243,13 +264,29 @@ def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     """The branches that are never taken; of those below a dead one nothing is said."""
     space, alive = structures.space, structures.existence.supported_branches()
     dead: set[tuple[str, str]] = set()
+    orders = _orders(space.root)
     for choice in space.decisions:
-        if dead.intersection(space.variables[choice.address].owners):
+        # Orders are not written one by one: a constraint is the way to leave some of them out.
+        if choice.address in orders or dead.intersection(space.variables[choice.address].owners):
             continue
         for place, branch in enumerate(choice.branches):
             if place not in alive[choice.address]:
                 dead.add((choice.address, branch.name))
                 yield choice, branch
+
+
+def _orders(node: Node) -> set[str]:
+    """The addresses of the decisions that are about the orders of permutations."""
+    match node:
+        case Product():
+            own = {node.children[0].address} if node.kind is Kind.PERMUTATION else set()  # type: ignore[union-attr]
+            return own.union(*map(_orders, node.children))
+        case Choice():
+            return set().union(*(_orders(branch.node) for branch in node.branches))
+        case Operator():
+            return set().union(*map(_orders, (*node.children, *nested(node))))
+        case Hyperparameter():
+            return set()
 
 
 class _Constraints:

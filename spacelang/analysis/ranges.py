@@ -22,6 +22,8 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 REVERSED: Final = "the bounds are reversed"
+LARGEST: Final = 8e307
+"""Beyond this the width of a range may be no float, and neither draws nor neighbours could be computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,9 @@ class RangeReader:
         if not _is_finite(value, written.kind):
             self._report_limitless(bound, expression, written, symbols)
             return None
+        if abs(value) > LARGEST:
+            self._report_bound(bound, written, f"expected a number from -{LARGEST:g} to {LARGEST:g}", symbols)
+            return None
         if written.kind == "float":
             return _End(value, is_open, bound.span, symbols)
         whole = math.ceil(number) if is_lower else math.floor(number)
@@ -98,13 +103,15 @@ class RangeReader:
             function = "max" if outcome(expression) == -math.inf else "min"
             self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
             return
-        domain = "a range of integers" if written.kind == "int" else "a range"
+        self._report_bound(bound, written, "expected a finite number", symbols)
+
+    def _report_bound(self, bound: ast.Expression, written: ast.Range, expected: str, symbols: tuple[str, ...]) -> None:
         self._report.add(
             BadBound(
                 primary=bound.span,
                 bound=bound.span.text,
-                domain=domain,
-                expected="expected a finite number",
+                domain="a range of integers" if written.kind == "int" else "a range",
+                expected=expected,
                 notes=self._report.symbols.notes(symbols),
             )
         )

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from spacelang.analysis.drafts import Draft, Scope, stage_of, with_conditions
+from spacelang.analysis.confinement import confined
+from spacelang.analysis.drafts import Draft, Said, Scope, stage_of, with_conditions
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import Names
 from spacelang.analysis.report import Report
@@ -27,7 +28,7 @@ def resolve(space: Space, draft: Draft, report: Report) -> Space:
     reader = ExpressionReader(names, report)
     conditions = _conditions(draft, reader, report)
     _check_cycles(conditions, report)
-    constraints = _constraints(draft, reader, left_out, report)
+    constraints = _constraints(draft, reader, space, left_out, report)
     return Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
 
 
@@ -36,12 +37,21 @@ def _conditions(draft: Draft, reader: ExpressionReader, report: Report) -> dict[
     return {address: expression for address, expression in read.items() if expression is not None}
 
 
-def _constraints(draft: Draft, reader: ExpressionReader, left_out: set[str], report: Report) -> tuple[Constraint, ...]:
+def _constraints(
+    draft: Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: Report
+) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
-        expression = _read(pending.rule.expression, pending.scope, reader, report)
-        if expression is not None and stage_of(pending.scope.place) not in left_out:
-            found.append(Constraint(expression, pending.rule.forbidden, pending.rule.span))
+        rule, scope = pending.rule, pending.scope
+        expression = _read(rule.expression, scope, reader, report)
+        if expression is not None and stage_of(scope.place) not in left_out:
+            constraint = Constraint(expression, rule.forbidden, rule.span)
+            # After a mistake the space may lack what the body stands in, and nobody asks for its constraints.
+            constraint, said = (
+                (constraint, Said(expression)) if report.has_errors else confined(constraint, scope.branch, space)
+            )
+            found.append(constraint)
+            draft.said.append(said)
     return tuple(found)
 
 

@@ -1,6 +1,7 @@
 """Stages and the pipeline of a module to a draft of the tree: every use of a stage is a decision of its own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis import alternatives, annotations, reuse
@@ -130,6 +131,10 @@ class StageReader:
         if written.alias is not None:
             self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
         return self._steps(module)
+
+    def outside(self, spot: Spot) -> Spot:
+        """The place of the pipeline itself, with the names of stages that the spot has."""
+        return Spot(replace(spot.place, address="", key=""), self._top.taken)
 
     def missing(self, module: Module, written: ast.Operator) -> None:
         """Report a step that is neither a stage nor an operator, unless its catalogue or its file was refused."""

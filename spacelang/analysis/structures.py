@@ -1,12 +1,13 @@
 """Structures to trees: sequences, choices, unions, columns and permutations, of operators and stages."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.alternatives import Alternative, alternatives_of, title
+from spacelang.analysis.alternatives import Alternative, alternatives_of, is_word, labels_of, title
 from spacelang.analysis.bodies import OperatorReader, ReadOperator
 from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
@@ -28,6 +29,9 @@ from spacelang.text import Span
 SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
 """The kinds of columns that a `columns(…)` may select by name."""
 
+OUTSIDE: Final = "/"
+"""A group of this name is called as if it stood in the pipeline line, as imported pipelines are."""
+
 MOST_STEPS: Final = 7
 """So many steps may be permuted: 5,040 orders."""
 
@@ -41,6 +45,10 @@ class Stages(Protocol):
 
     def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
         """The whole pipeline of an imported module."""
+        ...
+
+    def outside(self, spot: "Spot") -> "Spot":
+        """The place of the pipeline itself, for what stands elsewhere."""
         ...
 
     def missing(self, module: Module, written: ast.Operator) -> None:
@@ -123,7 +131,9 @@ class StructureReader:
                 if default is not None:
                     self._report.add(alternatives.second_default(mark, default[1]))
                 default = default or (len(branches), mark)
+            self._operators.draft.branches.append((place.address, alternative.name))
             node = self._branch(alternative, place.alternative(alternative.name), read_operator or self._operators.read)
+            self._operators.draft.branches.pop()
             branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span))
         return tuple(branches), 0 if default is None else default[0]
 
@@ -145,8 +155,10 @@ class StructureReader:
             if not is_step and not self._is_damaged(written):
                 return read_operator(written.name, written.body, place)
         spot = Spot(place)
-        if alternative.alias is not None and isinstance(written, ast.Joined | ast.Maybe | ast.Permute):
-            return self._aliased(written, alternative.alias, spot)
+        alias = alternative.alias
+        # A name in quotes is the alternative's alone: what is inside goes by a word.
+        if alias is not None and is_word(alias) and isinstance(written, ast.Joined | ast.Maybe | ast.Permute):
+            return self._aliased(written, alias, spot)
         return self.node(written, spot)
 
     # ---- steps by name
@@ -192,7 +204,7 @@ class StructureReader:
                 called = f"{wanted}_{number}"
             spot.taken[called] = span
             return called
-        alternatives.check_name(alias, self._report)
+        alternatives.check_step_name(alias, self._report)
         stage = self._module.stages.get(alias.text) if not spot.place.address else None
         is_own = stage is not None and stage.name.text == wanted
         first = spot.taken.get(alias.text) or (stage.name.span if stage is not None and not is_own else None)
@@ -210,6 +222,9 @@ class StructureReader:
     def _group(self, group: ast.Group, spot: Spot) -> list[ir.Node]:
         """A group with a name or annotations: those of the decision that it is, else a name for what is inside."""
         part: ast.Structure = group.part
+        if group.alias is not None and group.alias.text == OUTSIDE:
+            annotations.read(group.annotations, "steps of the pipeline", self._report)
+            return self.steps(part, self._stages.outside(spot))
         while isinstance(part, ast.Group) and part.alias is None and not part.annotations:
             part = part.part
         if isinstance(part, ast.Maybe) or (isinstance(part, ast.Joined) and part.sign == "|"):
@@ -287,13 +302,13 @@ class StructureReader:
         if len(steps) > MOST_STEPS:
             self._report.add(TooManyOrders(primary=written.span, steps=len(steps), limit=MOST_STEPS))
             return ir.Product(ir.Kind.SEQUENCE, steps, written.span)
-        labels = _apart([title(part) for part in written.parts])
+        labels = _apart(labels_of(written))
         orders = tuple(ir.Branch(ir.order_name(order), ir.NOTHING, span=written.span) for order in permutations(labels))
         order = ir.Choice(called, place.address, place.key, orders, span=written.span)
         return ir.Product(ir.Kind.PERMUTATION, (order, *steps), written.span, labels=labels)
 
 
-def _apart(titles: list[str]) -> tuple[str, ...]:
+def _apart(titles: Sequence[str]) -> tuple[str, ...]:
     """The titles, those that are there already numbered."""
     found: dict[str, None] = {}
     for wanted in titles:

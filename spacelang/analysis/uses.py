@@ -49,6 +49,8 @@ def read(uses: Sequence[ast.Use], surroundings: Surroundings, report: Report) ->
 
 def check_unused(uses: Sequence[ast.Use], names: Iterable[str], catalogues: Catalogues, report: Report) -> None:
     """Report each `use` of which no operator is among the `names` of the text; one that was refused is not judged."""
+    if not uses:
+        return
     meanings = {meaning for name in names for meaning in (name, *catalogues.meanings(name))}
     found = {meaning.partition(".")[0] for meaning in meanings if "." in meaning}
     for use in {use.name.text: use for use in reversed(uses)}.values():

@@ -163,7 +163,7 @@ def judge_operator(inner: Entry, span: Span, entry: Entry | None, parameter: Par
     """Whether the parameter takes this operator as its value; where not, the reason is reported."""
     if entry is None or parameter is None:
         return True
-    expected = parameter.rejects_operator(inner)
+    expected = entry.rejects_operator(parameter, inner)
     if expected is not None:
         report.add(
             NoOperatorExpected(

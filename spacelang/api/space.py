@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spacelang.analysis import Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
 from spacelang.analysis.symbols import VAST
+from spacelang.api.compiling import RefusalError, compiled, document_of
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.terminal import render
@@ -22,7 +23,6 @@ from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
 from spacelang.ir.walk import structure_of
 from spacelang.syntax.sources import read_source
-from spacelang.targets import TARGETS
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ class Space:
     """A checked space; `warnings` are diagnostics that do not keep it from being used.
 
     `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,
-    it stands for an arbitrarily large number). A space that a program made has no `source`.
+    it stands for an arbitrarily large number). `vast` are those that a compiled space has no numbers for, which nothing
+    can bind any more. A space that a program made has no `source`.
     """
 
     checked: ir.Space
     counted: Structures = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
     symbols: Mapping[str, int | None] = field(default_factory=dict)
+    vast: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
     surroundings: Surroundings = field(default=ALONE, repr=False)
 
@@ -64,6 +66,11 @@ class Space:
         if self.source is None:
             return self
         return _space(self.source, replace(self.surroundings, bindings=bindings))
+
+    @property
+    def bound(self) -> dict[str, int | None]:
+        """All symbols that its text mentions, with the numbers that its bounds are for; None for any."""
+        return {**self.symbols, **dict.fromkeys(self.vast)}
 
     @property
     def name(self) -> str:
@@ -180,11 +187,24 @@ class Space:
         """
         return exclusion(self.checked, _configuration(configuration))
 
-    def compile(self, target: str, **options: Any) -> "Lowered[Any, Any]":
-        """The space in the form of a target; raises UnknownPluginError and OptionError for what does not exist."""
+    def compile(self, target: str, *, strict: bool = False, **options: Any) -> "Lowered[Any, Any]":
+        """The space in the form of a target; with `strict` only where the form keeps all of it.
+
+        Raises SpaceError for what the form cannot hold, UnknownPluginError and OptionError for what does not exist.
+        """
         settings = {name: str(value) for name, value in options.items()}
-        lowered: Lowered[Any, Any] = TARGETS.configure(TARGETS.load(target), settings).lower(self.checked)
-        return lowered
+        try:
+            return compiled(target, self.counted, settings, strict=strict)
+        except RefusalError as error:
+            raise SpaceError(error.diagnostics) from error
+
+    def document(self, target: str, *, strict: bool = False, **options: Any) -> dict[str, object]:
+        """The same as the JSON document of `spacelang compile --format json`, of which `load` reads the space again."""
+        settings = {name: str(value) for name, value in options.items()}
+        try:
+            return document_of(target, self.counted, settings, self.bound, strict=strict)
+        except RefusalError as error:
+            raise SpaceError(error.diagnostics) from error
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """An unfitted scikit-learn Pipeline; raises ValueError, with the reason, for what is no member."""
@@ -194,7 +214,9 @@ class Space:
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a `.space` file or of a bundled name; raises SpaceError, which holds the diagnostics.
+    """The space of a `.space` file, of a compiled one (JSON) or of a bundled name.
+
+    Raises SpaceError, which holds the diagnostics.
 
     `allow` names the packages that it may `use`: they are trusted to be imported. `bind` says how large the data is, as
     in `{"n_features": 30}`; raises ValueError for what is no symbol or no number above 0.
@@ -219,7 +241,9 @@ def load_for_data(
             provisional = check(source, replace(surroundings, bindings={**sizes, **surroundings.bindings}))
             if provisional.space is not None and provisional.structures is not None:
                 symbols = {name: surroundings.bindings.get(name) for name in provisional.symbols}
-                return Space(provisional.space, provisional.structures, (), symbols, source, surroundings)
+                return Space(
+                    provisional.space, provisional.structures, (), symbols, source=source, surroundings=surroundings
+                )
         raise
 
 
@@ -279,4 +303,5 @@ def _space(source: Source, surroundings: Surroundings) -> Space:
     checked = check(source, surroundings)
     if checked.space is None or checked.structures is None:
         raise SpaceError(checked.diagnostics)
-    return Space(checked.space, checked.structures, checked.diagnostics, checked.symbols, source, surroundings)
+    found, symbols, vast = checked.diagnostics, checked.symbols, checked.vast
+    return Space(checked.space, checked.structures, found, symbols, vast, source, surroundings)

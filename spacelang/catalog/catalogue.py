@@ -178,6 +178,12 @@ class Parameter:
         return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
 
 
+_PREDICTORS: Final = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
+TAKING_BOTH: Final = frozenset(
+    {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
+)
+"""Parameters of classifiers that take regressors as well, as the library's documentation says."""
+
 _PREDICTING: Final = Implements(("fit", "predict"))
 """What ensembles ask of each of their estimators."""
 
@@ -221,6 +227,16 @@ class Operator:
         """The parameters that can also be given by their parts."""
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
         return tuple(dict.fromkeys(found))
+
+    def rejects_operator(self, parameter: Parameter, operator: "Operator") -> str | None:
+        """None where an operator may be the value of a parameter (or one of the values), else what may be."""
+        expected = parameter.rejects_operator(operator)
+        if expected is not None or (self.name, parameter.name) in TAKING_BOTH:
+            return expected
+        # Classifiers ask for classes; of the regressors only ensembles look, others take whole numbers for classes.
+        strict = Role.CLASSIFIER in self.roles or parameter.several or parameter.name == "final_estimator"
+        mine, its = self.roles & _PREDICTORS, operator.roles & _PREDICTORS
+        return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
 
     def parts(self, whole: str) -> tuple[Parameter, ...]:
         """The parts of a parameter, in order; none where it can only be given as a whole."""

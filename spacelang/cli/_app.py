@@ -1,63 +1,35 @@
 """All commands together, and how their wrong usage is told."""
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from keyword import iskeyword
+from typing import Annotated, Any, Final
 
 import typer
 
 from spacelang import __version__
-from spacelang.cli import (
-    BAD_INPUT,
-    WRONG_USAGE,
-    catalogue,
-    check,
-    compile,  # noqa: A004 - the command is called so
-    contains,
-    default,
-    diff,
-    explain,
-    fmt,
-    import_,
-    optimizers,
-    sample,
-    spaces,
-    stats,
-    targets,
-)
-from spacelang.cli import run as run_
+from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import report
 
-app = typer.Typer(
-    name="spacelang",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    # Without rich's boxes help and errors read alike on a terminal and in a log, and start-up does without rich.
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+COMMANDS: Final = (
+    "check",
+    "fmt",
+    "diff",
+    "import",
+    "stats",
+    "compile",
+    "targets",
+    "optimizers",
+    "spaces",
+    "sample",
+    "default",
+    "contains",
+    "run",
+    "explain",
+    "catalogue",
 )
-
-COMMANDS = (
-    check,
-    fmt,
-    diff,
-    import_,
-    stats,
-    compile,
-    targets,
-    optimizers,
-    spaces,
-    sample,
-    default,
-    contains,
-    run_,
-    explain,
-    catalogue,
-)
-for module in COMMANDS:
-    # `import` itself is a word of Python, which no module can be called.
-    app.command(name=module.__name__.rpartition(".")[2].rstrip("_"))(module.command)
+"""Every command in the order of the help; each is the module of its name."""
 
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.
@@ -66,7 +38,9 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status."""
-    command = typer.main.get_command(app)
+    # The others are only read where they are to be listed, or where one is looked for that was misspelled.
+    named = [name for name in arguments[:1] if name in COMMANDS]
+    command = typer.main.get_command(_command_line(named or COMMANDS))
     try:
         with command.make_context("spacelang", list(arguments)) as context:
             command.invoke(context)
@@ -79,6 +53,25 @@ def run(arguments: Sequence[str]) -> int:
         report(str(error), "make it anew: `spacelang catalogue --refresh`")
         return BAD_INPUT
     return 0
+
+
+def _command_line(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        name="spacelang",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        # Without rich's boxes help and errors read alike on a terminal and in a log, and start-up does without rich.
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_version)
+    for name in names:
+        # `import` itself is a word of Python, which no module can be called.
+        module = import_module(f"spacelang.cli.{name}_" if iskeyword(name) else f"spacelang.cli.{name}")
+        app.command(name=name)(module.command)
+    return app
 
 
 def _damaged_catalogue() -> type[Exception]:
@@ -127,8 +120,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def version(
+def _version(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,

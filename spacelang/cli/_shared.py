@@ -20,7 +20,10 @@ LONGEST_NUMBER: Final = 20
 
 SpaceArgument = Annotated[
     str,
-    typer.Argument(metavar="SPACE", help="A `.space` file, or the name of a bundled space (see `spacelang spaces`)."),
+    typer.Argument(
+        metavar="SPACE",
+        help="A `.space` file, a compiled one (JSON), or the name of a bundled space (see `spacelang spaces`).",
+    ),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
@@ -76,10 +79,10 @@ def _tell_unbound(space: "Space") -> None:
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:
     """Print diagnostics to standard error, in colours on a terminal."""
-    from spacelang.diagnostics.terminal import render
-
     found = tuple(diagnostics)
     if found:
+        from spacelang.diagnostics.terminal import render
+
         print(render(found, color=colours(sys.stderr)), file=sys.stderr)
 
 

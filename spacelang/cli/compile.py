@@ -1,17 +1,22 @@
 """`spacelang compile`: the form that a target gives a space, and what it could not keep."""
 
 import json as json_module
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spacelang.cli._shared import AllowOption, BindOption, SetOption, SpaceArgument, fail, load, plugin
+from spacelang.cli._shared import AllowOption, BindOption, SetOption, SpaceArgument, end, fail, load, plugin
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
+
+
+FEW: Final = 4
+"""So many lines of one construct are named."""
 
 
 class Format(StrEnum):
@@ -31,14 +36,28 @@ def command(
     bind: BindOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here.")] = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How the form is written.")] = Format.TEXT,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what the form would keep only in part.")] = False,
 ) -> None:
     """Compile a space to the form of a target."""
+    from spacelang.api.compiling import RefusalError, lowered
+    from spacelang.plugins import OptionError
     from spacelang.targets import TARGETS
+    from spacelang.targets._lowered import document
 
     chosen = plugin(TARGETS, target, set_)
     loaded = load(space, as_json=format_ is Format.JSON, allow=allow, bind=bind)
-    lowered = chosen.lower(loaded.checked)
-    text = _text(target, loaded.checked, lowered, format_)
+    try:
+        form = lowered(target, chosen, loaded.counted, strict=strict)
+    except RefusalError as error:
+        end(error.diagnostics, as_json=format_ is Format.JSON)
+    except OptionError as error:
+        fail(error.message, error.help)
+    if format_ is Format.JSON:
+        found = document(target, loaded.checked, form, asdict(chosen), loaded.bound)
+        # What a terminal does not show is written as escapes, which JSON knows: so every text stays as it is.
+        text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
+    else:
+        text = _text(target, form, format_)
     if output is None:
         # Names of files may be of any characters, and the name of a space may be that of its file.
         print("\n".join(map(visible, text.split("\n"))))
@@ -55,21 +74,28 @@ def _write(output: Path, text: str, space: str) -> None:
         fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
 
 
-def _text(target: str, space: Any, lowered: "Lowered[Any, Any]", format_: Format) -> str:
-    from spacelang.targets._lowered import document
+def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format) -> str:
+    from spacelang.targets._lowered import WithSource
 
-    if format_ is Format.JSON:
-        return json_module.dumps(document(target, space, lowered), ensure_ascii=False)
     if format_ is Format.DOT:
         return str(lowered.form.to_dot())
     if format_ is Format.PYTHON:
-        fail(f"the target `{target}` has no form in Python", "formats are `json`, `text` and `dot`")
+        if not isinstance(lowered.form, WithSource):
+            fail(f"the target `{target}` has no form in Python", "its formats are `json`, `text` and `dot`")
+        return lowered.form.to_python()
     return "\n".join([str(lowered.form.to_text()), *_report(lowered)])
 
 
 def _report(lowered: "Lowered[Any, Any]") -> list[str]:
     lines = ["", "what became of the space:"] if lowered.report else []
     for entry in lowered.report:
-        place = f" (line {entry.line})" if entry.line is not None else ""
+        place = _place(entry.lines)
         lines.append(f"  {entry.status.value:<13}{entry.construct}{place}: {entry.message}")
     return lines
+
+
+def _place(lines: tuple[int, ...]) -> str:
+    if not lines:
+        return ""
+    shown = ", ".join(map(str, lines[:FEW])) + (", …" if len(lines) > FEW else "")
+    return f" (line {shown})" if len(lines) == 1 else f" (lines {shown})"

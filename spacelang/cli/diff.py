@@ -85,7 +85,7 @@ def _lines(found: "Comparison") -> Iterator[tuple[tuple[int, int], str, str, str
 
 
 def _said(difference: "Difference", text: str) -> str:
-    from spacelang.ir.difference import Aspect
+    from spacelang.ir.difference import Aspect, quoted
 
     address = difference.address
     match difference.aspect:
@@ -94,12 +94,10 @@ def _said(difference: "Difference", text: str) -> str:
         case Aspect.PIPELINE:
             return f"{address} = {text}" if address else text
         case Aspect.ALTERNATIVE:
-            return f"alternative {address}"
-        case Aspect.DECISION:
-            return f"{address} = {text.replace(', ', ' | ')}"
+            return f"alternative {address.removesuffix(text)}{quoted(text)}"
         case Aspect.HYPERPARAMETER | Aspect.DOMAIN:
             return f"{address} : {text}"
-        case Aspect.FIXED:
+        case Aspect.DECISION | Aspect.FIXED:
             return f"{address} = {text}"
         case aspect:
             return f"{aspect.value} of {address}: {text}"

@@ -75,6 +75,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 def _lay_out(reference: str) -> _Layout | None:
     """The layout of a space; None, after its problems have been shown, where it has none."""
+    from spacelang.ir.envelope import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
     from spacelang.syntax.sources import LARGEST, read_source, source_of
@@ -85,6 +86,11 @@ def _lay_out(reference: str) -> _Layout | None:
     else:
         content = b""
         source = read_source(reference)
+    if not isinstance(source, Diagnostic) and is_compiled(source.text):
+        report(
+            f"`{source.name}` is a compiled space, not the text of one", "lay out the text that it was compiled from"
+        )
+        return None
     problems = (source,) if isinstance(source, Diagnostic) else (parsed := parse(source)).diagnostics
     if problems:
         show(problems)

@@ -1,6 +1,6 @@
 """Problems with files as such."""
 
-from spacelang.diagnostics.diagnostic import Diagnostic, Fix
+from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Severity
 
 
 class UnreadableFile(Diagnostic):
@@ -132,3 +132,68 @@ class NamelessImport(Diagnostic):
 
     path: str
     stem: str
+
+
+class WrongCompiled(Diagnostic):
+    """A compiled space does not define a space.
+
+    `spacelang compile --format json` writes the whole space into its document, as `definition`, so that it can be
+    loaded and searched without the text that it came from. The document is checked like a text, as others may have
+    changed it. The message says where it is wrong, by the keys and places that lead there, such as
+    `definition.root.sequence[0].alternatives[2]`. `compiled.schema.json` in the folder `grammars` describes every key.
+    """
+
+    code = "SL009"
+    MESSAGE = "`{path}` {problem}"
+    HELPS = ("{remedy}", "compile the space again, or see `grammars/compiled.schema.json`")
+
+    path: str
+    problem: str
+    remedy: str = ""
+
+
+class OtherVersion(Diagnostic):
+    """A compiled space is of a version that cannot be read.
+
+    The version grows when an older reader would misread what is written. Compile the space again from its text, or
+    install the version of spacelang that wrote it.
+    """
+
+    code = "SL010"
+    MESSAGE = "the compiled space has version {version}, and only version {known} can be read"
+    HELPS = ("compile the space again from its text",)
+
+    version: int
+    known: int
+
+
+class BoundOtherwise(Diagnostic):
+    """A compiled space was compiled for data of another size.
+
+    Where bounds depend on the data, those of a compiled space are the numbers that they came to when it was compiled:
+    binding a symbol to another number would change nothing. Bind it when the space is compiled.
+    """
+
+    code = "SL019"
+    MESSAGE = "`{symbol}` cannot be {number}: the space was compiled {reason}"
+    HELPS = ("compile the text of the space with `--bind {symbol}={number}`",)
+
+    symbol: str
+    number: int
+    reason: str
+
+
+class CompiledUnbound(Diagnostic):
+    """A space was compiled before the size of the data was known.
+
+    Where bounds depend on the data, those of a compiled space are numbers, for data of any size: on smaller data some
+    values cannot be fitted. A run of the text binds the symbols by the data; a run of the compiled space cannot.
+    """
+
+    code = "SL020"
+    severity = Severity.WARNING
+    MESSAGE = "the space was compiled for arbitrarily large {symbols}"
+    HELPS = ("compile the text of the space with `--bind {symbol}=…`",)
+
+    symbols: str
+    symbol: str

@@ -16,6 +16,7 @@ from spacelang.diagnostics import (
     parameters,
     structure,
     syntax,
+    targets,
     tasks,
 )
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -23,7 +24,10 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 WIDTH: Final = 88
 """Explanations are wrapped here: prose is hard to read on longer lines."""
 
-_MODULES: Final = (files, foreign, syntax, names, catalogues, parameters, domains, conditions, structure, tasks)
+_MODULES: Final = (
+    *(files, foreign, syntax, names, catalogues, parameters, domains, conditions, structure, tasks),
+    targets,
+)
 
 
 def explanation(code: str) -> str:

@@ -1,26 +1,23 @@
 """A space as a text of the language: for spaces that a program makes, such as a part of another one.
 
 Every decision of the pipeline itself becomes a stage; bounds that depended on the data are the numbers that they were
-bound to. What an alternative or a permuted step is called that its author gave no name is its own text, and so it is
-written such that its text is the same again.
+bound to. An alternative that is called by its own text is written such that this is its text again, and where it is
+not any more, its name follows in quotes.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, islice, permutations, product
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, permutations
 from typing import Final
 
-from spacelang.ir.domain import RESERVED, describe, literal
-from spacelang.ir.expr import Active, And, Compare, Constant, Expr, In, Not, Or, Reference, renamed
-from spacelang.ir.groups import scope
-from spacelang.ir.printer import show_expression
+from spacelang.ir.domain import describe, literal
+from spacelang.ir.paths import Wording, is_word, quoted, written_name
+from spacelang.ir.places import OUTSIDE, base_of, below, group_of, is_sequence, orders_of
 from spacelang.ir.space import (
     ABSTRACT,
-    NOTHING,
     Branch,
     Choice,
-    Constraint,
     Fixed,
     Hyperparameter,
     Kind,
@@ -38,8 +35,11 @@ from spacelang.ir.task import lines as describe_task
 OWN: Final = "sklearn"
 """The catalogue that is always in sight."""
 
-MOST_SPELLINGS: Final = 64
-"""So many spellings of a structure are looked at for the one that is called as it should be."""
+CHOICE: Final = "choice_1"
+"""What the first choice at a place is called that has no name."""
+
+WIDTH: Final = 100
+"""What is longer is broken, where it can be."""
 
 
 class UnwritableError(ValueError):
@@ -47,10 +47,12 @@ class UnwritableError(ValueError):
 
 
 def as_text(space: Space) -> str:
-    """The space in the language, not laid out; read again it has the same configurations, defaults and annotations.
+    """The space in the language; read again it has the same configurations, defaults and annotations.
 
-    Raises UnwritableError for what only spaces have that were changed after they were read, such as a permutation
-    without some of its orders, or an alternative without a name of its own that is not what its name says.
+    Decisions, constraints and the orders of permutations may come in another order, and an order that the space does
+    not have is forbidden. Raises UnwritableError for spaces that no text and no restriction of one makes: a
+    hyperparameter that stands in the pipeline by itself, one whose address is not that of its place, an order with a
+    weight; and for a condition over a stage that is called like a sibling of its hyperparameter.
     """
     return _Writer(space).text()
 
@@ -70,117 +72,133 @@ class _Spelling:
 
 
 class _Writer:
+    """Writes in the order of reading, so that what gets a number gets the same one again."""
+
     def __init__(self, space: Space) -> None:
         self._space = space
+        self._wording = Wording(space)
         self._stages: dict[str, str] = {}
-        """The lines of the stages, by name."""
-        self._rules, self._inner_rules = self._placed(space.constraints)
+        """The texts of the stages, by name."""
+        self._forbidden: list[str] = []
+        self._taken: dict[str, set[str]] = {}
+        """The names that are taken at each place of a structure."""
+        self._wanted: dict[str, set[str]] = {}
+        """The names that addresses say of each place."""
+        for variable in space.variables.values():
+            before, words = self._wording.place(variable.address)
+            for word in words:
+                self._wanted.setdefault(before, set()).add(word)
+                before = below(before, word)
+        self._declared = self._stage_names()
 
     def text(self) -> str:
         space = self._space
-        title = f' "{_escaped(space.title)}"' if space.title else ""
-        lines = [f"space {space.name}{title}"] if _is_name(space.name) else []
+        title = f" {quoted(space.title)}" if space.title else ""
+        lines = [f"space {space.name}{title}", ""] if is_word(space.name) else []
         used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
         lines += [f"use {name}" for name in sorted({catalogue for catalogue, _ in used} - {OWN, ABSTRACT})]
         lines += [f"abstract {name}" for catalogue, name in sorted(used) if catalogue == ABSTRACT]
-        pipeline = next(self._node(space.root, ""))
-        task = [] if space.task is None else [f"task {space.task.kind} {{", *describe_task(space.task), "}"]
-        return "\n".join([*lines, *self._stages.values(), f"pipeline = {pipeline.text}", *self._rules, *task, ""])
+        lines += [""] if lines and lines[-1] else []
+        pipeline = self._part(space.root, "").text
+        rules = [
+            f"{'forbid' if rule.forbidden else 'require'} {self._wording.expression(rule.expression)}"
+            for rule in space.constraints
+        ]
+        task = [] if space.task is None else ["", f"task {space.task.kind} {{"]
+        task += [] if space.task is None else [*(f"  {line}" for line in describe_task(space.task)), "}"]
+        stages = [f"{stage}\n" if "\n" in stage else stage for stage in self._stages.values()]
+        parts = (*lines, *stages, f"pipeline = {pipeline}", *self._forbidden, *rules, *task)
+        return "\n".join((*parts, ""))
 
     # ---- structures
 
-    def _node(self, node: Node, prefix: str) -> Iterator[_Spelling]:
-        """The ways to write a step at the place that its addresses begin with; the first one is the plainest."""
+    def _node(self, node: Node, prefix: str) -> _Spelling:
+        """A step at the place that its addresses begin with."""
         match node:
             case Operator():
-                yield from self._operator(node, prefix)
+                return self._operator(node, prefix)
             case Choice():
-                yield from self._choice(node, prefix)
+                return self._choice(node, prefix)
             case Product(kind=Kind.SEQUENCE):
-                yield from self._sequence(node.children, prefix)
+                return self._sequence(node.children, prefix)
             case Product(kind=Kind.PARALLEL):
-                yield from self._joined(node.children, prefix, "&")
+                return _joined([self._part(child, prefix) for child in node.children], "&")
             case Product(kind=Kind.COLUMNS):
-                yield from self._columns(node, prefix)
+                selectors = map(_selector, node.selectors)
+                parts = [(name, self._part(part, prefix)) for name, part in zip(selectors, node.children, strict=True)]
+                return _called("columns", [_Spelling(f"{n}: {p.text}", f"{n}: {p.title}") for n, p in parts])
             case Product(kind=Kind.PERMUTATION):
-                yield from self._permutation(node, prefix)
+                return self._permutation(node, prefix)
             case _:
                 raise UnwritableError("a hyperparameter that stands in the pipeline by itself")
 
-    def _sequence(self, children: Sequence[Node], prefix: str) -> Iterator[_Spelling]:
+    def _sequence(self, children: Sequence[Node], prefix: str) -> _Spelling:
         """Steps one after the other; neighbours whose addresses begin with a further name stand in a group of it."""
-        if not children:
-            yield _Spelling("none", "none")
-            return
-        runs = [(name, [*steps]) for name, steps in groupby(children, lambda child: _group_of(child, prefix))]
-        parts: list[list[_Spelling]] = []
-        for name, steps in runs:
-            if name:
-                parts.append([*islice(self._run(name, steps, prefix), MOST_SPELLINGS)])
-            else:
-                parts.extend([*islice(self._node(step, prefix), MOST_SPELLINGS)] for step in steps)
-        yield from _all_joined(parts, "->")
+        parts: list[_Spelling] = []
+        for name, steps in groupby(children, lambda child: group_of(child, prefix)):
+            if not name:
+                parts.extend(self._node(step, prefix) for step in steps)
+                continue
+            if name == OUTSIDE:
+                parts.append(_Spelling(f"({self._sequence([*steps], '').text}) as {quoted(name)}", name))
+                continue
+            self._taken.setdefault(prefix, set()).add(name)
+            inner = self._sequence([*steps], below(prefix, name))
+            # A group of one operator or decision would be another name for it.
+            text = inner.text if inner.sign in ("->", "&") else f"({inner.text} -> none)"
+            parts.append(_Spelling(f"({text}) as {name}", name))
+        return _joined(parts, "->") if parts else _Spelling("none", "none")
 
-    def _run(self, name: str, steps: list[Node], prefix: str) -> Iterator[_Spelling]:
-        for inner in self._sequence(steps, _below(prefix, name)):
-            # A group of one operator would be another name for it.
-            text = inner.text if inner.sign else f"({inner.text} -> none)"
-            yield _Spelling(f"({text}) as {name}", name)
-
-    def _joined(self, children: Sequence[Node], prefix: str, sign: str) -> Iterator[_Spelling]:
-        yield from _all_joined([[*self._part(child, prefix)] for child in children], sign)
-
-    def _part(self, node: Node, prefix: str) -> Iterator[_Spelling]:
+    def _part(self, node: Node, prefix: str) -> _Spelling:
         """A step that may be a group as a whole."""
-        yield from self._sequence((node,), prefix) if not _is_sequence(node) else self._node(node, prefix)
+        return self._node(node, prefix) if is_sequence(node) else self._sequence((node,), prefix)
 
-    def _columns(self, node: Product, prefix: str) -> Iterator[_Spelling]:
-        selectors = [_selector(selector) for selector in node.selectors]
-        for parts in _combined([[*self._part(child, prefix)] for child in node.children]):
-            text = ", ".join(f"{name}: {part.text}" for name, part in zip(selectors, parts, strict=True))
-            title = ", ".join(f"{name}: {part.title}" for name, part in zip(selectors, parts, strict=True))
-            yield _Spelling(f"columns({text})", f"columns({title})")
-
-    def _permutation(self, node: Product, prefix: str) -> Iterator[_Spelling]:
+    def _permutation(self, node: Product, prefix: str) -> _Spelling:
+        """The default order is the order of the text; those that there are not are forbidden."""
         order, *steps = node.children
         assert isinstance(order, Choice)
-        if order.address != _below(prefix, order.name):
-            raise UnwritableError(f"a permutation whose order is called `{order.key}` where it stands")
-        if {branch.name for branch in order.branches} != {branch.name for branch in _orders(node)}:
-            raise UnwritableError(f"some of the orders of `{order.key}`")
-        parts = [
-            _called(self._part(step, prefix), _titles(label, node.labels[:place]))
-            for place, (step, label) in enumerate(zip(steps, node.labels, strict=True))
-        ]
-        text, title = (", ".join(part.text for part in parts), ", ".join(part.title for part in parts))
-        yield _Spelling(f"(permute({text})) as {order.name}", order.name)
-        if order.name.startswith("order"):
-            yield _Spelling(f"permute({text})", f"permute({title})")
+        if order.first or any(branch.weight != 1.0 for branch in order.branches):
+            raise UnwritableError(f"a mark of the orders of `{order.key}`")
+        natural = self._named("order", order.name, order.address, prefix)
+        labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
+        parts: list[_Spelling] = []
+        for place, label in enumerate(labels):
+            part = self._part(steps[node.labels.index(label)], prefix)
+            if _numbered(part.title, labels[:place]) != label:
+                name = written_name(label) if label != "none" else quoted(label)
+                part = _Spelling(f"{name}: {part.text}", f"{name}: {part.title}")
+            parts.append(part)
+        missing = [*{order_name(each): None for each in permutations(labels) if order_name(each) not in order.places}]
+        if missing:
+            path = self._wording.path(order.address)
+            self._forbidden.append(f"forbid {path} in {{{', '.join(map(written_name, missing))}}}")
+        written = _called("permute", parts)
+        return written if natural else _Spelling(f"({written.text}) as {order.name}", order.name)
 
-    def _choice(self, choice: Choice, prefix: str) -> Iterator[_Spelling]:
-        if choice.address != _below(prefix, choice.name) or not (prefix or choice.name.startswith("choice_")):
-            yield self._stage(choice)
-            return
+    def _choice(self, choice: Choice, prefix: str) -> _Spelling:
+        if choice.address in self._declared:
+            return self._stage(choice)
+        natural = self._named(CHOICE, choice.name, choice.address, prefix) and not choice.first
         written = self._alternatives(choice)
-        text = _either(written).text
-        yield _Spelling(f"({text}) as {choice.name}{' @first' if choice.first else ''}", choice.name)
-        if choice.name.startswith("choice_"):
-            if len(written) > 1:
-                yield _either(written)
-            if len(written) > 1 and written[0].text == "none":
+        if natural and len(written) > 1:
+            if written[0].text == "none":
                 rest = _either(written[1:]).apart
-                yield _Spelling(f"{rest.text}?", f"{rest.title}?")
+                return _Spelling(f"{rest.text}?", f"{rest.title}?", "?")
+            return _either(written)
+        bar = "| " if len(written) == 1 else ""
+        return _Spelling(f"({bar}{_either(written).text}) as {choice.name}{' @first' * choice.first}", choice.name)
 
     def _stage(self, choice: Choice) -> _Spelling:
         """The name of a decision that is declared by itself."""
-        name = choice.address
-        if not _is_name(name):
-            raise UnwritableError(f"a decision that is called `{choice.key}` where it stands")
+        called = choice.address
+        if not is_word(called):
+            raise UnwritableError(f"a decision that is called `{choice.key}`")
+        self._taken.setdefault("", set()).add(called)
+        name = self._declared[called]
         if name not in self._stages:
             self._stages[name] = ""
-            alternatives = _either(self._alternatives(choice)).text
-            self._stages[name] = f"stage {name}{' @first' if choice.first else ''} = {alternatives}"
-        return _Spelling(name, name)
+            self._stages[name] = _declared(f"stage {name}{' @first' * choice.first} =", self._alternatives(choice))
+        return _Spelling(name if name == called else f"{name} as {called}", called)
 
     def _alternatives(self, choice: Choice) -> list[_Spelling]:
         return [
@@ -194,47 +212,84 @@ class _Writer:
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if isinstance(node, Product) and not node.children and branch.name == "none":
             return _Spelling(f"none{marks}", "none")
-        if isinstance(node, Operator) and _base(node) in ("", prefix):
+        alias = f" as {written_name(branch.name)}"
+        if isinstance(node, Operator) and base_of(node) in ("", prefix):
             # An operator of a package is called without it.
-            alias = "" if node.name == branch.name else f" as {self._name(branch, choice)}"
-            name = _operator_name(node)
-            return _Spelling(f"{name}{alias}{self._body(node, prefix)}{marks}", branch.name if alias else name)
-        spellings = [*islice(self._node(node, prefix), MOST_SPELLINGS)]
-        own = next((spelling for spelling in spellings if spelling.title == branch.name), None)
-        if own is None or own.sign == "|":
-            name = self._name(branch, choice)
-            return _Spelling(f"(({spellings[0].text})) as {name}{marks}", name)
-        if _is_name(own.text):
+            name, is_own = _operator_name(node), node.name == branch.name
+            text = f"{name}{'' if is_own else alias}{self._body(node, prefix)}{marks}"
+            return _Spelling(text, name if is_own else branch.name)
+        own = self._node(node, prefix)
+        if own.title != branch.name or isinstance(node, Operator) or own.sign in ("|", "?"):
+            # In single brackets a name would be that of the operator or decision itself.
+            text = own.text if own.sign in ("->", "&") else f"({own.text})"
+            return _Spelling(f"({text}){alias}{marks}", branch.name)
+        if is_word(own.text):
             return _Spelling(f"{own.text}{marks}", own.title)
         return _Spelling(f"({own.text}){marks}", f"({own.title})")
 
-    def _name(self, branch: Branch, choice: Choice) -> str:
-        if not _is_name(branch.name):
-            raise UnwritableError(f"the alternative of `{choice.key}` that is called `{branch.name}`")
-        return branch.name
+    # ---- names
+
+    def _stage_names(self) -> dict[str, str]:
+        """The decisions that are stages, and under which name each is declared: not under that of an operator."""
+        operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
+        orders = {*orders_of(self._space.root)}
+        found: dict[str, str] = {}
+        for choice in self._space.decisions:
+            is_inline = choice.name.startswith("choice_") and not self._space.variables[choice.address].owners
+            if "." in choice.address or is_inline or choice.address in orders:
+                continue
+            name = choice.address
+            while name in operators_ or (name != choice.address and name in self._wanted[""]):
+                name = f"{name}_stage"
+            found[choice.address] = name
+        return found
+
+    def _named(self, usual: str, called: str, address: str, prefix: str) -> bool:
+        """Take the name that something is called at a place; whether it would get it without saying so."""
+        if address != below(prefix, called) or not is_word(called):
+            raise UnwritableError(f"`{address}`, the name of a step, in `{prefix or 'the pipeline'}`")
+        taken = self._taken.setdefault(prefix, set())
+        name, number, stages = usual, 1, {*self._declared.values()}
+        while name in taken or (name in stages and (number > 1 or usual == CHOICE)):
+            number += 1
+            name = f"{usual.removesuffix('_1')}_{number}"
+        taken.add(called)
+        return name == called
 
     # ---- operators
 
-    def _operator(self, operator: Operator, prefix: str) -> Iterator[_Spelling]:
-        base = _base(operator)
-        called = base.removeprefix(f"{prefix}.") if base else operator.name
-        if base and (not _is_name(called) or base != _below(prefix, called)):
-            raise UnwritableError(f"an operator that is called `{base}` where it stands")
+    def _operator(self, operator: Operator, prefix: str) -> _Spelling:
+        base = base_of(operator)
+        called = base.removeprefix(f"{prefix}.") if base else self._free_name(operator, prefix)
+        natural = self._named(operator.name, called, base or below(prefix, called), prefix)
         name, body = _operator_name(operator), self._body(operator, base)
-        if called == operator.name:
-            yield _Spelling(f"{name}{body}", name)
-            return
-        yield _Spelling(f"{name} as {called}{body}", called)
-        if called.startswith(f"{operator.name}_"):
-            yield _Spelling(f"{name}{body}", name)
+        return _Spelling(f"{name}{body}", name) if natural else _Spelling(f"{name} as {called}{body}", called)
+
+    def _free_name(self, operator: Operator, prefix: str) -> str:
+        """A name for an operator of which no address speaks, that nothing else at its place needs."""
+        name, number = operator.name, 1
+        needed = self._wanted.get(prefix, set()) | self._taken.get(prefix, set()) | {*self._declared.values()}
+        while name in needed:
+            number += 1
+            name = f"{operator.name}_{number}"
+        return name
 
     def _body(self, operator: Operator, base: str) -> str:
-        members = [self._member(child) for child in operator.children]
-        members += [f"{name} = {self._fixed(value, _below(base, name))}" for name, value in operator.fixed]
-        members += self._inner_rules.get(base, []) if base else []
-        return f" {{ {', '.join(members)} }}" if members else ""
+        siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
+        shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
+        members = [self._member(child, siblings, shadowing) for child in operator.children]
+        members += [f"{name} = {self._fixed(value, below(base, name))}" for name, value in operator.fixed]
+        if not members:
+            return ""
+        short = f" {{ {', '.join(members)} }}"
+        if "\n" not in short and len(short) <= WIDTH and len(operator.children) <= 1:
+            return short
+        # Behind a line break `log =` and `pipeline =` would belong to what is before them.
+        ends = ["," if re.match(r"(log|pipeline)\b", member) else "" for member in members[1:]]
+        lines = (f"{_indented(member)}{end}\n" for member, end in zip(members, (*ends, ""), strict=True))
+        return " {\n" + "".join(lines) + "}"
 
-    def _member(self, child: Hyperparameter | Choice) -> str:
+    def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> str:
         if isinstance(child, Choice):
             return f"{child.name} : {_either(self._alternatives(child)).text}"
         parts = [f"{child.name} : {describe(child.domain)} = {literal(child.default)}"]
@@ -244,8 +299,11 @@ class _Writer:
         if child.split is not None:
             parts.append(f"@split({child.split})")
         if child.condition is not None:
+            shadowed = self._wording.shadowed(child.condition, shadowing)
+            if shadowed is not None:
+                raise UnwritableError(f"a condition of `{child.key}` over the stage `{shadowed}`, beside its namesake")
             around = child.address.removesuffix(f".{child.name}")
-            parts.append(f"when {_expression(child.condition, around)}")
+            parts.append(f"when {self._wording.expression(child.condition, around, siblings)}")
         return " ".join(parts)
 
     def _fixed(self, value: Fixed, base: str) -> str:
@@ -257,89 +315,20 @@ class _Writer:
             case _:
                 return literal(value)
 
-    # ---- constraints
-
-    def _placed(self, constraints: Sequence[Constraint]) -> tuple[list[str], dict[str, list[str]]]:
-        """The constraints of the file, and by the operator those that no name reaches from outside."""
-        own: list[str] = []
-        inner: dict[str, list[str]] = {}
-        for constraint in constraints:
-            word = "forbid" if constraint.forbidden else "require"
-            around = {each.rpartition(".")[0] for each in scope(constraint.expression) if not _is_path(each)}
-            if len(around) > 1:
-                raise UnwritableError("a constraint over alternatives that have no name of their own")
-            base = next(iter(around), "")
-            written = f"{word} {_expression(constraint.expression, base)}"
-            if base:
-                inner.setdefault(base, []).append(written)
-            else:
-                own.append(written)
-        return own, inner
-
-
-# ---- addresses
-
-
-def _base(operator: Operator) -> str:
-    """The address of an operator, as those of what is inside it say it; empty where there is nothing."""
-    for child in operator.children:
-        return child.address.removesuffix(f".{child.name}")
-    for name, value in operator.fixed:
-        if isinstance(value, Operator) and _base(value):
-            return _base(value).removesuffix(f".{name}")
-    return ""
-
-
-def _address(node: Node) -> str:
-    """The first address of a step that says where it stands; empty where none does."""
-    match node:
-        case Operator():
-            return _base(node)
-        case Choice():
-            return node.address if "." in node.address else ""
-        case Product():
-            return next(filter(None, map(_address, node.children)), "")
-        case Hyperparameter():
-            return node.address
-
-
-def _group_of(node: Node, prefix: str) -> str:
-    """The name of the group around a step at a place; empty where there is none."""
-    address = _address(node)
-    inside = address.removeprefix(f"{prefix}.") if prefix and address.startswith(f"{prefix}.") else address
-    first, _, rest = inside.partition(".")
-    return first if rest and not _is_sequence(node) else ""
-
-
-def _is_sequence(node: Node) -> bool:
-    return isinstance(node, Product) and node.kind is Kind.SEQUENCE
-
-
-def _below(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
 
 # ---- spellings
 
 
-def _combined(parts: Sequence[Sequence[_Spelling]]) -> Iterator[tuple[_Spelling, ...]]:
-    yield from islice(product(*parts), MOST_SPELLINGS)
-
-
-def _all_joined(parts: Sequence[Sequence[_Spelling]], sign: str) -> Iterator[_Spelling]:
+def _joined(parts: Sequence[_Spelling], sign: str) -> _Spelling:
     if len(parts) == 1:
-        yield from parts[0]
-        return
-    for several in _combined(parts):
-        apart = [part.apart for part in several]
-        joined = (f" {sign} ".join(part.text for part in apart), f" {sign} ".join(part.title for part in apart))
-        yield _Spelling(*joined, sign)
+        return parts[0]
+    apart = [part.apart for part in parts]
+    return _Spelling(f" {sign} ".join(p.text for p in apart), f" {sign} ".join(p.title for p in apart), sign)
 
 
-def _titles(label: str, before: Sequence[str]) -> tuple[str, ...]:
-    """What a permuted step may be called: a step that is called like one before it has a number after its name."""
-    name, _, number = label.rpartition("_")
-    return (label, name) if number.isdigit() and name in before else (label,)
+def _called(word: str, parts: Sequence[_Spelling]) -> _Spelling:
+    text, title = ", ".join(part.text for part in parts), ", ".join(part.title for part in parts)
+    return _Spelling(f"{word}({text})", f"{word}({title})")
 
 
 def _either(alternatives: Sequence[_Spelling]) -> _Spelling:
@@ -347,57 +336,28 @@ def _either(alternatives: Sequence[_Spelling]) -> _Spelling:
     return _Spelling(text, title, "|" if len(alternatives) > 1 else "")
 
 
-def _called(spellings: Iterator[_Spelling], titles: Sequence[str]) -> _Spelling:
-    """The spelling that is called like one of these."""
-    for spelling in islice(spellings, MOST_SPELLINGS):
-        for each in (spelling, spelling.apart):
-            if each.title in titles:
-                return each
-    raise UnwritableError(f"a permuted step that is called `{titles[0]}`")
+def _declared(head: str, alternatives: Sequence[_Spelling]) -> str:
+    """A stage with its alternatives on one line, or where that is long one on each."""
+    short = f"{head} {_either(alternatives).text}"
+    if "\n" not in short and len(short) <= WIDTH:
+        return short
+    return "\n".join((head, *(f"  | {_indented(part.text, 4).lstrip()}" for part in alternatives)))
 
 
-def _orders(node: Product) -> Iterator[Branch]:
-    return (Branch(order_name(labels), NOTHING) for labels in permutations(node.labels))
+def _numbered(title: str, before: Sequence[str]) -> str:
+    """What a permuted step is called: one that is called like one before it has a number after its name."""
+    called, number = title, 1
+    while called in before:
+        number += 1
+        called = f"{title}_{number}"
+    return called
 
 
 # ---- words
 
 
-def _expression(expression: Expr, around: str) -> str:
-    """An expression in which what no full name reaches goes by its own name, as siblings call it."""
-    names = {}
-    for address in scope(expression):
-        before, _, own = address.rpartition(".")
-        if not _is_path(address):
-            if before != around:
-                raise UnwritableError(f"a name for `{address}` in an expression")
-            names[address] = own
-    return show_expression(_sayable(renamed(expression, names)))
-
-
-def _sayable(expression: Expr) -> Expr:
-    """The expression in words of the language: never true is that a thing differs from itself."""
-    match expression:
-        case And() | Or():
-            return replace(expression, terms=tuple(map(_sayable, expression.terms)))
-        case Not():
-            return replace(expression, term=_sayable(expression.term))
-        case In(values=()):
-            return Compare("!=", expression.item, expression.item)
-        case In(item=Constant()):
-            return replace(expression, item=_quoted(expression.item))
-        case Compare(left=Constant(), right=Constant()):
-            return replace(expression, left=_quoted(expression.left), right=_quoted(expression.right))
-        case Active():
-            return Compare("==", Reference(expression.address), Reference(expression.address))
-        case _:
-            return expression
-
-
-def _quoted(constant: Expr) -> Expr:
-    """A string that no hyperparameter stands beside: without quotes it would be the name of one."""
-    is_text = isinstance(constant, Constant) and isinstance(constant.value, str)
-    return Reference(f'"{_escaped(constant.value)}"') if is_text else constant  # type: ignore[union-attr, arg-type]
+def _indented(text: str, depth: int = 2) -> str:
+    return "\n".join(f"{' ' * depth}{line}" for line in text.split("\n"))
 
 
 def _operator_name(operator: Operator) -> str:
@@ -405,17 +365,4 @@ def _operator_name(operator: Operator) -> str:
 
 
 def _selector(selector: Selector) -> str:
-    return f'"{_escaped(selector.pattern)}"' if selector.kind == "pattern" else selector.kind
-
-
-def _is_name(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None and text not in RESERVED
-
-
-def _is_path(address: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", address) is not None
-
-
-def _escaped(text: str) -> str:
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return "".join(escapes.get(character, character) for character in text)
+    return quoted(selector.pattern) if selector.kind == "pattern" else selector.kind

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from spacelang.ir.value import Value, canonical, from_json, to_json
@@ -39,8 +40,18 @@ class Configuration(Mapping[str, Value]):
 
     def with_others(self, key: str, others: Iterable[Value]) -> "list[Configuration]":
         """The configurations with each of some other values of a key."""
-        values = self._values
-        return Configuration.owning([{**values, key: other} for other in others])
+        return Configuration.owning(self._with_each(key, others))
+
+    def _with_each(self, key: str, others: Iterable[Value]) -> Iterator[dict[str, Value]]:
+        for other in others:
+            values = self._values.copy()
+            values[key] = other
+            yield values
+
+    @property
+    def view(self) -> Mapping[str, Value]:
+        """The same mapping in no order, looked into faster."""
+        return MappingProxyType(self._values)
 
     def without(self, keys: Collection[str]) -> dict[str, Value]:
         """A new dictionary of the values of all other keys."""

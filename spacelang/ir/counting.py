@@ -118,6 +118,12 @@ class Structures:
             left = [each for each in left if hurdle.table.get((*places[:at], each, *places[at + 1 :]))]
         return [choice.branches[place].name for place in left]
 
+    def exchanges_depend_on(self, choice: Choice) -> Iterator[str]:
+        """The addresses of the decisions that say what `exchanges` gives, its own among them."""
+        yield choice.address
+        for hurdle in self._hurdles_of.get(choice.address, ()):
+            yield from (other.address for other in hurdle.choices)
+
     @cached_property
     def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
         """The hurdles that each decision is part of: no context of theirs is below it."""

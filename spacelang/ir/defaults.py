@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.ir.completions import Completions
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Discrepancy, Existence, Structures
+from spacelang.ir.counting import Existence, Structures
 from spacelang.ir.domain import Categorical, Simple, contains
 from spacelang.ir.elimination import State, draw
 from spacelang.ir.expr import references
@@ -30,12 +31,10 @@ def default(space: Space) -> Configuration:
 def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration]:
     """The member that is nearest to the default, with its structure.
 
-    It differs from the default in as few decisions as possible, where several do in those whose new alternative comes
-    first in the text; its hyperparameters are those of `Completer.complete`. The space must not be empty.
+    It differs from the default in as few decisions as possible (see `Completions.nearest`); its hyperparameters are
+    those of `Completer.complete`. The space must not be empty.
     """
-    shift = structures.count.bit_length() + 1
-    solution = Solution(structures.model, Discrepancy(default_structure(structures.space), shift))
-    taken = solution.structure(lambda weights: _fewest(weights, shift))
+    taken = Completions(structures).nearest({})
     return taken, Completer(structures).complete(taken)
 
 
@@ -139,9 +138,3 @@ class Preference(Existence):
 
 def _heaviest(weights: Sequence[float]) -> int:
     return max(range(len(weights)), key=weights.__getitem__)
-
-
-def _fewest(weights: Sequence[float], shift: int) -> int:
-    """The first of packed counts (see `Discrepancy`) with a structure of as few discrepancies as there are."""
-    lowest = [int(weight) & -int(weight) for weight in weights]
-    return min(range(len(weights)), key=lambda place: (lowest[place].bit_length() - 1) // shift)

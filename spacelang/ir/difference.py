@@ -144,8 +144,8 @@ def _facts_of(node: Node, inside: str) -> Iterator[tuple[_Fact, str]]:
         case Hyperparameter():
             yield from _facts_of_hyperparameter(node)
         case Choice():
-            yield (node.address, Aspect.DECISION), ", ".join(branch.name for branch in node.branches)
-            yield (node.address, Aspect.DEFAULT), node.branches[node.default].name
+            yield (node.address, Aspect.DECISION), " | ".join(quoted(branch.name) for branch in node.branches)
+            yield (node.address, Aspect.DEFAULT), quoted(node.branches[node.default].name)
             if node.first:
                 yield (node.address, Aspect.ANNOTATION), "@first"
             for branch in node.branches:
@@ -161,6 +161,11 @@ def _facts_of(node: Node, inside: str) -> Iterator[tuple[_Fact, str]]:
                 yield from _facts_of(child, inside)
         case _:
             assert_never(node)
+
+
+def quoted(name: str) -> str:
+    """The name of an alternative as it is told: in quotes where it is a list itself, such as an order of steps."""
+    return f'"{name}"' if ", " in name else name
 
 
 def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_Fact, str]]:

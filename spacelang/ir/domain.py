@@ -164,9 +164,9 @@ class Categorical:
         return self.values[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ordinal(Categorical):
-    """A finite set of values in an order."""
+    """A finite set of values in an order; equal as sets are: a generated equality would take `true` for 1."""
 
     @property
     def middle(self) -> Value:

@@ -65,7 +65,27 @@ def eliminate(
     """
     first = _sum_over(existential & set(states), states, tuple(factors), exists=True, keep_trivial=keep_trivial)
     second = _sum_over(set(states) - existential, states, first.factors, exists=False, keep_trivial=keep_trivial)
-    return Elimination(prod(factor.table.get((), 0) for factor in second.factors), (*first.buckets, *second.buckets))
+    return Elimination(_product_of(second.factors), (*first.buckets, *second.buckets))
+
+
+def eliminate_in_turns(
+    states: Mapping[str, Sequence[State]], factors: Iterable[Factor], turns: Iterable[frozenset[str]]
+) -> Elimination:
+    """The same sum with the variables of each turn gone before those of the next; every variable is in one of them.
+
+    Read from its end, it tells the variables of the last turn first. Raises TangledError.
+    """
+    left = tuple(factors)
+    buckets: list[Bucket] = []
+    for turn in turns:
+        reduced = _sum_over(turn, states, left, exists=True)
+        left = reduced.factors
+        buckets.extend(reduced.buckets)
+    return Elimination(_product_of(left), tuple(buckets))
+
+
+def _product_of(factors: Iterable[Factor]) -> float:
+    return prod(factor.table.get((), 0) for factor in factors)
 
 
 def project(

@@ -65,15 +65,26 @@ def violates(constraint: Constraint, assignment: Assignment) -> bool:
 
 
 def _wrong_decision(space: Space, configuration: Configuration) -> Exclusion | None:
+    """A decision that takes no branch of its own, or is not decided; what is given and wrong is said before that."""
+    undecided: list[Choice] = []
+    wrong: list[Exclusion] = []
     waiting: list[tuple[tuple[str, str], ...]] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(), ()):
-            if isinstance(variable.node, Choice):
-                branch = configuration.get(variable.key)
-                if variable.key not in configuration or branch not in variable.node.places:
-                    return _no_branch(variable.node, configuration)
+            if isinstance(variable.node, Hyperparameter):
+                value = _value(variable.node, configuration) if variable.key in configuration else None
+                wrong.extend([value] if isinstance(value, Exclusion) else [])
+            elif variable.key not in configuration:
+                undecided.append(variable.node)
+            elif (branch := configuration[variable.key]) in variable.node.places:
                 waiting.append((*variable.owners, (variable.address, str(branch))))
-    return None
+            else:
+                return _no_branch(variable.node, configuration)
+    if not undecided:
+        return None
+    keys = {variable.key for variable in space.variables.values()}
+    unknown = next((_unknown(space, key) for key in configuration if key not in keys), None)
+    return next(iter(wrong), None) or unknown or _no_branch(undecided[0], configuration)
 
 
 def _no_branch(choice: Choice, configuration: Configuration) -> Exclusion:
@@ -108,6 +119,10 @@ def _not_active(space: Space, structure: dict[str, str], key: str) -> Exclusion:
         owners = " or ".join(f"`{literal(v.owners[-1][1])}`" for v in owned if v.owners)
         reason = f"`{key}` has a value but is not active here: it belongs to {owners}"
         return Exclusion(key, reason, owned[0].node.span)
+    return _unknown(space, key)
+
+
+def _unknown(space: Space, key: str) -> Exclusion:
     near = nearest(key, {variable.key for variable in space.variables.values()})
     hint = f"; did you mean `{near}`?" if near else ""
     return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)

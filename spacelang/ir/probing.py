@@ -26,8 +26,8 @@ MOST_TRIED: Final = 4_096
 class Statement:
     """An expression of a space, and what must hold for it to say something.
 
-    For a condition `owners` are the branches that lead to its hyperparameter; a constraint applies where all the
-    hyperparameters of `active` are.
+    For a condition `owners` are the branches that lead to its hyperparameter, for a constraint in a body those that
+    lead to its operator; a constraint applies where besides all the hyperparameters of `active` are.
     """
 
     expression: Expr
@@ -45,7 +45,7 @@ def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
         return True in tried, False in tried
     wanted = _dependencies(space, (*scope(statement.expression), *statement.active))
     # A constraint over hyperparameters says nothing where these are not reached; anything else does.
-    own = () if statement.active else (statement.owners,)
+    own = (statement.owners,) if statement.owners or not statement.active else ()
     context = common_context([*(space.variables[address].owners for address in wanted), *own])
     inner = statement.owners[len(context) :]
     reached: tuple[Expr, ...] = (

@@ -4,7 +4,7 @@ Everything is drawn in columns, many configurations at once: the branches of one
 then the values of one hyperparameter for all rows in which it is active. One configuration is columns of one row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -13,6 +13,8 @@ from numpy.random import Generator
 
 from spacelang.ir.codes import Array, Codes, concatenated, integer_type
 from spacelang.ir.columns import Column, Columns
+from spacelang.ir.compiled import UNREACHED, Compiled
+from spacelang.ir.completions import Completions, Fixed, fixed
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.groups import Context
@@ -55,61 +57,76 @@ class Sampler:
             for context in (*self.space.by_context, *self._situations.by_context)
             for length in range(1, len(context) + 1)
         }
-        self._lotteries = lru_cache(maxsize=None)(self._make_lotteries)
+        self._deciding = {
+            context: [_Deciding(compiled) for compiled in group] for context, group in structures.model.deciding.items()
+        }
+        self._completions = Completions(structures)
+        self._lotteries = lru_cache(maxsize=8192)(self._make_lottery)
         self._drawers = lru_cache(maxsize=8192)(self._make_drawers)
 
     def structure(self, rng: Generator) -> dict[str, str]:
         """A structure, uniformly from all admissible ones."""
         decisions = _Decisions(1)
-        for _ in self._decide(decisions, rng, None):
+        for _ in self._decide(decisions, rng, {}):
             pass
         return decisions.structure(self.space)
 
-    def configuration(self, rng: Generator, structure: Structure | None = None) -> Configuration:
-        """A configuration of an admissible structure, of a uniformly drawn one where none is given."""
-        return self.columns(1, rng, structure).configurations()[0]
+    def configuration(self, rng: Generator, taken: Structure | None = None) -> Configuration:
+        """A configuration of a uniformly drawn structure, of those that take some branches where these are given."""
+        return self.columns(1, rng, taken).configurations()[0]
 
     def configurations(self, count: int, rng: Generator) -> Iterator[Configuration]:
         """So many configurations, drawn in blocks."""
         for start in range(0, count, BLOCK):
             yield from self.columns(min(BLOCK, count - start), rng).configurations()
 
-    def columns(self, count: int, rng: Generator, structure: Structure | None = None) -> Columns:
-        """So many configurations as columns; all of one admissible structure where one is given."""
+    def columns(self, count: int, rng: Generator, taken: Structure | None = None) -> Columns:
+        """So many configurations as columns.
+
+        Where branches are given, all have a structure with these, uniformly from those that there are (all of one,
+        where the branches are those of a whole structure). Some admissible structure must have them, and where one is
+        that of a nested decision, those that lead to it are among them.
+        """
         decisions, pieces = _Decisions(count), Pieces()
-        reached = list(self._decide(decisions, rng, structure))
+        reached = list(self._decide(decisions, rng, taken or {}))
         for context, rows in reached:
             for component in self._situations.by_context.get(context, ()):
                 self._draw(component, rows, decisions, rng, pieces)
         return Columns(self.space, count, decisions.codes, {a: _column(found) for a, found in pieces.items()})
 
-    def _decide(
-        self, decisions: "_Decisions", rng: Generator, structure: Structure | None
-    ) -> Iterator[tuple[Context, Array]]:
+    def _decide(self, decisions: "_Decisions", rng: Generator, taken: Structure) -> Iterator[tuple[Context, Array]]:
         """Take all decisions; gives every context that is reached, with its rows."""
-        if structure is None and not self.structures.count:
+        if not self.structures.count:
             raise ValueError("the space is empty")
         waiting: list[tuple[Context, Array]] = [((), np.arange(decisions.count))] if decisions.count else []
         while waiting:
             context, rows = waiting.pop()
-            if structure is None:
-                for lottery in self._lotteries(context):
-                    for address, states in lottery.draw(len(rows), rng).items():
-                        decisions.take(address, rows, states)
+            for deciding in self._deciding.get(context, ()):
+                for address, places in self._places(deciding, taken, len(rows), rng):
+                    decisions.take(address, rows, places)
             for choice in self._choices.get(context, ()):
-                if structure is not None:
-                    place = choice.places[structure[choice.address]]
-                    decisions.take(choice.address, rows, np.full(len(rows), place, np.int32))
                 for place, mine in decisions.split(choice, rows):
                     inside = (*context, (choice.address, choice.branches[place].name))
                     if inside in self._inhabited:
                         waiting.append((inside, mine))
             yield context, rows
 
-    def _make_lotteries(self, context: Context) -> tuple[JointLottery, ...]:
-        existence = self.structures.existence
-        deciding = self.structures.model.deciding.get(context, ())
-        return tuple(JointLottery(existence.solve(compiled), compiled.existential) for compiled in deciding)
+    def _places(
+        self, deciding: "_Deciding", taken: Structure, count: int, rng: Generator
+    ) -> Iterable[tuple[str, Array]]:
+        """The places of the branches that the decisions of a group take."""
+        known = deciding.known(taken)
+        members = fixed(deciding.compiled, taken) if known is None else known
+        for address, place in members:
+            yield address, np.full(count, place, np.int32)
+        if known is None:
+            yield from self._lotteries(deciding, members).draw(count, rng).items()
+
+    def _make_lottery(self, deciding: "_Deciding", members: Fixed) -> JointLottery:
+        compiled = deciding.compiled
+        if members:
+            return JointLottery(self._completions.elimination(compiled, members))
+        return JointLottery(self.structures.existence.solve(compiled), compiled.existential)
 
     def _draw(self, component: Component, rows: Array, decisions: "_Decisions", rng: Generator, pieces: Pieces) -> None:
         if component.is_free:
@@ -137,6 +154,28 @@ class Sampler:
             elif compiled.cells:
                 tied.append(Tied(model, compiled, component.constraints))
         return tuple(free), tuple(tied)
+
+
+class _Deciding:
+    """A group with decisions among its members."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        depth = len(compiled.group.context)
+        self._choices = [(m.node, m.owners[depth:]) for m in compiled.group.members if isinstance(m.node, Choice)]
+
+    def known(self, taken: Structure) -> Fixed | None:
+        """The place of every branch, -1 where a decision is not reached, if branches say them all."""
+        places: list[tuple[str, int]] = []
+        for choice, owners in self._choices:
+            branch = taken.get(choice.address)
+            if branch is not None:
+                places.append((choice.address, choice.places[branch]))
+            elif any(taken.get(owner, needed) != needed for owner, needed in owners):
+                places.append((choice.address, UNREACHED))
+            else:
+                return None
+        return tuple(places)
 
 
 class _Decisions:

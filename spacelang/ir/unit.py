@@ -7,16 +7,22 @@ from spacelang.ir.domain import Categorical, Integer, Real, Simple
 from spacelang.ir.value import Value, identity
 
 
-def to_unit(part: Simple, value: Value) -> float:
-    """The place of a member in [0, 1]: (x - lower) / (upper - lower), on logarithms under `log`; a set's by index."""
+def measure(part: Simple) -> Callable[[Value], float]:
+    """Where members of a domain lie in [0, 1]: (x - lower) / (upper - lower), a set's by their index.
+
+    Under `log` these are logarithms. What does not depend on the value is settled beforehand.
+    """
     if isinstance(part, Categorical):
-        return part.index[identity(value)] / max(1, len(part.values) - 1)
-    number = float(value)  # type: ignore[arg-type]
-    if part.lower == part.upper:
-        return 0.0
+        steps = max(1, len(part.values) - 1)
+        return lambda value: part.index[identity(value)] / steps
+    lower, upper = part.lower, part.upper
+    if lower == upper:
+        return lambda _: 0.0
     if part.log:
-        return (math.log(number) - math.log(part.lower)) / (math.log(part.upper) - math.log(part.lower))
-    return (number - part.lower) / (part.upper - part.lower)
+        start, length = math.log(lower), math.log(upper) - math.log(lower)
+        return lambda value: (math.log(float(value)) - start) / length  # type: ignore[arg-type]
+    span = upper - lower
+    return lambda value: (float(value) - lower) / span  # type: ignore[arg-type]
 
 
 def from_unit(part: Simple, place: float) -> Value:
@@ -46,6 +52,8 @@ def _nearest(part: Real | Integer) -> Callable[[float], Value]:
     if isinstance(part, Integer):
         first, step, last = part.lower, part.step, part.size - 1
         return lambda number: first + step * min(max(round((number - first) / step), 0), last)
+    if part.step is None and not part.lower_open and not part.upper_open:
+        return lambda number: (lower if number < lower else upper if number > upper else number) + 0.0
     if part.step is None:
         return lambda number: _inside(part, lower if number < lower else upper if number > upper else number)
     spacing, first_index, last_index = part.step, part.first_index, part.last_index

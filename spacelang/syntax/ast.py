@@ -11,7 +11,7 @@ from spacelang.text import Span
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One identifier."""
+    """One identifier, or a name in quotes."""
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -19,14 +19,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Dotted:
-    """Identifiers joined by dots."""
+    """Names joined by dots."""
 
     words: tuple[Word, ...]
     span: Span = field(compare=False, repr=False)
 
     @property
     def text(self) -> str:
-        """The name as it is written."""
+        """The name as it is written, without quotes."""
         return ".".join(word.text for word in self.words)
 
 
@@ -219,11 +219,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Permute:
-    """`permute(a, b, ...)`: every order of the steps."""
+    """`permute(a, name: b, ...)`: every order of the steps; `labels` is empty where no step has one."""
 
     parts: tuple["Structure", ...]
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
+    labels: tuple[Word | None, ...] = ()
 
 
 Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Group | Columns | Permute

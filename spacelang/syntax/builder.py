@@ -87,9 +87,16 @@ class Builder(Transformer[Token, ast.File]):
 
     def group(self, children: list[Child]) -> ast.Group:
         annotations = _only(children, ast.Annotation)
-        return ast.Group(children[1], self._alias(children), annotations, self._span(children))
+        part = self._decision(children[1:3]) if _is(children[1], "VBAR") else children[1]
+        return ast.Group(part, self._alias(children), annotations, self._span(children))
 
     group_part = group
+
+    def _decision(self, children: list[Child]) -> ast.Joined:
+        """What follows a `|` that stands first: a decision also where it has one alternative only."""
+        bar, part = children
+        parts = part.parts if isinstance(part, ast.Joined) and part.sign == "|" else (part,)
+        return ast.Joined("|", parts, self._span([bar, part]))
 
     def columns_part(self, children: list[Child]) -> tuple[ast.Word | ast.Text, ast.Structure]:
         selector = self._text(children[0]) if children[0].type == "STRING" else self._word(children[0])
@@ -98,10 +105,13 @@ class Builder(Transformer[Token, ast.File]):
     def columns(self, children: list[Child]) -> ast.Columns:
         return ast.Columns(_only(children, tuple), _only(children, ast.Annotation), self._span(children))
 
+    def permute_part(self, children: list[Child]) -> tuple[ast.Word | None, ast.Structure]:
+        return children[0] if len(children) > 1 else None, children[-1]
+
     def permute(self, children: list[Child]) -> ast.Permute:
         annotations = _only(children, ast.Annotation)
-        parts = tuple(node for node in _nodes(children) if not isinstance(node, ast.Annotation))
-        return ast.Permute(parts, annotations, self._span(children))
+        labels, parts = zip(*_only(children, tuple), strict=True)
+        return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
 
     def operator(self, children: list[Child]) -> ast.Operator:
         body = next(iter(_only(children, ast.Body)), None)
@@ -186,8 +196,13 @@ class Builder(Transformer[Token, ast.File]):
         return ast.Annotation(name, _nodes(children), self._span(children))
 
     def dotted(self, children: list[Child]) -> ast.Dotted:
-        words = tuple([self._word(token) for token in children[::2]])
+        words = tuple([self._called(part) for part in children[::2]])
         return ast.Dotted(words, words[0].span.to(words[-1].span) if len(words) > 1 else words[0].span)
+
+    path = dotted
+
+    def called(self, children: list[Child]) -> ast.Word:
+        return self._called(children[0])
 
     # ---- expressions
 
@@ -219,8 +234,9 @@ class Builder(Transformer[Token, ast.File]):
         return self._raised(node, children[:1])
 
     def is_(self, children: list[Child]) -> ast.IsTest:
-        operator = None if isinstance(children[2], Token) else children[2]
-        return self._raised(ast.IsTest(children[0], operator, self._span(children)), children[:1])
+        operator = self.dotted(children[2:]) if _is(children[2], "STRING") else children[2]
+        tested = None if isinstance(operator, Token) else operator
+        return self._raised(ast.IsTest(children[0], tested, self._span(children)), children[:1])
 
     def quantity(self, children: list[Child]) -> ast.Quantity:
         return self._quantity(children[0])
@@ -280,6 +296,12 @@ class Builder(Transformer[Token, ast.File]):
         start = (token.start_pos or 0) + self.shift
         return ast.Word(str(token), Span(self.source, start, start + len(token)))
 
+    def _called(self, part: Child) -> ast.Word:
+        """A name, which is a word or stands in quotes."""
+        if isinstance(part, ast.Word):
+            return part
+        return ast.Word(self._text(part).value, self._span([part])) if part.type == "STRING" else self._word(part)
+
     def _text(self, token: Token) -> ast.Text:
         value = re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), str(token)[1:-1])
         return ast.Text(value, self._span([token]))
@@ -287,7 +309,7 @@ class Builder(Transformer[Token, ast.File]):
     def _alias(self, children: Sequence[Child]) -> ast.Word | None:
         for place, child in enumerate(children):
             if _is(child, "AS"):
-                return self._word(children[place + 1])
+                return self._called(children[place + 1])
         return None
 
     def _span(self, children: Sequence[Child]) -> Span:

@@ -169,7 +169,9 @@ class _Layout(Cursor):
                 assert_never(structure)
 
     def _joined(self, joined: ast.Joined) -> list[Document]:
-        inside = self._structure(joined.parts[0])
+        # In brackets a first `|` may say that this is a decision.
+        bar: list[Document] = [self.take(), Gap()] if self.peek() == "|" else []
+        inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
             inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Gap(), *self._structure(part)]
         return inside
@@ -182,7 +184,9 @@ class _Layout(Cursor):
         inside: list[Document] = []
         for place, part in enumerate(parts):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
-            inside += [self.take(), self.take(), Gap()] if isinstance(structure, ast.Columns) else []
+            labels = structure.labels if isinstance(structure, ast.Permute) else ()
+            is_called = isinstance(structure, ast.Columns) or any(labels[place : place + 1])
+            inside += [self.take(), self.take(), Gap()] if is_called else []
             inside += self._joined(part) if isinstance(part, ast.Joined) and len(parts) == 1 else self._structure(part)
             self.skip_comma()
             inside += [Lexeme(",", 0)] if place < len(parts) - 1 else []

@@ -16,6 +16,9 @@ from spacelang.text import Origin, Source, Span
 LARGEST: Final = 2**20
 """The largest file that is read, in bytes."""
 
+LARGEST_JSON: Final = 2**23
+"""The same for JSON: the document of a compiled space is some three times as long as its text, and has more in it."""
+
 MOST_NEIGHBOURS: Final = 1000
 """Of this many files beside a missing one names are compared."""
 
@@ -39,8 +42,8 @@ def read_source(reference: str) -> Source | Diagnostic:
             return _unreadable(reference, reason)
         case _NoText(reason):
             return NotText(primary=start, path=reference, reason=reason)
-        case _TooLong():
-            return TooLarge(primary=start, what="the file", limit="1 MiB")
+        case _TooLong(limit):
+            return TooLarge(primary=start, what="the file", limit=limit)
 
 
 def source_of(name: str, content: bytes) -> Source | Diagnostic:
@@ -51,8 +54,8 @@ def source_of(name: str, content: bytes) -> Source | Diagnostic:
             return Source(name, text)
         case _NoText(reason):
             return NotText(primary=start, path=name, reason=reason)
-        case _TooLong():
-            return TooLarge(primary=start, what="the file", limit="1 MiB")
+        case _TooLong(limit):
+            return TooLarge(primary=start, what="the file", limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,8 @@ def read_import(place: Place, reference: str, at: Span) -> Source | Diagnostic:
             return UnreadableImport(primary=at, path=reference, reason=reason)
         case _NoText(reason):
             return NotText(primary=at, path=reference, reason=reason)
-        case _TooLong():
-            return TooLarge(primary=at, what="the imported file", limit="1 MiB")
+        case _TooLong(limit):
+            return TooLarge(primary=at, what="the imported file", limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class _NoText:
 
 @dataclass(frozen=True, slots=True)
 class _TooLong:
-    pass
+    limit: str = "1 MiB"
 
 
 def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
@@ -123,13 +126,14 @@ def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             return _Unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
-        if status.st_size > LARGEST:
-            return _TooLong()
+        largest, limit = (LARGEST_JSON, "8 MiB") if path.suffix == ".json" else (LARGEST, "1 MiB")
+        if status.st_size > largest:
+            return _TooLong(limit)
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(largest + 1)
     except (OSError, ValueError) as error:
         return _Unreadable(_why(error))
-    return _TooLong() if len(content) > LARGEST else _decoded(content)
+    return _TooLong(limit) if len(content) > largest else _decoded(content)
 
 
 def _decoded(content: bytes) -> str | _NoText:

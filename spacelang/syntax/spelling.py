@@ -1,5 +1,6 @@
 """How every node is written on one line, with the parentheses that precedence asks for; `printer.py` breaks lines."""
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
@@ -9,6 +10,7 @@ from spacelang.syntax import ast
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
 """Words that stand for something else where a value is expected, or for nothing."""
 
+_WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
 _ALIKE: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.Rule,))
@@ -90,7 +92,7 @@ def spell_value(value: ast.Value) -> str:
         case ast.Keyword(value=constant):
             return {True: "true", False: "false", None: "none"}[constant]
         case ast.Dotted(words=words):
-            return spell_text(value.text) if words[0].text in RESERVED_VALUES else value.text
+            return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_path(value)
         case ast.Tuple(items=items):
             inside = ", ".join(spell_value(item) for item in items)
             return f"({inside},)" if len(items) == 1 else f"({inside})"
@@ -98,6 +100,27 @@ def spell_value(value: ast.Value) -> str:
             return f"{name.text} {spell_body(body)}"
         case _:
             assert_never(value)
+
+
+def spell_path(dotted: ast.Dotted) -> str:
+    """Names with dots between them."""
+    return ".".join(map(spell_name, dotted.words))
+
+
+def spell_name(name: ast.Word) -> str:
+    """A name: in quotes where it is no word."""
+    return name.text if re.fullmatch(_WORD, name.text) else spell_text(name.text)
+
+
+def _tested(operator: ast.Dotted | None) -> str:
+    if operator is None:
+        return "none"
+    return spell_path(operator) if len(operator.words) > 1 else _apart_from_none(operator.words[0])
+
+
+def _apart_from_none(name: ast.Word) -> str:
+    """A name where the keyword `none` may stand as well."""
+    return spell_text("none") if name.text == "none" else spell_name(name)
 
 
 def spell_number(number: float) -> str:
@@ -160,7 +183,7 @@ def _bare(expression: ast.Expression) -> str:
         case ast.Membership(item=item, values=values):
             return f"{spell_arithmetic(item)} in {{{', '.join(map(spell_value, values))}}}"
         case ast.IsTest(decision=decision, operator=operator):
-            return f"{spell_arithmetic(decision)} is {operator.text if operator else 'none'}"
+            return f"{spell_arithmetic(decision)} is {_tested(operator)}"
         case ast.FunctionCall(function=function, arguments=arguments):
             return f"{function.text}({', '.join(map(spell_expression, arguments))})"
         case ast.Quantity(number=number, unit=unit):
@@ -188,6 +211,7 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
             return f"{name.text}{spell_alias(structure)}{inside}{spell_annotations(structure.annotations)}"
         case ast.Joined(sign=sign, parts=parts):
             text = f" {sign} ".join(spell_structure(part, _TIGHTNESS[sign] + 1) for part in parts)
+            text = text if len(parts) > 1 else f"| {text}"
             return f"({text})" if _TIGHTNESS[sign] < lowest else text
         case ast.Maybe(part=part):
             inner = spell_structure(part, 3)
@@ -198,9 +222,17 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
             text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
             return f"columns({text}){spell_annotations(annotations)}"
         case ast.Permute(parts=parts, annotations=annotations):
-            return f"permute({', '.join(spell_structure(part) for part in parts)}){spell_annotations(annotations)}"
+            labels = structure.labels or (None,) * len(parts)
+            text = ", ".join(
+                f"{_label(label)}{spell_structure(part)}" for label, part in zip(labels, parts, strict=True)
+            )
+            return f"permute({text}){spell_annotations(annotations)}"
         case _:
             assert_never(structure)
+
+
+def _label(label: ast.Word | None) -> str:
+    return f"{_apart_from_none(label)}: " if label is not None else ""
 
 
 def spell_selector(selector: ast.Word | ast.Text) -> str:
@@ -210,7 +242,7 @@ def spell_selector(selector: ast.Word | ast.Text) -> str:
 
 def spell_alias(node: ast.Operator | ast.Group | ast.Import) -> str:
     """` as name` or nothing."""
-    return f" as {node.alias.text}" if node.alias is not None else ""
+    return f" as {spell_name(node.alias)}" if node.alias is not None else ""
 
 
 def spell_annotations(annotations: Sequence[ast.Annotation]) -> str:

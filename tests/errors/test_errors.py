@@ -1,9 +1,11 @@
 """One small file for each kind of mistake, and exactly what a user is shown for it.
 
-A file is called after its code, further ones of the same code `CODE_what.space`; files of other tools are imported.
+A file is called after its code, further ones of the same code `CODE_what.space`; files of other tools are imported, the
+JSON of compiled spaces is checked like a text.
 A first line such as `# bind: n_samples=5 n_features=30` gives numbers to the symbols of the data, one such as
-`# allow: xgboost` allows packages. `python tests/errors/test_errors.py` writes what is shown now into the `.txt` files:
-read every line of the difference as the user who made the mistake.
+`# allow: xgboost` allows packages, and one such as `# compile: blds strict` compiles to a target.
+`python tests/errors/test_errors.py` writes what is shown now into the `.txt` files: read every line of the difference
+as the user who made the mistake.
 """
 
 import sys
@@ -15,12 +17,14 @@ from unittest.mock import PropertyMock, patch
 
 import pytest
 
-from spacelang.analysis import Surroundings, check
+from spacelang.analysis import Checked, Surroundings, check
+from spacelang.api.compiling import RefusalError, compiled
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.kinds import KINDS
 from spacelang.diagnostics.terminal import render
 from spacelang.importers._importing import to_space
+from spacelang.ir.envelope import is_compiled
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 
@@ -38,6 +42,9 @@ UNREADABLE: dict[str, Callable[[str], object]] = {
 INSTALLED = {"SL309": "1.5.2"}
 """Where the installed library is another one than the catalogue describes; the others agree, whatever is installed."""
 
+BOUND = {"n_features": 20}
+"""What compiled spaces are checked for, which have no comments: it says nothing to those without this symbol."""
+
 FILES = {path.stem: path.name for path in FOLDER.glob("*.*") if path.suffix not in (".txt", ".py")}
 NAMES = sorted(FILES.keys() | set(UNREADABLE))
 
@@ -46,13 +53,29 @@ def found(name: str) -> tuple[Diagnostic, ...]:
     source = source_of(name)
     if isinstance(source, Diagnostic):
         return (source,)
-    if not source.name.endswith(".space"):
+    if not (source.name.endswith(".space") or is_compiled(source.text)):
         return to_space(source)[1]
     with patch.object(Catalogue, "stale", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
-        return check(source, surroundings_of(source)).diagnostics
+        checked = check(source, surroundings_of(source))
+    return checked.diagnostics or refusals(source, checked)
+
+
+def refusals(source: Source, checked: Checked) -> tuple[Diagnostic, ...]:
+    kind, _, words = source.line(1).partition(":")
+    if kind != "# compile" or checked.structures is None:
+        return ()
+    target, *options = words.split()
+    settings = dict(option.split("=") for option in options if "=" in option)
+    try:
+        compiled(target, checked.structures, settings, strict="strict" in options)
+    except RefusalError as error:
+        return error.diagnostics
+    return ()
 
 
 def surroundings_of(source: Source) -> Surroundings:
+    if source.name.endswith(".json"):
+        return Surroundings(BOUND)
     kind, _, words = source.line(1).partition(":")
     pairs = [pair.split("=") for pair in words.split()] if kind == "# bind" else []
     allowed = words.split() if kind == "# allow" else []

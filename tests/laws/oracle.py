@@ -86,9 +86,12 @@ class Way:
     branches: Mapping[str, str]
     keys: Mapping[str, str]
     leaves: tuple[Found, ...] = ()
+    bodies: tuple[tuple[Body, Scope], ...] = ()
+    """The bodies of the operators that it takes: what they forbid and require applies here and nowhere else."""
 
     def __add__(self, other: "Way") -> "Way":
-        return Way({**self.branches, **other.branches}, {**self.keys, **other.keys}, (*self.leaves, *other.leaves))
+        branches, keys = {**self.branches, **other.branches}, {**self.keys, **other.keys}
+        return Way(branches, keys, (*self.leaves, *other.leaves), (*self.bodies, *other.bodies))
 
 
 NOWHERE = Way({}, {})
@@ -135,8 +138,7 @@ class Oracle:
     # ---- what a configuration is
 
     def rules(self) -> Iterator[tuple[Rule, Scope]]:
-        for body, scope in self.bodies:
-            yield from ((rule, scope) for rule in body.rules)
+        """Those of the files."""
         for file in self.files:
             for rule in file.rules:
                 named = {name.split(".")[0] for name in names(rule.expression)} & file.stages.keys()
@@ -172,7 +174,8 @@ class Oracle:
         for found in way.leaves:
             if look(found.address) is not ABSENT:
                 document[found.key] = worth[found.address]
-        return document if all(self.keeps(rule, scope, look) for rule, scope in rules) else None
+        own = [(rule, scope) for body, scope in way.bodies for rule in body.rules]
+        return document if all(self.keeps(rule, scope, look) for rule, scope in (*own, *rules)) else None
 
     def configurations(self) -> dict[str, frozenset[tuple[str, str]]]:
         """Canonical JSON of every configuration, with its branches."""
@@ -340,17 +343,18 @@ class Oracle:
         scopes: dict[int, Scope] = {}
         for file in {id(file): file for file in (home, scope.file, *(file for _, file in members.values()))}.values():
             scopes[id(file)] = Scope(file, scope.own if file is scope.file else {}, here.siblings, here.constants)
+        bodies: list[tuple[Body, Scope]] = []
         for body, file in ((declared, home), (given, scope.file)):
             for each, at in () if body is None else self.everything(body, file):
-                self.bodies.append((each, scopes.get(id(at)) or Scope(at, {}, here.siblings, here.constants)))
+                bodies.append((each, scopes.get(id(at)) or Scope(at, {}, here.siblings, here.constants)))
+        self.bodies.extend(bodies)
         for member, _ in members.values():
             if isinstance(member, Leaf | Nested):
                 here.siblings[member.name] = spot.inside(member.name).address
             elif isinstance(member, Fixed):
                 here.constants[member.name] = member.value
-        return self.all(
-            self.member(member, spot.inside(name), scopes[id(file)]) for name, (member, file) in members.items()
-        )
+        inner = [self.member(member, spot.inside(name), scopes[id(file)]) for name, (member, file) in members.items()]
+        return self.all([[Way({}, {}, (), tuple(bodies))], *inner])
 
     def member(self, member: Leaf | Fixed | Nested | Inside, spot: Spot, scope: Scope) -> list[Way]:
         outer = Scope(scope.file, scope.own)

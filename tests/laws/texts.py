@@ -99,8 +99,11 @@ class Alternative:
 
 @dataclass
 class Rule:
+    """A constraint; one in a body applies only where the branch is taken that the body stands in."""
+
     forbidden: bool
     expression: Expression
+    branch: tuple[str, str] | None = None
 
 
 @dataclass
@@ -137,6 +140,8 @@ class Drawn:
 
 
 def keeps(rule: Rule, worth: dict[str, Any]) -> bool:
+    if rule.branch is not None and worth.get(rule.branch[0]) != rule.branch[1]:
+        return True
     if any(name not in worth for name in rule.expression.names):
         return True
     return rule.expression.holds(lambda address: worth.get(address, ABSENT)) is not rule.forbidden
@@ -167,6 +172,7 @@ class Scope:
     leaves: dict[str, Leaf] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     hides_estimator: bool = False
+    branch: tuple[str, str] | None = None
 
 
 @st.composite
@@ -219,9 +225,8 @@ class Writer:
             alternative = Alternative(name, operator)
             decision.alternatives.append(alternative)
             path = f"{decision.address}.{name}"
-            body = [
-                *self.body(alternative, table[operator], path, decision.key, nested=operator == "AdaBoostClassifier")
-            ]
+            siblings = Scope(hides_estimator=operator == "AdaBoostClassifier", branch=(decision.address, name))
+            body = [*self.body(alternative, table[operator], path, decision.key, siblings)]
             marks = self.draw(annotation("@weight(2)", *([] if default else ["@default"])))
             default = default or "@default" in marks
             alias = "" if name == operator else f" as {name}"
@@ -230,8 +235,7 @@ class Writer:
             decision.alternatives.append(Alternative("none", "none"))
             yield "  | none"
 
-    def body(self, alternative: Alternative, table: Any, path: str, key: str, *, nested: bool) -> Iterator[str]:
-        siblings = Scope(hides_estimator=nested)
+    def body(self, alternative: Alternative, table: Any, path: str, key: str, siblings: Scope) -> Iterator[str]:
         later: list[str] = []
         for name in self.draw(st.lists(st.sampled_from(sorted(table)), max_size=2, unique=True)):
             kind, text, values = self.draw(st.sampled_from(table[name]))
@@ -248,20 +252,22 @@ class Writer:
             yield f"{name} : {text}{default}{marks}{when}"
             if self.draw(st.integers(0, 4)) == 0:
                 later.append(self.rule(siblings))
-        if nested and self.draw(st.booleans()):
-            yield self.nested(alternative, path, key)
+        if siblings.hides_estimator and self.draw(st.booleans()):
+            yield self.nested(alternative, path, key, siblings.branch)
         yield from later
 
-    def nested(self, alternative: Alternative, path: str, key: str) -> str:
+    def nested(self, alternative: Alternative, path: str, key: str, branch: tuple[str, str] | None) -> str:
         """An operator as a value: a fixed one whose hyperparameters are searched, or a decision."""
         inner = Alternative("DecisionTreeClassifier", "DecisionTreeClassifier")
         if self.draw(st.booleans()):
-            body = ", ".join(self.body(inner, TREES, f"{path}.estimator", f"{key}.estimator", nested=False))
+            siblings = Scope(branch=branch)
+            body = ", ".join(self.body(inner, TREES, f"{path}.estimator", f"{key}.estimator", siblings))
             alternative.members.extend(inner.members)
             return f"estimator = DecisionTreeClassifier {{ {body} }}"
         decision = Decision(f"{path}.estimator", f"{key}.estimator")
         start = f"{decision.address}.DecisionTreeClassifier"
-        body = ", ".join(self.body(inner, TREES, start, decision.key, nested=False))
+        siblings = Scope(branch=(decision.address, inner.name))
+        body = ", ".join(self.body(inner, TREES, start, decision.key, siblings))
         decision.alternatives = [inner, Alternative("LogisticRegression", "LogisticRegression")]
         self.known.decisions[decision.address] = decision
         alternative.members.append(decision)
@@ -270,7 +276,7 @@ class Writer:
     def rule(self, siblings: Scope) -> str:
         forbidden = self.draw(st.booleans())
         expression = self.expression(siblings)
-        self.rules.append(Rule(forbidden, expression))
+        self.rules.append(Rule(forbidden, expression, siblings.branch))
         return f"{'forbid' if forbidden else 'require'} {expression.text}"
 
     # ---- expressions

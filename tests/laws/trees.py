@@ -51,6 +51,8 @@ numbers = st.builds(ast.Number, st.one_of(st.integers(), st.integers(-(10**30), 
 texts = st.builds(ast.Text, st.text(max_size=8), nowhere)
 keywords = st.builds(ast.Keyword, st.sampled_from([True, False, None]), nowhere)
 names = st.none() | words()
+quoted = st.builds(ast.Word, st.text(max_size=8), nowhere)
+called = st.none() | words() | quoted
 plain_values = st.one_of(numbers, texts, keywords, dotted())
 
 
@@ -70,7 +72,15 @@ annotations = tuples(st.builds(ast.Annotation, words(frozenset()), tuples(plain_
 
 positive = st.floats(0, 1e12, allow_subnormal=False)
 quantities = st.builds(ast.Quantity, positive.map(abs), st.sampled_from(UNITS), nowhere)
-atoms = st.one_of(numbers, texts, keywords, dotted(NOT_REFERENCES), quantities)
+paths = st.builds(
+    lambda first, more: ast.Dotted((first, *more), NOWHERE),
+    words(NOT_REFERENCES),
+    st.lists(words() | quoted, max_size=2),
+)
+atoms = st.one_of(numbers, texts, keywords, paths, quantities)
+
+
+quoted_path = st.builds(lambda name: ast.Dotted((name,), NOWHERE), quoted)
 
 
 def _expressions(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[ast.Expression]:
@@ -82,7 +92,7 @@ def _expressions(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[
         st.builds(ast.Unary, st.just("not"), inner, nowhere),
         st.builds(ast.Unary, st.just("-"), negated, nowhere),
         st.builds(ast.Membership, inner, tuples(plain_values), nowhere),
-        st.builds(ast.IsTest, inner, st.none() | dotted(NOT_WORDS | {"none"}), nowhere),
+        st.builds(ast.IsTest, inner, st.none() | dotted(NOT_WORDS | {"none"}) | quoted_path, nowhere),
         st.builds(ast.FunctionCall, words(NOT_REFERENCES), tuples(inner, 1), nowhere),
     )
 
@@ -98,7 +108,7 @@ nothing = st.builds(ast.Nothing, annotations, nowhere)
 @st.composite
 def operators(draw: st.DrawFn, depth: int, without: frozenset[str] = NOT_VALUES) -> ast.Operator:
     body = draw(st.none() | bodies(depth - 1)) if depth else None
-    return ast.Operator(draw(dotted(without)), draw(names), body, draw(annotations), NOWHERE)
+    return ast.Operator(draw(dotted(without)), draw(called), body, draw(annotations), NOWHERE)
 
 
 @st.composite
@@ -126,11 +136,14 @@ def _step(draw: st.DrawFn, depth: int) -> ast.Structure:
             parts = draw(tuples(st.tuples(selectors, structures(depth - 1)), 1))
             return ast.Columns(parts, draw(annotations), NOWHERE)
         case _:
-            return ast.Permute(draw(tuples(structures(depth - 1), 1)), draw(annotations), NOWHERE)
+            parts = draw(tuples(structures(depth - 1), 1))
+            labels = draw(st.just(()) | st.tuples(*(called for _ in parts)))
+            return ast.Permute(parts, draw(annotations), NOWHERE, labels if any(labels) else ())
 
 
 def groups(depth: int) -> st.SearchStrategy[ast.Group]:
-    return st.builds(ast.Group, structures(depth - 1), names, annotations, nowhere)
+    single = structures(depth - 1, 1).map(lambda part: ast.Joined("|", (part,), NOWHERE))
+    return st.builds(ast.Group, structures(depth - 1) | single, called, annotations, nowhere)
 
 
 # ---- domains and bodies

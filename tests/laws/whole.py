@@ -9,36 +9,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from . import parts
 from .oracle import FaultyError, Oracle, Scope, Taken
-from .parts import (
-    Among,
-    Body,
-    Both,
-    Columns,
-    Compare,
-    Constant,
-    Expression,
-    File,
-    Fixed,
-    Include,
-    Inside,
-    Is,
-    Joined,
-    Leaf,
-    Maybe,
-    Name,
-    Nested,
-    Not,
-    Nothing,
-    Part,
-    Permute,
-    Rule,
-    Side,
-    Sum,
-    Symbol,
-    Truth,
-    Use,
-)
 
 LARGEST = 250
 """The most raw combinations of a text."""
@@ -75,7 +47,7 @@ DOMAINS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
 class Drawn:
     """Files with what they mean for so many features; the constraints may leave nothing, or exclude the default."""
 
-    main: File
+    main: parts.File
     features: int | None
     oracle: Oracle
 
@@ -126,24 +98,31 @@ class _Writer:
 
     # ---- files
 
-    def library(self) -> File:
-        file = File("library")
+    def library(self) -> parts.File:
+        file = parts.File("library")
         file.groups["sized"] = self.body(("size", "hue"))
         file.abstracts = {"Elder": self.body(("size",)), "Fig": None}
-        file.groups["whole"] = Body([Include("sized"), *self.body(("ripe",)).members])
+        file.groups["whole"] = parts.Body([parts.Include("sized"), *self.body(("ripe",)).members])
         self.stages(file, {"first": ["Elder", "Fig"]} | ({"third": ["Fig", "first"]} if self.often(2) else {}))
         if self.often(2):
             self.left = 2
             file.pipeline = self.part(file, ["Elder", "Fig", *file.stages], 1)
         return file
 
-    def main(self, library: File | None) -> File:
-        file = File("main", imports={} if library is None else {"lib": library})
+    def main(self, library: parts.File | None) -> parts.File:
+        file = parts.File("main", imports={} if library is None else {"lib": library})
         outer = ["Apple", "Berry", "Cherry", "Date"]
-        file.groups = {"sized": self.body(("size",)), "deep": Body([Include("sized"), *self.body(("ripe",)).members])}
+        file.groups = {
+            "sized": self.body(("size",)),
+            "deep": parts.Body([parts.Include("sized"), *self.body(("ripe",)).members]),
+        }
         sized = self.one("deep", "sized", *([] if library is None else ["lib.sized", "lib.whole"]))
-        file.abstracts = {"Apple": None, "Berry": Body([Include(sized)]), "Cherry": self.body(("ripe", "hue"))}
-        file.abstracts["Date"] = Body([Include("sized"), *self.body(("size", "hue")).members])
+        file.abstracts = {
+            "Apple": None,
+            "Berry": parts.Body([parts.Include(sized)]),
+            "Cherry": self.body(("ripe", "hue")),
+        }
+        file.abstracts["Date"] = parts.Body([parts.Include("sized"), *self.body(("size", "hue")).members])
         names = [*outer, *([] if library is None else ["lib.Elder", "lib.Fig", *(f"lib.{s}" for s in library.stages)])]
         self.stages(file, {"first": names, "second": [*names, "first"]})
         if not self.often(3):
@@ -153,7 +132,7 @@ class _Writer:
         file.task = self.one("", "", "task classification { minimize 1 - roc_auc, limit run 1h }".replace(", ", "\n"))
         return file
 
-    def stages(self, file: File, names: dict[str, list[str]]) -> None:
+    def stages(self, file: parts.File, names: dict[str, list[str]]) -> None:
         for name, known in names.items():
             self.left = 3
             file.stages[name] = self.part(file, known, 2)
@@ -162,7 +141,7 @@ class _Writer:
 
     # ---- structures
 
-    def part(self, file: File, names: list[str], depth: int) -> Part:
+    def part(self, file: parts.File, names: list[str], depth: int) -> parts.Part:
         if depth == 0 or self.left <= 0:
             return self.use(file, names, depth)
         alias = self.one("", "", "", f"named{depth}")
@@ -170,35 +149,35 @@ class _Writer:
             case 0 | 1 | 2:
                 return self.use(file, names, depth)
             case 3 | 4:
-                return Joined("|", self.several(file, names, depth), alias)
+                return parts.Joined("|", self.several(file, names, depth), alias)
             case 5:
-                return Joined("->", self.several(file, names, depth), alias)
+                return parts.Joined("->", self.several(file, names, depth), alias)
             case 6:
-                return Joined("&", self.several(file, names, depth), alias)
+                return parts.Joined("&", self.several(file, names, depth), alias)
             case 7:
-                return Maybe(self.part(file, names, depth - 1), alias)
+                return parts.Maybe(self.part(file, names, depth - 1), alias)
             case 8:
-                parts = self.several(file, names, depth)
-                return Columns([*zip(("numeric", '"^x"', "rest"), parts, strict=False)])
+                several = self.several(file, names, depth)
+                return parts.Columns([*zip(("numeric", '"^x"', "rest"), several, strict=False)])
             case _:
-                return self.one(Permute(self.several(file, names, depth), alias), Nothing())
+                return self.one(parts.Permute(self.several(file, names, depth), alias), parts.Nothing())
 
-    def several(self, file: File, names: list[str], depth: int) -> list[Part]:
+    def several(self, file: parts.File, names: list[str], depth: int) -> list[parts.Part]:
         return [self.part(file, names, depth - 1) for _ in range(self.draw(st.integers(2, 3)))]
 
-    def use(self, file: File, names: list[str], depth: int) -> Use:
+    def use(self, file: parts.File, names: list[str], depth: int) -> parts.Use:
         self.left -= 1
         name = self.one(*names)
         home, inner = file.home(name)
         alias = self.one("", "", "", "", "other")
         if inner in home.stages:
-            return Use(name, alias)
+            return parts.Use(name, alias)
         if inner not in home.abstracts:
-            return Use(name)
+            return parts.Use(name)
         body = self.given(file, home, inner, depth) if self.often(2) else None
-        return Use(name, alias, body, self.one("", "", " @weight(2)") if depth < 0 else "")
+        return parts.Use(name, alias, body, self.one("", "", " @weight(2)") if depth < 0 else "")
 
-    def given(self, file: File, home: File, name: str, depth: int) -> Body:
+    def given(self, file: parts.File, home: parts.File, name: str, depth: int) -> parts.Body:
         """A body at a use: an operator that declares parameters takes no others."""
         declared = home.abstracts[name]
         if declared is None:
@@ -206,40 +185,40 @@ class _Writer:
             if depth > 0 and self.left > 0 and self.often(2):
                 body.members.append(self.nested(file))
             elif self.often(4):
-                body.members.append(Include("sized"))
+                body.members.append(parts.Include("sized"))
             elif self.often(3):
-                inner = Use(self.one("Cherry", "Berry") if "Cherry" in file.abstracts else "Elder")
+                inner = parts.Use(self.one("Cherry", "Berry") if "Cherry" in file.abstracts else "Elder")
                 inner.body = self.given(file, file, inner.name, -1)
-                body.members.append(Inside("core", inner))
+                body.members.append(parts.Inside("core", inner))
             return body
         known = _parameters(declared, home)
         return self.body(tuple(known), len(known))
 
-    def nested(self, file: File) -> Nested:
+    def nested(self, file: parts.File) -> parts.Nested:
         self.left -= 1
         names = [name for name, body in file.abstracts.items() if body is not None]
         first = self.part(file, names, 1)
         if self.often(2):
-            return Nested("inner", first)
-        return Nested("inner", Joined("|", [first, self.part(file, names, 1)]))
+            return parts.Nested("inner", first)
+        return parts.Nested("inner", parts.Joined("|", [first, self.part(file, names, 1)]))
 
-    def body(self, names: tuple[str, ...], most: int = 3) -> Body:
+    def body(self, names: tuple[str, ...], most: int = 3) -> parts.Body:
         chosen = self.draw(st.lists(st.sampled_from(names), max_size=most, unique=True)) if most < 3 else names
-        return Body([self.member(name) for name in chosen])
+        return parts.Body([self.member(name) for name in chosen])
 
-    def member(self, name: str) -> Leaf | Fixed:
+    def member(self, name: str) -> parts.Leaf | parts.Fixed:
         kind, domains = DOMAINS[name]
         if self.often(6):
-            return Fixed(name, self.one({"number": 1, "truth": True, "word": "red"}[kind]))
+            return parts.Fixed(name, self.one({"number": 1, "truth": True, "word": "red"}[kind]))
         text, values = self.one(*domains)
         marks = self.one("", "", "", " @split(2)", " @prior(uniform)")
-        return Leaf(name, kind, text, values, marks=marks)  # type: ignore[arg-type]
+        return parts.Leaf(name, kind, text, values, marks=marks)  # type: ignore[arg-type]
 
 
-def _parameters(body: Body, file: File) -> dict[str, None]:
+def _parameters(body: parts.Body, file: parts.File) -> dict[str, None]:
     found: dict[str, None] = {}
     for member in body.members:
-        if isinstance(member, Include):
+        if isinstance(member, parts.Include):
             home, name = file.home(member.group)
             found |= _parameters(home.groups[name], home)
         else:
@@ -271,43 +250,63 @@ class _Expressions:
             for _ in range(self.one(0, 0, 0, 1, 1, 2) if file is self.oracle.main else self.one(0, 0, 1)):
                 known = self.known(file)
                 if known:
-                    rule = Rule(self.one(True, False), self.expression(known, self.decisions(file)))
+                    rule = parts.Rule(self.one(True, False), self.expression(known, self.decisions(file)))
                     file.rules.append(rule)
 
-    def add_to(self, body: Body) -> None:
+    def add_to(self, body: parts.Body) -> None:
         """Conditions on siblings that come before in the alphabet: so they never depend on each other in a circle."""
-        leaves = {member.name: member for member in body.members if isinstance(member, Leaf)}
+        leaves = {member.name: member for member in body.members if isinstance(member, parts.Leaf)}
         decisions = self.decisions(self.scopes[id(body)][0].file, self.scopes[id(body)])
         for name, leaf in leaves.items():
             before = {other: leaf.kind for other, leaf in leaves.items() if other < name}
             if self.often(3) and (before or decisions):
                 leaf.condition = self.expression(before, decisions)
-        if leaves and self.often(6):
-            # What is fixed at some use says nothing there of what is active.
-            always = {n: leaf.kind for n, leaf in leaves.items() if all(n in s.siblings for s in self.scopes[id(body)])}
-            if always:
-                body.rules.append(Rule(self.one(True, False), self.naming(always, decisions)))
+        if self.often(4):
+            members = [member for member in body.members if isinstance(member, parts.Leaf | parts.Fixed)]
+            known = {member.name: DOMAINS[member.name][0] for member in members}
+            tested = {**decisions, **self.nested(body)}
+            outer = self.known(self.scopes[id(body)][0].file, self.scopes[id(body)]) if self.often(3) else {}
+            if known or tested or outer:
+                body.rules.append(parts.Rule(self.one(True, False), self.expression({**outer, **known}, tested)))
 
-    def naming(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
-        """An expression that names a hyperparameter."""
-        first = self.atom(known, {})
-        return Both(first, self.one("and", "or"), self.atom(known, decisions)) if self.often(2) else first
+    def nested(self, body: parts.Body) -> dict[str, tuple[str, ...]]:
+        """The decisions that are members of a body, with the words that may stand for their alternatives."""
+        found = {}
+        for member in body.members:
+            if isinstance(member, parts.Nested):
+                several = [self.oracle.decisions[scope.siblings[member.name]] for scope in self.scopes[id(body)]]
+                common = set.intersection(*map(self.words, several))
+                words = tuple(sorted(word for word in common if re.fullmatch(r"[A-Za-z]\w*", word)))
+                found |= {member.name: words} if words else {}
+        return found
 
     # ---- what may be named
 
-    def known(self, file: File) -> dict[str, str]:
+    def known(self, file: parts.File, scopes: list[Scope] | None = None) -> dict[str, str]:
         """The hyperparameters that a file may name by their addresses, and what they are like."""
         found = {}
+        hidden = self.hidden(scopes)
         for address in sorted(self.oracle.reached[0]):
             leaf = self.oracle.leaves[address].leaf
             for name in self.called(address, file):
-                found[name] = leaf.kind
+                meant = {self.oracle.address(name, scope) for scope in scopes or ()}
+                if name.split(".")[0] not in hidden and self.are_like(leaf, meant):
+                    found[name] = leaf.kind
         return found
 
-    def decisions(self, file: File, scopes: list[Scope] | None = None) -> dict[str, tuple[str, ...]]:
+    def are_like(self, leaf: parts.Leaf, addresses: set[str]) -> bool:
+        """Whether all of these are hyperparameters that the pipeline has, and like this one."""
+        leaves = self.oracle.leaves
+        return addresses <= self.oracle.reached[0] and all(leaves[other].leaf.kind == leaf.kind for other in addresses)
+
+    def hidden(self, scopes: list[Scope] | None) -> set[str]:
+        """The words that mean a member of the body."""
+        return {name for scope in scopes or () for name in (*scope.siblings, *scope.constants, "core")}
+
+    def decisions(self, file: parts.File, scopes: list[Scope] | None = None) -> dict[str, tuple[str, ...]]:
         """The decisions that may be named, with the names of alternatives and operators."""
         found = {}
-        hidden = {name for scope in scopes or () for name in (*scope.siblings, *scope.constants, "core")}
+        hidden = self.hidden(scopes)
         for address in sorted(self.oracle.reached[1]):
             decision = self.oracle.decisions[address]
             words = tuple(
@@ -330,7 +329,7 @@ class _Expressions:
     def words(self, decision: Taken) -> set[str]:
         return {*decision.alternatives, *decision.alternatives.values()}
 
-    def called(self, address: str, file: File) -> Iterator[str]:
+    def called(self, address: str, file: parts.File) -> Iterator[str]:
         """What a file calls an address: by the use, and by the stage where it is its first use."""
         oracle = self.oracle
         if not re.fullmatch(r"\w+(\.\w+)*", address):
@@ -346,44 +345,44 @@ class _Expressions:
 
     # ---- expressions
 
-    def expression(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
+    def expression(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> parts.Expression:
         match self.draw(st.integers(0, 5)):
             case 0:
-                return Not(self.atom(known, decisions))
+                return parts.Not(self.atom(known, decisions))
             case 1 | 2:
-                return Both(self.atom(known, decisions), self.one("and", "or"), self.atom(known, decisions))
+                return parts.Both(self.atom(known, decisions), self.one("and", "or"), self.atom(known, decisions))
             case _:
                 return self.atom(known, decisions)
 
-    def atom(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> Expression:
+    def atom(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> parts.Expression:
         if decisions and (not known or self.often(3)):
             decision = self.one(*decisions)
             words = decisions[decision]
             several = dict.fromkeys((self.one(*words), self.one(*words)))
-            return Is(decision, tuple(several) if self.often(2) else (next(iter(several)),))
+            return parts.Is(decision, tuple(several) if self.often(2) else (next(iter(several)),))
         name = self.one(*known)
         match known[name]:
             case "truth" if self.often(2):
-                return Truth(Name(name))
+                return parts.Truth(parts.Name(name))
             case "truth":
-                return Compare(Name(name), self.one("==", "!="), Constant(self.one(True, False)))
+                return parts.Compare(parts.Name(name), self.one("==", "!="), parts.Constant(self.one(True, False)))
             case "word" if self.often(2):
-                return Among(Name(name), (self.one(*WORDS), self.one(*WORDS)))
+                return parts.Among(parts.Name(name), (self.one(*WORDS), self.one(*WORDS)))
             case "word":
-                return Compare(Name(name), self.one("==", "!="), Constant(self.one(*WORDS)))
+                return parts.Compare(parts.Name(name), self.one("==", "!="), parts.Constant(self.one(*WORDS)))
             case _:
                 return self.numbers(name, known)
 
-    def numbers(self, name: str, known: dict[str, str]) -> Expression:
+    def numbers(self, name: str, known: dict[str, str]) -> parts.Expression:
         sign = self.one("==", "!=", "<", "<=", ">", ">=")
-        left: Side = Name(name)
-        right: Side = Constant(self.one(1, 2))
+        left: parts.Side = parts.Name(name)
+        right: parts.Side = parts.Constant(self.one(1, 2))
         match self.draw(st.integers(0, 4)):
             case 0:
                 other = self.one(*[each for each, kind in known.items() if kind == "number"])
-                left, right = Sum(left, self.one("+", "-"), Name(other)), Constant(self.one(0, 2, 3))
+                left, right = parts.Sum(left, self.one("+", "-"), parts.Name(other)), parts.Constant(self.one(0, 2, 3))
             case 1:
-                left = Sum(Constant(2), "*", left)
+                left = parts.Sum(parts.Constant(2), "*", left)
             case 2:
-                right = Symbol()
-        return Compare(right, sign, left) if self.often(4) else Compare(left, sign, right)
+                right = parts.Symbol()
+        return parts.Compare(right, sign, left) if self.often(4) else parts.Compare(left, sign, right)

@@ -130,6 +130,98 @@ def test_what_is_never_active_together() -> None:
     assert (one(text).code, one(text).label) == ("SL504", "never active together")
 
 
+# ---- constraints in bodies: they apply where the operator is taken
+
+
+def test_a_constraint_in_a_body_confines_nothing_but_its_operator() -> None:
+    text = """stage scaler = none | StandardScaler
+    stage e = GaussianNB | SVC { C : float[1, 2], forbid scaler is none }"""
+    structures = checked(text).structures
+    assert structures is not None
+    assert structures.count == 3
+    assert constraints(text) == ["forbid e is SVC and scaler is none"]
+
+
+@pytest.mark.parametrize(
+    ("body", "meant"),
+    [
+        ("forbid scaler is none and e is SVC", ["forbid e is SVC and scaler is none and e is SVC"]),
+        ("require scaler is none or k is none", ["require not e is SVC or scaler is none or k is none"]),
+        ("require scaler is none and k is none", ["require not e is SVC or scaler is none and k is none"]),
+        ("C = 1\nforbid C == 1 and scaler is none", ["forbid e is SVC and 1 == 1 and scaler is none"]),
+        ("C : float[1, 2]\nforbid C > 1 and scaler is none", ["forbid e.SVC.C > 1 and scaler is none"]),
+        ("forbid k.PCA.n_components > 2", ["forbid e is SVC and k.PCA.n_components > 2"]),
+    ],
+)
+def test_what_a_constraint_in_a_body_means(body: str, meant: list[str]) -> None:
+    text = f"""stage scaler = StandardScaler | none
+    stage k = PCA {{ n_components : int[1, 3] = 1 }} | none
+    stage e = GaussianNB | SVC {{ {body} }}"""
+    assert constraints(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("body", "meant"),
+    [
+        ("estimator : SVC { forbid scaler is none } | GaussianNB", "e.BaggingClassifier.estimator is SVC"),
+        ("estimator = SVC { forbid scaler is none }", "e is BaggingClassifier"),
+        ("estimator : SVC { forbid scaler is none }", "e is BaggingClassifier"),
+        ("estimator : (PCA -> SVC { forbid scaler is none }) as a | SVC", "e.BaggingClassifier.estimator is a"),
+    ],
+)
+def test_constraints_in_bodies_in_bodies(body: str, meant: str) -> None:
+    text = f"stage scaler = StandardScaler | none\nstage e = GaussianNB | BaggingClassifier {{ {body} }}"
+    assert constraints(text) == [f"forbid {meant} and scaler is none"]
+
+
+def test_a_test_of_what_lies_in_the_body_is_false_elsewhere_anyway() -> None:
+    text = """stage scaler = none | StandardScaler
+    stage e = GaussianNB | BaggingClassifier { estimator : SVC | GaussianNB, forbid estimator is SVC and scaler is none,
+      require not (estimator is GaussianNB) or scaler is none }"""
+    assert constraints(text) == [
+        "forbid e.BaggingClassifier.estimator is SVC and scaler is none",
+        "require not e.BaggingClassifier.estimator is GaussianNB or scaler is none",
+    ]
+    required = text.replace("forbid estimator is SVC and", "require estimator is SVC or")
+    assert constraints(required)[0].startswith("require not e is BaggingClassifier or")
+
+
+def test_a_body_that_every_configuration_has() -> None:
+    steps = "stage scaler = StandardScaler | none\nstage e = SVC | GaussianNB\npipeline = scaler -> PCA { {} } -> e"
+    said = "forbid scaler is none and e is SVC"
+    assert constraints(steps.replace("{}", said)) == [said]
+    alone = "stage scaler = StandardScaler | none\nstage e = SVC { forbid scaler is none }"
+    # Where there is nothing else to take, the alternative of the other stage can never be.
+    assert found(alone) == ["SL505 none"]
+
+
+def test_a_group_is_confined_to_each_operator_that_includes_it() -> None:
+    text = """params scaled { forbid scaler is none }
+    stage scaler = StandardScaler | none
+    stage e = SVC { include scaled } | GaussianNB | KNeighborsClassifier { include scaled }"""
+    assert constraints(text) == [f"forbid e is {name} and scaler is none" for name in ("SVC", "KNeighborsClassifier")]
+
+
+def test_a_stage_within_a_stage_confines_to_its_own_branch() -> None:
+    text = """stage scaler = StandardScaler | none
+    stage inner = SVC { forbid scaler is none }
+    stage e = GaussianNB | inner"""
+    assert constraints(text) == ["forbid e is inner and scaler is none"]
+
+
+def test_statements_in_bodies_are_judged_where_the_operator_is_taken() -> None:
+    text = """stage k = PCA {{ n_components : int[1, 3] }} | none
+    stage e = GaussianNB | SVC {{ {} }}"""
+    warning = one(text.format("require k.PCA.n_components > 5"))
+    assert (warning.code, warning.notes) == (
+        "SL503",
+        ("nothing is left in which `n_components` is active and `e` is `SVC`",),
+    )
+    assert one(text.format("require k is PCA or k is none")).label == "`k` is `PCA` or `none`"
+    other = "stage e = SVC { C : float[1, 2] } | GaussianNB { forbid e.SVC.C > 1.5 }"
+    assert (one(other).code, one(other).label) == ("SL504", "`C` is never active where `e` is `GaussianNB`")
+
+
 # ---- what is left
 
 

@@ -1,0 +1,279 @@
+"""Compiled spaces: the document of `compile --format json` to the space that it was compiled from.
+
+No text is read. Operators and values are looked up in the catalogues as those of a text are: the document may be a
+stranger's, and libraries change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any, Final
+
+from spacelang.analysis import parameters, roles, tasks, uses
+from spacelang.analysis.inner import judge_branches
+from spacelang.analysis.overlap import common_value
+from spacelang.analysis.report import Report
+from spacelang.analysis.scorers import ScorerReader
+from spacelang.analysis.surroundings import MOST, Surroundings
+from spacelang.analysis.symbols import SYMBOLS
+from spacelang.analysis.values import OperatorFinder, judge, judge_operator
+from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Parameter
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.packages import OWN
+from spacelang.diagnostics.diagnostic import Diagnostic, in_order
+from spacelang.diagnostics.files import BoundOtherwise, CompiledUnbound, OtherVersion, WrongCompiled
+from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.ir.as_json import VERSION
+from spacelang.ir.compiled import TooTangledError, UndecidableError
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import BOOLEANS, Categorical, Integer, Missing, Real, describe, literal, parts
+from spacelang.ir.from_json import from_json
+from spacelang.ir.json_fields import DefinitionError, at_least
+from spacelang.ir.membership import violates
+from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Named, Operator, Space, operators
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment, default_structure
+from spacelang.syntax import ast
+from spacelang.text import NOWHERE, Source, Span
+
+MOST_PAIRS: Final = 1_000_000
+"""So many pairs of parts of unions are compared at most; nobody's space has a thousandth of them."""
+
+
+def check(
+    document: Mapping[str, Any], name: str, surroundings: Surroundings
+) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
+    """The structures of the space of a document exactly where there is no error, all diagnostics, and the symbols.
+
+    The symbols are those of the data that the text mentions, each with the number that it was compiled for (None: it
+    had none). `name` is that of the document. Nothing is raised for any document that JSON can say.
+    """
+    report = Report()
+    start = Span(Source(name, ""), 0, 0)
+    structures, bound = None, dict[str, int | None]()
+    try:
+        bound = _bound(document, start, surroundings, report)
+        if _is_of_this_version(document, start, report):
+            structures = _structures(from_json(document["definition"]), start, surroundings, report)
+    except DefinitionError as error:
+        report.add(wrong(error, start))
+    free = [symbol for symbol, number in bound.items() if number is None]
+    if free and not report.has_errors:
+        report.add(CompiledUnbound(primary=start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
+    return None if report.has_errors else structures, in_order([*_placed(report.found, start)]), bound
+
+
+def wrong(error: DefinitionError, start: Span) -> WrongCompiled:
+    """What is wrong with a document as a diagnostic."""
+    return WrongCompiled(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
+
+
+def _placed(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
+    """The problems, those of what no text says at the document as a whole, and the others with its name."""
+    for problem in found:
+        if problem.primary.source is NOWHERE.source:
+            yield type(problem)(**{**problem.__dict__, "primary": start})
+        elif problem.primary.source.name != start.source.name:
+            note = f"this is what the compiled space `{start.source.name}` says"
+            yield type(problem)(**{**problem.__dict__, "notes": (*problem.notes, note)})
+        else:
+            yield problem
+
+
+# ---- the document around the definition
+
+
+def _is_of_this_version(document: Mapping[str, Any], start: Span, report: Report) -> bool:
+    if "version" not in document:
+        raise DefinitionError("version", "is not there", f"what this version writes has `version` {VERSION}")
+    version = at_least(1)(document["version"], "version")
+    if version != VERSION:
+        report.add(OtherVersion(primary=start, version=version, known=VERSION))
+    return version == VERSION
+
+
+def _bound(
+    document: Mapping[str, Any], start: Span, surroundings: Surroundings, report: Report
+) -> dict[str, int | None]:
+    """The symbols of the data that the text mentions, with the numbers that the space was compiled for."""
+    written = document.get("bound", {})
+    if not isinstance(written, dict):
+        raise DefinitionError("bound", "is no object")
+    bound: dict[str, int | None] = {}
+    for symbol, number in written.items():
+        if symbol not in SYMBOLS:
+            listed = ", ".join(f"`{each}`" for each in SYMBOLS)
+            raise DefinitionError("bound", f"has `{symbol}`, which is no symbol of the data", f"there are {listed}")
+        bound[symbol] = None if number is None else at_least(1)(number, f"bound.{symbol}")
+        if number is not None and number > MOST:
+            raise DefinitionError(f"bound.{symbol}", f"is above {MOST}")
+    for symbol, wanted in surroundings.bindings.items():
+        if symbol in bound and bound[symbol] != wanted:
+            known = bound[symbol]
+            reason = "without a number for it" if known is None else f"for {known}"
+            report.add(BoundOtherwise(primary=start, symbol=symbol, number=wanted, reason=reason))
+    return bound
+
+
+# ---- the space
+
+
+def _structures(space: Space, start: Span, surroundings: Surroundings, report: Report) -> Structures | None:
+    catalogue = _catalogues(space, start, surroundings, report)
+    if report.has_errors:
+        return None
+    _Judge(catalogue, report).judge(space)
+    if report.has_errors:
+        return None
+    return _counted(space)
+
+
+def _catalogues(space: Space, start: Span, surroundings: Surroundings, report: Report) -> Catalogues:
+    """The catalogues of the operators, among those that the caller allows."""
+    names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
+    used = [
+        ast.Use(ast.Dotted(tuple(ast.Word(word, start) for word in name.split(".")), start), start)
+        for name in names
+        if name not in (OWN, ABSTRACT)
+    ]
+    return uses.read(used, surroundings, report)
+
+
+def _counted(space: Space) -> Structures:
+    """The structures, where there are some and the default is among the configurations."""
+    path = "definition.constraints"
+    try:
+        structures = Structures(space)
+        count = structures.count
+    except UndecidableError:
+        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
+    except TooTangledError:
+        raise DefinitionError(path, "ties too many decisions to each other") from None
+    if not count:
+        raise DefinitionError(path, "leaves no configuration")
+    assignment = Assignment(space, default_structure(space), lambda node: node.default)
+    for place, constraint in enumerate(space.constraints):
+        if violates(constraint, assignment):
+            raise DefinitionError(f"{path}[{place}]", "excludes the default configuration", "change the defaults")
+    return structures
+
+
+class _Judge:
+    """Judges what a space gives operators by what the catalogues say of them."""
+
+    def __init__(self, catalogue: Catalogues, report: Report) -> None:
+        self._catalogue = catalogue
+        self._report = report
+        self._finder = OperatorFinder(catalogue, report)
+
+    def judge(self, space: Space) -> None:
+        """Report all that a catalogue refuses, and steps that cannot stand where they stand."""
+        for operator in operators(space.root):
+            self._operator(operator)
+        _check_disjoint(space.hyperparameters)
+        roles.check(space.root, self._catalogue, self._report)
+        if space.task is not None:
+            tasks.check(space.root, space.task, self._catalogue, self._report)
+            scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
+            goals = [] if space.task.goal is None else [(space.task.goal.scorer, space.task.goal.span)]
+            for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
+                scorers.read(_dotted(scorer, span))
+
+    def _operator(self, operator: Operator) -> None:
+        if operator.catalogue == ABSTRACT:
+            return
+        entry = self._entry(operator)
+        if entry is None:
+            full = operator.name if operator.catalogue == OWN else f"{operator.catalogue}.{operator.name}"
+            if self._finder.find(_dotted(full, operator.span)) is not None:
+                raise DefinitionError("definition", f"has no library for the operator `{operator.name}`")
+            return
+        called = _dotted(operator.name, operator.span)
+        parameters.check_operator(called, entry, self._report)
+        spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
+        given = {name: ast.Word(name, span) for name, span in spans.items()}
+        given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
+        known = {name: parameters.find(word, entry, self._report) for name, word in given.items()}
+        for name, value in operator.fixed:
+            self._fixed(value, given[name].span, entry, known[name])
+        for child in operator.children:
+            if isinstance(child, Hyperparameter):
+                self._hyperparameter(child, entry, known[child.name])
+            else:
+                self._decision(child, entry, known[child.name])
+        parameters.check_parts(entry, given, self._report)
+        parameters.check_required(called, entry, given, self._catalogue, self._report)
+
+    def _entry(self, operator: Operator) -> Entry | None:
+        return self._catalogue.entry(operator.catalogue, operator.name)
+
+    def _fixed(self, value: Value | Named | Operator, span: Span, entry: Entry, parameter: Parameter | None) -> None:
+        match value:
+            case Operator():
+                inner = self._entry(value)
+                if inner is not None:
+                    judge_operator(inner, span, entry, parameter, self._report)
+            case Named(name):
+                _check_named((name,), entry, parameter)
+            case _:
+                judge(value, span, entry, parameter, self._report)
+
+    def _decision(self, choice: Choice, entry: Entry, parameter: Parameter | None) -> None:
+        judge_branches(choice.branches, entry, parameter, self._entry, self._report)
+        for branch in choice.branches:
+            if isinstance(branch.node, Hyperparameter):
+                self._hyperparameter(branch.node, entry, parameter)
+
+    def _hyperparameter(self, node: Hyperparameter, entry: Entry, parameter: Parameter | None) -> None:
+        _check_named(node.named, entry, parameter)
+        if parameter is None:
+            return
+        for part in parts(node.domain):
+            match part:
+                case Categorical():
+                    values = (True,) if part == BOOLEANS else part.values
+                    for value in values:
+                        judge(value, node.span, entry, parameter, self._report)
+                case Integer() | Real():
+                    self._range(part, node.span, entry, parameter)
+
+    def _range(self, part: Integer | Real, span: Span, entry: Entry, parameter: Parameter) -> None:
+        expected = parameter.rejects_range(
+            part.lower,
+            part.upper,
+            integer=isinstance(part, Integer),
+            lower_open=isinstance(part, Real) and part.lower_open,
+            upper_open=isinstance(part, Real) and part.upper_open,
+        )
+        if expected is not None:
+            said = describe(part)
+            wanted = f"expected {expected}"
+            self._report.add(
+                RejectedRange(primary=span, operator=entry.name, parameter=parameter.name, domain=said, expected=wanted)
+            )
+
+
+def _check_named(names: tuple[str, ...], entry: Entry, parameter: Parameter | None) -> None:
+    for name in names:
+        if parameter is not None and name not in parameter.named:
+            problem = f"names `{name}`, which is no object for `{parameter.name}` of `{entry.name}`"
+            raise DefinitionError("definition", problem)
+
+
+def _check_disjoint(hyperparameters: Iterable[Hyperparameter]) -> None:
+    """Refuse unions whose parts have values in common."""
+    left = MOST_PAIRS
+    for node in hyperparameters:
+        found = parts(node.domain)
+        left -= len(found) * (len(found) - 1) // 2
+        if left < 0:
+            raise DefinitionError("definition", f"has unions of too many parts, one of them for `{node.address}`")
+        for one, other in combinations(found, 2):
+            shared = common_value(one, other)
+            if not isinstance(shared, Missing):
+                problem = f"has the value `{literal(shared)}` in two parts of the domain of `{node.address}`"
+                raise DefinitionError("definition", problem)
+
+
+def _dotted(name: str, span: Span) -> ast.Dotted:
+    return ast.Dotted(tuple(ast.Word(word, span) for word in name.split(".")), span)

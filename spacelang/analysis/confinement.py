@@ -1,0 +1,69 @@
+"""Constraints in bodies: each applies only where the operator is taken in whose body it stands."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from spacelang.analysis.drafts import Branch, Said
+from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references
+from spacelang.ir.groups import Context, scope
+from spacelang.ir.space import Choice, Constraint, Space, Variable
+from spacelang.text import Span
+
+
+def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[Constraint, Said]:
+    """The constraint with a test of the branch that its body stands in, unless it says nothing elsewhere anyway.
+
+    `branch` is the innermost one, None for what stands in no body of an alternative. A hyperparameter that is active
+    in that branch only confines the constraint already. What was written is returned as well.
+    """
+    owners = () if branch is None else _owners(branch, space.variables)
+    named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
+    if not owners or owners[-1] in named:
+        return written, Said(written.expression)
+    said = Said(written.expression, owners)
+    below = frozenset(each for each in scope(written.expression) if owners[-1] in space.variables[each].owners)
+    if _worth(written.expression, below) is (not written.forbidden):
+        return written, said
+    test = Is(owners[-1][0], (owners[-1][1],))
+    within = _within(written.expression, written.expression.span, test, forbidden=written.forbidden)
+    return replace(written, expression=within), said
+
+
+def _owners(branch: Branch, variables: Mapping[str, Variable]) -> Context:
+    """The branches that lead into one, itself included, up to the last of which there is another one."""
+    found = [*variables[branch[0]].owners, branch]
+    while found:
+        decision = variables[found[-1][0]].node
+        assert isinstance(decision, Choice)
+        if len(decision.branches) > 1:
+            break
+        found.pop()
+    return tuple(found)
+
+
+def _worth(expression: Expr, below: frozenset[str]) -> bool | None:
+    """Whether an expression holds where the decisions below a branch are not reached; None where that depends."""
+    match expression:
+        case Is():
+            return False if expression.address in below else None
+        case Constant():
+            return expression.value is True
+        case Not():
+            worth = _worth(expression.term, below)
+            return None if worth is None else not worth
+        case And() | Or():
+            several = {_worth(term, below) for term in expression.terms}
+            settles = isinstance(expression, Or)
+            if settles in several:
+                return settles
+            return None if None in several else not settles
+        case _:
+            return None
+
+
+def _within(expression: Expr, span: Span, test: Is, *, forbidden: bool) -> Expr:
+    if forbidden:
+        terms = expression.terms if isinstance(expression, And) else (expression,)
+        return And((test, *terms), span)
+    terms = expression.terms if isinstance(expression, Or) else (expression,)
+    return Or((Not(test), *terms), span)

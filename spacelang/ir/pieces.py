@@ -1,0 +1,101 @@
+"""Parts of a domain put together again as a domain."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts
+
+
+def joined(domain: Domain, pieces: Sequence[Simple]) -> Domain:
+    """The values of disjoint pieces of a domain, one or more, as one domain: in its order, with its log and steps.
+
+    Pieces are what `cells` and `singletons` cut. All of them together are the domain itself.
+    """
+    found = [part for whole in parts(domain) for part in _joined_part(whole, _within(whole, pieces))]
+    if tuple(found) == parts(domain):
+        return domain
+    return found[0] if len(found) == 1 else Union(tuple(found))
+
+
+def _within(whole: Simple, pieces: Iterable[Simple]) -> list[Simple]:
+    return [piece for piece in pieces if contains(whole, piece.middle)]
+
+
+def _joined_part(whole: Simple, pieces: Sequence[Simple]) -> list[Simple]:
+    if not pieces:
+        return []
+    match whole:
+        case Categorical():
+            values = tuple(value for value in whole.values if any(contains(piece, value) for piece in pieces))
+            return [type(whole)(values)]
+        case Integer():
+            return _runs(whole, pieces)
+        case Real():
+            return _runs(whole, pieces) if whole.step is not None else _intervals(whole, pieces)
+        case _:
+            assert_never(whole)
+
+
+def _runs(whole: Integer | Real, pieces: Sequence[Simple]) -> list[Simple]:
+    """Runs of neighbouring members."""
+    ends = sorted(_ends(whole, piece) for piece in pieces)
+    runs = [ends[0]]
+    for first, last in ends[1:]:
+        runs[-1:] = [(runs[-1][0], last)] if first == runs[-1][1] + 1 else [runs[-1], (first, last)]
+    return [_run(whole, first, last) for first, last in runs]
+
+
+def _ends(whole: Integer | Real, piece: Simple) -> tuple[int, int]:
+    """The places of the first and the last member of a piece."""
+    match piece:
+        case Categorical():
+            return _place(whole, piece.values[0]), _place(whole, piece.values[-1])
+        case Integer():
+            return _place(whole, piece.lower), _place(whole, piece.upper)
+        case Real():
+            return _place(whole, piece.at(piece.first_index)), _place(whole, piece.at(piece.last_index))
+        case _:
+            assert_never(piece)
+
+
+def _place(whole: Integer | Real, member: object) -> int:
+    assert isinstance(member, int | float)
+    if isinstance(whole, Integer):
+        return (int(member) - whole.lower) // whole.step
+    assert whole.step is not None
+    return round((member - whole.lower) / whole.step)
+
+
+def _run(whole: Integer | Real, first: int, last: int) -> Simple:
+    if isinstance(whole, Integer):
+        return replace(whole, lower=whole.at(first), upper=whole.at(last))
+    if (first, last) == (whole.first_index, whole.last_index):
+        return whole
+    return replace(whole, lower=whole.at(first), upper=whole.at(last), lower_open=False, upper_open=False)
+
+
+def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
+    """Intervals that touch each other made one; a point is an interval of no length."""
+    spans = sorted(map(_span, pieces), key=lambda span: (span.lower, span.lower_open, span.upper))
+    found = [spans[0]]
+    for span in spans[1:]:
+        last = found[-1]
+        if span.lower == last.upper and not (span.lower_open and last.upper_open):
+            found[-1] = replace(last, upper=span.upper, upper_open=span.upper_open)
+        else:
+            found.append(span)
+    return [replace(span, log=whole.log) for span in found]
+
+
+def _span(piece: Simple) -> Real:
+    match piece:
+        case Real():
+            return piece
+        case Categorical():
+            assert isinstance(piece.middle, float)
+            return Real(piece.middle, piece.middle)
+        case Integer():
+            raise TypeError("integers do not lie in a continuous range")
+        case _:
+            assert_never(piece)

@@ -1,20 +1,26 @@
 """What every target returns: its form, the way down, the way back, and what it could not keep."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from spacelang.ir.as_json import VERSION, to_json
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
+from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.text import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 class Status(StrEnum):
     """How well a form keeps a construct of the space.
 
-    Exact: as it stands; rewritten: by other means, nothing is lost; approximated: the form denotes the same set but
-    does not search all of it, or not as the author advises; refused: the form cannot say it.
+    Exact: as it stands; rewritten: by other means, nothing is lost; approximated: the form denotes no other
+    configurations, but does not search all of them, or not as the author advises; refused: the form cannot say it.
     """
 
     EXACT = "exact"
@@ -24,18 +30,64 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a target makes of a construct; the message is lowercase, without a full stop."""
+
+    status: Status
+    message: str
+
+
+def exact(message: str) -> Verdict:
+    """The form keeps the construct as it stands."""
+    return Verdict(Status.EXACT, message)
+
+
+def rewritten(message: str) -> Verdict:
+    """The form keeps the construct by other means."""
+    return Verdict(Status.REWRITTEN, message)
+
+
+def approximated(message: str) -> Verdict:
+    """The form denotes no other configurations, but not all of them, or advice is lost."""
+    return Verdict(Status.APPROXIMATED, message)
+
+
+def refused(message: str) -> Verdict:
+    """The form cannot say the construct."""
+    return Verdict(Status.REFUSED, message)
+
+
+Keeps: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
+"""What a target may make of each construct, what it usually makes of it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a target makes of a construct where it does not make the usual of it."""
+
+    construct: Construct
+    verdict: Verdict
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a report: what became of a construct, with the place where it first stands."""
+    """One line of a report: what became of a construct, with the places where it stands in the order of the text."""
 
     construct: str
     status: Status
     message: str
-    span: Span = NOWHERE
+    spans: tuple[Span, ...] = ()
 
     @property
     def line(self) -> int | None:
-        """The line of the construct, counted from 1; None where no text says it."""
-        return None if self.span.source is NOWHERE.source else self.span.line
+        """The first line of the construct, counted from 1; None where no text says it."""
+        return next(iter(self.lines), None)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of the construct that a text says, each once."""
+        return tuple(dict.fromkeys(span.line for span in self.spans if span.source is not NOWHERE.source))
 
     def to_json(self) -> dict[str, object]:
         """The entry as the JSON module takes it."""
@@ -43,8 +95,55 @@ class Entry:
             "construct": self.construct,
             "status": self.status.value,
             "line": self.line,
+            "lines": list(self.lines),
             "message": self.message,
         }
+
+
+def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> tuple[Entry, ...]:
+    """What became of each construct of a space: the usual (first) verdict, but for what was found to differ.
+
+    Raises RefusedError where that is a refusal.
+    """
+    differing: dict[Construct, list[Finding]] = {}
+    for finding in findings:
+        differing.setdefault(finding.construct, []).append(finding)
+    entries = [
+        entry
+        for construct, spans in constructs_of(space).items()
+        for entry in _entries(construct, spans, keeps[construct][0], differing.get(construct, ()))
+    ]
+    if any(entry.status is Status.REFUSED for entry in entries):
+        raise RefusedError(tuple(entries))
+    return tuple(entries)
+
+
+def _entries(
+    construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
+) -> Iterable[Entry]:
+    other = {_place(finding.span) for finding in differing}
+    verdicts: dict[Verdict, list[Span]] = {}
+    for span in spans:
+        if _place(span) not in other:
+            verdicts.setdefault(usual, []).append(span)
+    for finding in differing:
+        verdicts.setdefault(finding.verdict, []).append(finding.span)
+    for verdict, mine in verdicts.items():
+        yield Entry(construct.value, verdict.status, verdict.message, tuple(mine))
+
+
+def _place(span: Span) -> tuple[str, int, int] | int:
+    """What tells spans apart; one without a text is only itself."""
+    return id(span) if span.source is NOWHERE.source else (span.source.name, span.start, span.end)
+
+
+class RefusedError(Exception):
+    """A space that a form cannot hold; `report` says which constructs it refuses, and where they stand."""
+
+    def __init__(self, report: tuple[Entry, ...]) -> None:
+        refusals = [entry for entry in report if entry.status is Status.REFUSED]
+        super().__init__("; ".join(f"{entry.construct}: {entry.message}" for entry in refusals))
+        self.report = report
 
 
 class Form(Protocol):
@@ -63,6 +162,15 @@ class Form(Protocol):
         ...
 
 
+@runtime_checkable
+class WithSource(Protocol):
+    """A form that can be written as Python source of the tool that it is for."""
+
+    def to_python(self) -> str:
+        """A module that needs nothing but the tool, without a line end at its end."""
+        ...
+
+
 F_co = TypeVar("F_co", bound=Form, covariant=True)
 E = TypeVar("E")
 
@@ -72,35 +180,51 @@ class Lowered(Generic[F_co, E]):
     """A space in the form of a target.
 
     `encode` takes a member down to the form's own encoding, `decode` takes an encoding back:
-    `decode(encode(configuration)) == configuration` for every member.
+    `decode(encode(configuration)) == configuration` for every member. `reaches` says whether the form itself, by its
+    own rules (those of its library, where it is one's), takes an encoding; `sample` draws encodings by the form's own
+    means. All that it draws and reaches decode to members.
     """
 
     form: F_co
     encode: Callable[[Configuration], E]
     decode: Callable[[E], Configuration]
+    reaches: Callable[[E], bool]
+    sample: Callable[[int, "Generator"], Sequence[E]]
     report: tuple[Entry, ...]
 
 
 class Target(Protocol):
-    """A target: a frozen dataclass whose fields are its options."""
+    """A target: a frozen dataclass whose fields are its options, with what it makes of each construct."""
 
-    def lower(self, space: Space) -> Lowered[Any, Any]:
-        """The space in the target's form; raises UndecidableError where its constraints cannot be decided."""
+    keeps: ClassVar[Keeps]
+
+    def lower(self, structures: Structures) -> Lowered[Any, Any]:
+        """The space of the structures, which is not empty, in the target's form.
+
+        Raises RefusedError for a space that the form cannot hold, and OptionError for options that do not suit it.
+        """
         ...
 
 
-def document(target: str, space: Space, lowered: Lowered[Any, Any]) -> dict[str, object]:
-    """What `compile --format json` prints: the name of the target and of the space, the form and the report."""
+def document(
+    target: str,
+    space: Space,
+    lowered: Lowered[Any, Any],
+    options: Mapping[str, object] | None = None,
+    bound: Mapping[str, int | None] | None = None,
+) -> dict[str, object]:
+    """What `compile --format json` prints, which `grammars/compiled.schema.json` describes.
+
+    The form with the report, and the definition of the space, of which it can be loaded again. `options` are those of
+    the target, `bound` the symbols of the data that the text mentions, each with its number (None: it is not bound).
+    """
     return {
         "target": target,
         "space": space.name,
+        "version": VERSION,
+        "options": dict(options or {}),
+        **({"bound": dict(bound)} if bound else {}),
         **lowered.form.to_json(),
         "report": [entry.to_json() for entry in lowered.report],
+        "definition": to_json(space),
     }
-
-
-def entries(construct: str, status: Status, message: str, spans: Iterable[Span]) -> tuple[Entry, ...]:
-    """The entry of a construct that stands at the spans, the first one first; none where there are no spans."""
-    found = tuple(spans)
-    first = next((span for span in found if span.source is not NOWHERE.source), NOWHERE)
-    return (Entry(construct, status, message, first),) if found else ()

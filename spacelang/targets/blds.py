@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer
+from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
-from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.targets._constructs import Construct
 from spacelang.targets._drawing import draw, listing
 from spacelang.targets._layers import Hurdle, Layer, hurdles_of, layers_of
-from spacelang.targets._lowered import Entry, Lowered, Status, entries
+from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, report_of
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -38,10 +39,39 @@ class Blds:
         "Optimization, AAAI 2022"
     )
 
-    def lower(self, space: Space) -> Lowered["DiscrepancyTree", "Leaf"]:
-        """The discrepancy tree of the space; raises UndecidableError where its constraints cannot be decided."""
-        tree = DiscrepancyTree(Structures(space))
-        return Lowered(tree, tree.encode, tree.decode, _report(space))
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
+        Construct.NESTED: (exact("a layer that has one alternative where it is not reached"),),
+        Construct.ORDERS: (exact("the order of the steps is a layer"),),
+        **dict.fromkeys(
+            (
+                Construct.FLOATS,
+                Construct.INTEGERS,
+                Construct.LOG,
+                Construct.STEPS,
+                Construct.OPEN,
+                Construct.SETS,
+                Construct.ORDERED,
+                Construct.UNIONS,
+            ),
+            (approximated("algorithm selection keeps hyperparameters at their defaults; a leaf carries others along"),),
+        ),
+        Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
+        Construct.RULES_ON_DECISIONS: (exact("what they exclude is not in the tree"),),
+        Construct.RULES_ON_VALUES: (exact("a structure is a leaf where some values satisfy them"),),
+        Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
+        Construct.FIRST: (approximated("layers stay in the order of the pipeline"),),
+        Construct.WEIGHTS: (approximated("weights do not guide a walk of the tree"),),
+        Construct.PRIORS: (approximated("priors do not guide a walk of the tree"),),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever evaluates leaves measures them"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered["DiscrepancyTree", "Leaf"]:
+        """The discrepancy tree of the space of the structures."""
+        tree = DiscrepancyTree(structures)
+        report = report_of(structures.space, self.keeps)
+        return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.sample, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +169,14 @@ class DiscrepancyTree:
         """The branches of a pipeline by the addresses of their decisions."""
         return {layer.address: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
+    def reaches(self, leaf: Leaf) -> bool:
+        """Whether the tree has the leaf, and its values are those of a member."""
+        return self.is_leaf(leaf.pipeline) and exclusion(self.space, self.decode(leaf)) is None
+
+    def sample(self, count: int, rng: "Generator") -> list[Leaf]:
+        """So many leaves without values, each uniformly from all of them."""
+        return [Leaf(self.random_leaf(rng)) for _ in range(count)]
+
     def complete(self, pipeline: Pipeline) -> Configuration:
         """The configuration of a leaf with the default of every active hyperparameter (see `Completer`)."""
         return self._completer.complete(self.structure_of(pipeline))
@@ -223,34 +261,3 @@ def _layer_to_json(layer: Layer, layers: Sequence[Layer]) -> dict[str, object]:
         document["address"] = layer.address
         document["owner"] = {"address": owner.address, "alternative": owner.alternatives[layer.owner[1]]}
     return document
-
-
-def _report(space: Space) -> tuple[Entry, ...]:
-    nodes, constraints = space.hyperparameters, space.constraints
-    advice = [
-        *(choice.span for choice in space.decisions if choice.first),
-        *(branch.span for choice in space.decisions for branch in choice.branches if branch.weight != 1.0),
-        *(node.span for node in nodes if node.prior is not None or node.split is not None),
-    ]
-    told = [
-        ("decisions", Status.EXACT, [choice.span for choice in space.decisions]),
-        ("hyperparameters", Status.APPROXIMATED, [node.span for node in nodes]),
-        ("conditions", Status.EXACT, [node.condition.span for node in nodes if node.condition is not None]),
-        ("constraints over decisions", Status.EXACT, [c.span for c in constraints if not c.scope]),
-        ("constraints over hyperparameters", Status.EXACT, [c.span for c in constraints if c.scope]),
-        ("annotations", Status.APPROXIMATED, advice),
-    ]
-    return tuple(
-        entry for construct, status, spans in told for entry in entries(construct, status, MESSAGES[construct], spans)
-    )
-
-
-MESSAGES: Final = {
-    "decisions": "each decision is a layer, each admissible structure a leaf",
-    "hyperparameters": "algorithm selection keeps them at their defaults; a leaf carries other values along",
-    "conditions": "the configuration of a leaf has exactly the active hyperparameters",
-    "constraints over decisions": "what they exclude is not in the tree",
-    "constraints over hyperparameters": "a structure is a leaf where some values satisfy them",
-    "annotations": "`@weight`, `@prior`, `@split` and `@first` do not guide a walk of the tree",
-}
-"""What became of each construct."""

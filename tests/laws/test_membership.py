@@ -89,3 +89,26 @@ def test_one_spoiled_key_is_the_key_that_is_named(space: Space, data: st.DataObj
     found = exclusion(space, spoiled)
     assert found is not None
     assert found.key == key
+
+
+@settings(LAW)
+@given(finite_spaces(), st.data())
+def test_what_is_wrong_is_named_before_what_is_missing(space: Space, data: st.DataObject) -> None:
+    members = sorted(brute.configurations(space))
+    document = json.loads(data.draw(st.sampled_from(members))) if members else {}
+    decisions = sorted(document.keys() & {choice.key for choice in space.decisions})
+    if not decisions:
+        return
+    missing = data.draw(st.sampled_from(decisions))
+    key = data.draw(st.sampled_from(sorted({*document, "unknown"} - {missing})))
+    spoiled = {name: value for name, value in document.items() if name != missing} | {key: "nowhere allowed"}
+    found = exclusion(space, Configuration.from_json(json.dumps(spoiled)))
+    assert found is not None
+    # What lies below the decision alone is neither right nor wrong without it.
+    is_judged = key == "unknown" or any(
+        variable.key == key
+        and all(document.get(space.variables[owner].key) == branch for owner, branch in variable.owners)
+        and all(space.variables[owner].key != missing for owner, _ in variable.owners)
+        for variable in space.variables.values()
+    )
+    assert found.key == (key if is_judged else missing)

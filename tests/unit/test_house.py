@@ -39,12 +39,13 @@ def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: P
     for name in plugins.names():
         plugin = plugins.load(name)
         assert plugin.__doc__
-        assert plugin.paper
+        assert plugins is TARGETS or plugin.paper, "an optimizer is one that was published"
         assert all(option.doc for option in plugins.options(plugin))
 
 
 def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
+    own = "sklearn"  # the target of that name, and what it is made of
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        if room not in ROOMS_THAT_FIT:
+        if room not in ROOMS_THAT_FIT and not (room == "targets" and path.stem.lstrip("_").startswith(own)):
             assert not {name.partition(".")[0] for name in imported(path)} & set(HEAVY), path

@@ -212,11 +212,12 @@ def test_the_report_is_honest() -> None:
             Constraint(Compare("<", Reference("rate"), Constant(0.9)), False, span_of(text, "require y")),
         ),
     )
-    report = [(entry.construct, entry.status.value, entry.line) for entry in Blds().lower(space).report]
+    report = [(entry.construct, entry.status.value, entry.lines) for entry in Blds().lower(Structures(space)).report]
     assert report == [
-        ("decisions", "exact", 2),
-        ("hyperparameters", "approximated", None),
-        ("constraints over decisions", "exact", 4),
-        ("constraints over hyperparameters", "exact", 5),
-        ("annotations", "approximated", 2),
+        ("decisions", "exact", (2,)),
+        ("float ranges", "approximated", ()),
+        ("constraints over decisions", "exact", (4,)),
+        ("constraints over hyperparameters", "exact", (5,)),
+        ("defaults", "exact", (2,)),
+        ("`@first`", "approximated", (2,)),
     ]

@@ -1,0 +1,275 @@
+"""theta_c and theta_d: boxes of coordinates, the projection P_D and their scales (ALGORITHMS.md 4.1, 4.2, A13)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from spacelang.ir.codes import EXACT, Array
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, literal
+from spacelang.ir.value import to_json
+from spacelang.targets._admm_coding import Piece
+
+Owner: TypeAlias = tuple[str, str] | None
+"""The stage and the alternative that a variable belongs to; None where it belongs to every pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """One variable of theta: `name` is the key in configurations, `default` its code there.
+
+    `excluded` are codes between its bounds that are not in D; `condition` says when it counts where its owner does,
+    unless that alone says it.
+    """
+
+    name: str
+    address: str
+    owner: Owner
+    pieces: tuple[Piece, ...]
+    default: float
+    excluded: frozenset[int] = frozenset()
+    condition: str = ""
+
+    @property
+    def log(self) -> bool:
+        """Whether its scale is logarithmic; the parts of a union have scales of their own (`to_json`)."""
+        part = self.pieces[0].part
+        return len(self.pieces) == 1 and isinstance(part, Integer | Real) and part.log
+
+    def to_json(self, *, integral: bool) -> dict[str, object]:
+        """The variable as the JSON module takes it: its bounds are the codes', `values` those of a set."""
+        document: dict[str, object] = {
+            "name": self.name,
+            "owner": None if self.owner is None else list(self.owner),
+            "lower": self.pieces[0].first,
+            "upper": self.pieces[-1].last,
+            "log": self.log,
+        }
+        if not integral:
+            part = self.pieces[0].part
+            assert isinstance(part, Real)
+            document |= {"lower": part.lower, "upper": part.upper}
+            document |= {"lower_open": True} if part.lower_open else {}
+            document |= {"upper_open": True} if part.upper_open else {}
+        elif len(self.pieces) == 1:
+            document |= _piece_to_json(self.pieces[0])
+        else:
+            document["parts"] = [
+                {"lower": piece.first, "upper": piece.last, **_piece_to_json(piece)} for piece in self.pieces
+            ]
+        if self.excluded:
+            document["excluded"] = sorted(self.excluded)
+        document |= {"condition": self.condition} if self.condition else {}
+        return {**document, "default": self.default}
+
+
+def _piece_to_json(piece: Piece) -> dict[str, object]:
+    """What the codes of a piece stand for, where they are not the integers themselves."""
+    part = piece.part
+    match part:
+        case Ordinal():
+            return {"values": list(map(to_json, part.values)), "ordered": True}
+        case Categorical():
+            return {"values": list(map(to_json, part.values))}
+        case Real(step=None) if piece.is_continuous:
+            return {"range": [part.lower, part.upper], **_scale_to_json(piece)}
+        case Integer() if part.step == 1 and piece.first == part.lower:
+            return {}
+    start, step = piece.start_and_step()
+    return {"start": start, "step": step, **_scale_to_json(piece)}
+
+
+def _scale_to_json(piece: Piece) -> dict[str, object]:
+    return {"log": True} if isinstance(piece.part, Integer | Real) and piece.part.log else {}
+
+
+class Box:
+    """Coordinates as arrays, one entry each: their box [lower, upper], log flags, defaults, and D where integral."""
+
+    def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
+        """Integers that floats do not hold exactly make all arrays hold Python's own integers."""
+        self.coordinates = coordinates
+        self.integral = integral
+        self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
+        self.owners: tuple[Owner, ...] = tuple(each.owner for each in coordinates)
+        ends = [_ends(each, integral=integral) for each in coordinates]
+        giant = integral and any(max(abs(lower), abs(upper)) >= EXACT for lower, upper in ends)
+        self.dtype: np.dtype[np.generic] = np.dtype(object if giant else np.int64 if integral else np.float64)
+        self.lower: Array = np.array([lower for lower, _ in ends], self.dtype)
+        self.upper: Array = np.array([upper for _, upper in ends], self.dtype)
+        self.default: Array = np.array([each.default for each in coordinates], self.dtype)
+        self.log: Array = np.array([each.log for each in coordinates], bool)
+        self.lattice: dict[int, Array] = {
+            column: np.array([code for code in range(each.pieces[0].first, each.pieces[-1].last + 1)
+                              if code not in each.excluded], self.dtype)
+            for column, each in enumerate(coordinates)
+            if each.excluded
+        }  # fmt: skip
+        """The members of D of the coordinates that have gaps, by column; of all others every integer of the box is."""
+        for column in self.lattice:
+            self.default[column] = self._nearest_member(column, self.default[column : column + 1])[0]
+
+    def __len__(self) -> int:
+        return len(self.coordinates)
+
+    @property
+    def unit(self) -> Array:
+        """What a variable is divided by in penalties: max(1, upper - lower) (A13)."""
+        return np.asarray(np.maximum(1, self.upper - self.lower))
+
+    def clip(self, theta: Array) -> Array:
+        """The nearest points of the box, shape (..., coordinates); what is no number becomes the default."""
+        given = np.asarray(theta)
+        if given.dtype.kind == "f":
+            given = np.where(np.isnan(given), self.default, given)
+        return np.asarray(np.clip(given, self.lower, self.upper))
+
+    def nearest(self, theta: Array) -> Array:
+        """P_D where the box is integral: clip, then the nearest member of D, the upper one of two; else `clip`."""
+        clipped = self.clip(theta)
+        if not self.integral:
+            return clipped.astype(float) + 0.0
+        found: Array
+        if self.dtype.kind == "O":
+            flat = [_half_up(value) for value in np.ravel(clipped).tolist()]
+            found = np.array([*flat, None], object)[:-1].reshape(clipped.shape)
+        elif clipped.dtype.kind == "f":
+            found = np.floor(clipped + 0.5).astype(np.int64)
+        else:
+            found = clipped.astype(np.int64)
+        for column in self.lattice:
+            found[..., column] = self._nearest_member(column, clipped[..., column])
+        return found
+
+    def contains(self, theta: Array) -> Array:
+        """Whether each point lies in the box and, where that is integral, in D: shape (...)."""
+        given = np.asarray(theta)
+        found: Array = ((given >= self.lower) & (given <= self.upper)).astype(bool)
+        if self.integral:
+            found &= (given == self.nearest(given)).astype(bool)
+        return np.asarray(found.all(axis=-1))
+
+    def to_unit(self, theta: Array) -> Array:
+        """Points of the box, members of D or not, in [0, 1]: shape (..., coordinates), logarithms under `log` (2.3).
+
+        The parts of a union share [0, 1] alike, and each of their members has half a step to both of its sides.
+        """
+        given = self.clip(theta).astype(float)
+        return self._mapped(given, [scale.to_unit for scale in self._scales])
+
+    def from_unit(self, places: Array) -> Array:
+        """The points of the box at places in [0, 1]; not rounded where the box is integral."""
+        given = np.clip(np.asarray(places, float), 0.0, 1.0)
+        found = self._mapped(given, [scale.from_unit for scale in self._scales])
+        return np.clip(found, self.lower.astype(float), self.upper.astype(float))
+
+    def _mapped(self, given: Array, functions: "list[Callable[[Array], Array]]") -> Array:
+        found = np.empty(given.shape)
+        for column, function in enumerate(functions):
+            found[..., column] = function(given[..., column])
+        return found
+
+    @cached_property
+    def _scales(self) -> "tuple[_Scale, ...]":
+        return tuple(_Scale(each, integral=self.integral) for each in self.coordinates)
+
+    def _nearest_member(self, column: int, values: Array) -> Array:
+        members = self.lattice[column]
+        above = np.clip(np.searchsorted(members, values), 1, max(1, len(members) - 1))
+        if len(members) == 1:
+            return np.full(np.shape(values), members[0], self.dtype)
+        lower, upper = members[above - 1], members[above]
+        return np.where(values - lower < upper - values, lower, upper)
+
+
+def _ends(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
+    if integral:
+        return coordinate.pieces[0].first, coordinate.pieces[-1].last
+    return coordinate.pieces[0].ends()
+
+
+def _half_up(value: float) -> int:
+    return value if isinstance(value, int) else math.floor(value + 0.5)
+
+
+class _Scale:
+    """A coordinate on [0, 1]."""
+
+    def __init__(self, coordinate: Coordinate, *, integral: bool) -> None:
+        self._pieces = coordinate.pieces
+        margin = 0.5 if integral and len(self._pieces) > 1 else 0.0
+        self._lines = [_Line(piece, margin, integral=integral) for piece in self._pieces]
+        self._edges = np.array([piece.first - margin for piece in self._pieces[1:]])
+
+    def to_unit(self, codes: Array) -> Array:
+        count = len(self._lines)
+        if count == 1:
+            return self._lines[0].share(codes)
+        at = np.searchsorted(self._edges, codes, "right")
+        found = np.empty(np.shape(codes))
+        for place, line in enumerate(self._lines):
+            mine = at == place
+            found[mine] = (place + line.share(codes[mine])) / count
+        return found
+
+    def from_unit(self, places: Array) -> Array:
+        count = len(self._lines)
+        if count == 1:
+            return self._lines[0].code(places)
+        at = np.minimum((places * count).astype(int), count - 1)
+        found = np.empty(np.shape(places))
+        for place, line in enumerate(self._lines):
+            mine = at == place
+            found[mine] = line.code(places[mine] * count - place)
+        return found
+
+
+class _Line:
+    """The codes of one piece, with a margin on both sides, as shares of its length: of logarithms under `log`."""
+
+    def __init__(self, piece: Piece, margin: float, *, integral: bool) -> None:
+        part = piece.part
+        self._log = isinstance(part, Integer | Real) and part.log and not (integral and piece.is_continuous)
+        self._first = float(piece.first)
+        # Under `log` the scale is that of what codes stand for: `start + step * (code - first)`.
+        self._start, self._step = piece.start_and_step()
+        if not integral:
+            self._first, self._start, self._step = 0.0, 0.0, 1.0
+            lower, upper = piece.ends()
+        else:
+            lower, upper = piece.first - margin, piece.last + margin
+        self._lower, self._upper = self._placed(lower), self._placed(upper)
+
+    def share(self, codes: Array) -> Array:
+        if self._upper == self._lower:
+            return np.zeros(np.shape(codes))
+        # Halves, since the length of a range may be more than any float.
+        return np.asarray((self._placed(codes) / 2 - self._lower / 2) / (self._upper / 2 - self._lower / 2))
+
+    def code(self, shares: Array) -> Array:
+        found = self._lower * (1 - shares) + self._upper * shares
+        if not self._log:
+            return np.asarray(found)
+        return np.asarray((np.exp(found) - self._start) / (self._step or 1.0) + self._first)
+
+    def _placed(self, codes: Array | float) -> Array:
+        if not self._log:
+            return np.asarray(codes, float)
+        members = self._start + self._step * (np.asarray(codes, float) - self._first)
+        return np.log(np.maximum(members, self._start / 2 if self._start else np.finfo(float).tiny))
+
+
+def shown(piece: Piece) -> str:
+    """A piece as texts show it: what its codes stand for."""
+    part = piece.part
+    match part:
+        case Ordinal() | Categorical():
+            return "{" + ", ".join(map(literal, part.values)) + "}"
+        case Integer() | Real():
+            opening = "(" if isinstance(part, Real) and part.lower_open else "["
+            closing = ")" if isinstance(part, Real) and part.upper_open else "]"
+            step = f" step {literal(part.step)}" if part.step not in (None, 1) or isinstance(part.step, float) else ""
+            return f"{opening}{literal(part.lower)}, {literal(part.upper)}{closing}{' log' if part.log else ''}{step}"

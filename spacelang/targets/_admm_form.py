@@ -1,0 +1,527 @@
+"""The variables, constraints and maps of ADMM over one space, as arrays."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spacelang.ir.codes import Array, Codes, concatenated
+from spacelang.ir.columns import Column, Columns
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import nearest_admissible
+from spacelang.ir.domain import MISSING, Missing
+from spacelang.ir.groups import scope
+from spacelang.ir.priors import Prior
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.task import Bound
+from spacelang.ir.value import Value
+from spacelang.targets._admm_coding import Coding
+from spacelang.targets._admm_layout import Alternative, Block, Layout, Order, Slot
+from spacelang.targets._admm_points import Active, Point, Points
+from spacelang.targets._gathering import codes_of, gathered
+from spacelang.targets._linear_rules import Rule, linear_rules
+from spacelang.targets._moving import Mover, Wanted
+from spacelang.targets._truths import Truths
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What flattening adds to the variables that masks keep: `conditions` is how many it has made alternatives."""
+
+    alternatives: int
+    hyperparameters: int
+    conditions: int
+    decisions: int
+
+
+class AdmmForm:
+    """A space as ADMM takes it: blocks of z, orders, theta_c and theta_d, with their constraints.
+
+    Shapes: K alternatives of all stages together, C and D the variables of theta_c and theta_d, T_i the steps of order
+    i. Everything is computed once; nothing depends on the number of structures.
+    """
+
+    def __init__(self, structures: Structures, layout: Layout, added: Added | None) -> None:
+        """`added` is None where conditions are masks."""
+        self.structures = structures
+        self.space: Space = structures.space
+        self.layout = layout
+        self.added = added
+        self.blocks: tuple[Block, ...] = layout.blocks
+        self.orders: tuple[Order, ...] = layout.orders
+        self.theta_c = layout.theta_c
+        self.theta_d = layout.theta_d
+        self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
+        self._choices = {choice.address: choice for choice in self.space.decisions}
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The linear constraints over z and orders that exclude what no member takes together."""
+        return linear_rules(self.structures, self.layout)
+
+    @cached_property
+    def inequalities(self) -> tuple[Array, Array]:
+        """The same as a matrix A, shape (rows, K + sum of T_i^2), and a vector b: A [z, orders] <= b.
+
+        Orders that the space leaves out have rows of their own.
+        """
+        width = self.layout.width + sum(order.size**2 for order in self.orders)
+        rows, most = [], []
+        for rule in self.rules:
+            for row, bound in self._rows(rule, width):
+                rows.append(row)
+                most.append(bound)
+        for order in self.orders:
+            for removed in order.removed:
+                row = np.zeros(width, np.int8)
+                row[self._columns_of(order)] = order.matrix_of(removed).ravel()
+                rows.append(row)
+                most.append(order.size - 1)
+        return np.array(rows, np.int8).reshape(len(rows), width), np.array(most, np.int64)
+
+    @cached_property
+    def value_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the space that z and orders do not settle: `project` and `reaches` keep to them."""
+        settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
+        for block in self.blocks:
+            for branch in block.variants.values():
+                settled |= block.alternatives[branch[0]].settled.branches.keys()
+            settled |= _single(block)
+        return tuple(c for c in self.space.constraints if not settled.issuperset(scope(c.expression)))
+
+    @cached_property
+    def epsilons(self) -> Array:
+        """The bounds of the black-box constraints g_i <= epsilon_i: seconds, bytes or the unit of the score (4.7)."""
+        return np.array([bound.limit for bound in self.bounds], float)
+
+    @cached_property
+    def default(self) -> Point:
+        """The point of the default configuration, of the member nearest to it where that is none."""
+        return self.encode(nearest_admissible(self.structures)[1])
+
+    # ---- the way down
+
+    def encode(self, configuration: Configuration) -> Point:
+        """The point of a member; variables that are not active in it hold their defaults."""
+        return self.encode_all([configuration])[0]
+
+    def encode_all(self, configurations: Iterable[Configuration] | Columns) -> Points:
+        """The points of members, in their order."""
+        columns = configurations if isinstance(configurations, Columns) else gathered(self.space, configurations)
+        points = self._blank(len(columns))
+        decisions = {address: self._decision(columns, address) for address in self._choices}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            places = decisions[order.address]
+            matrices[...] = order.matrices[np.where(places < 0, order.default, places)]
+        self._write(points, self.layout.always, columns, decisions, None)
+        for block in self.blocks:
+            numbers = self._numbers(block, columns, decisions)
+            points.z[np.arange(len(points)), block.start + numbers] = 1
+            for number, alternative in enumerate(block.alternatives):
+                alone = len(block.variants[alternative.place]) == 1
+                self._write(points, alternative.slots, columns, decisions, None if alone else numbers == number)
+        return points
+
+    def _blank(self, count: int) -> Points:
+        return Points(
+            np.zeros((count, self.layout.width), np.int8),
+            np.tile(self.theta_c.default, (count, 1)),
+            np.tile(self.theta_d.default, (count, 1)),
+            tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
+        )
+
+    def _decision(self, columns: Columns, address: str) -> Array:
+        found = columns.decisions.get(address)
+        return np.full(len(columns), -1) if found is None else found
+
+    def _numbers(self, block: Block, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+        """The alternative of a block that each row takes."""
+        places = decisions[block.address]
+        found = np.zeros(len(places), np.int64)
+        for place, numbers in block.variants.items():
+            found[places == place] = numbers[0]
+            for number in numbers[1:]:
+                alternative = block.alternatives[number]
+                rows = np.flatnonzero(places == place)
+                found[rows[self._takes(alternative, rows, columns, decisions)]] = number
+        return found
+
+    def _takes(self, way: Alternative, rows: Array, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+        """Which of the rows that take its branch settle it as an alternative does."""
+        taken: Array = np.ones(len(rows), bool)
+        for address, branch in way.settled.branches.items():
+            taken &= decisions[address][rows] == (-1 if branch is None else self._choices[address].places[branch])
+        for address, coding in way.asked:
+            column = columns.hyperparameters.get(address)
+            inside: Array = np.zeros(len(columns), bool)
+            if column is not None:
+                inside[column.rows] = coding.contains(column.values) if coding else True
+            taken &= inside[rows] if coding else ~inside[rows]
+        return taken
+
+    def _write(
+        self,
+        points: Points,
+        slots: Sequence[Slot],
+        columns: Columns,
+        decisions: Mapping[str, Array],
+        mine: Array | None,
+    ) -> None:
+        for slot in slots:
+            if slot.address in self._choices:
+                places = decisions[slot.address]
+                rows = np.flatnonzero(places >= 0 if mine is None else (places >= 0) & mine)
+                points.theta_d[rows, slot.integer] = places[rows]
+            elif slot.address in columns.hyperparameters:
+                column = columns.hyperparameters[slot.address]
+                rows, values = column.rows, column.values
+                if mine is not None:
+                    kept = np.flatnonzero(mine[rows])
+                    rows, values = rows[kept], values.take(kept)
+                _put(points, slot, slot.coding, rows, values)
+
+    # ---- the way back
+
+    def decode(self, point: Point) -> Configuration:
+        """The configuration of a point that `reaches` accepts."""
+        return self.decode_all(Points.of([point]))[0]
+
+    def decode_all(self, points: Points | Sequence[Point]) -> list[Configuration]:
+        """The configurations of points that `reaches` accepts, in their order."""
+        return self.columns(points).configurations()
+
+    def columns(self, points: Points | Sequence[Point]) -> Columns:
+        """The same as columns."""
+        return self._truths(self._together(points)).columns
+
+    def active(self, point: Point) -> Active:
+        """Which variables count in a point with z and orders of 0 and 1 and theta in D: boolean arrays (C,), (D,)."""
+        found = self.active_all(Points.of([point]))
+        return Active(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
+
+    def active_all(self, points: Points | Sequence[Point]) -> Active:
+        """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
+        points = self._together(points)
+        truths, count = self._truths(points), len(points)
+        theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
+        for slot, taken in self._taken_slots(points):
+            active = truths.active(slot.address) & taken
+            if slot.integer is None:
+                theta_c[:, slot.numbers] = active[:, None]
+                continue
+            theta_d[:, slot.integer] = active
+            for piece, column in zip(slot.coding.ranges, slot.numbers, strict=True):
+                theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
+        return Active(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
+
+    def _taken_slots(self, points: Points) -> Iterator[tuple[Slot, Array]]:
+        always: Array = np.ones(len(points), bool)
+        yield from ((slot, always) for slot in self.layout.always)
+        for block in self.blocks:
+            for number, alternative in enumerate(block.alternatives):
+                taken = points.z[:, block.start + number] == 1
+                yield from ((slot, taken) for slot in alternative.slots)
+
+    def _truths(self, points: Points) -> Truths:
+        """What points say, with z and orders of 0 and 1 and theta in D."""
+        decisions: dict[str, Array] = {}
+        pieces: dict[str, list[tuple[Array, Codes]]] = {}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            decisions[order.address] = _order_places(order, matrices)
+        self._read(points, self.layout.always, np.arange(len(points)), decisions, pieces)
+        for block in self.blocks:
+            numbers = points.z[:, block.columns].argmax(axis=1)
+            places = np.array([alternative.place for alternative in block.alternatives])
+            decisions[block.address] = places[numbers]
+            for number in np.unique(numbers).tolist():
+                rows, alternative = np.flatnonzero(numbers == number), block.alternatives[number]
+                self._settle(alternative, rows, len(points), decisions, pieces)
+                self._read(points, alternative.slots, rows, decisions, pieces)
+        reached = self._reached(decisions, len(points))
+        given = {a: _column(found) for a, found in pieces.items()}
+        return Truths(self.space, len(points), reached, given)
+
+    def _settle(
+        self,
+        alternative: Alternative,
+        rows: Array,
+        count: int,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, Codes]]],
+    ) -> None:
+        for address, branch in alternative.settled.branches.items():
+            if branch is not None:
+                decisions.setdefault(address, np.full(count, -1))[rows] = self._choices[address].places[branch]
+        for address, value in alternative.settled.values.items():
+            node = self.space.variables[address].node
+            assert isinstance(node, Hyperparameter)
+            codes = codes_of(node.domain, [value]).take(np.zeros(len(rows), np.int64))
+            pieces.setdefault(address, []).append((rows, codes))
+
+    def _read(
+        self,
+        points: Points,
+        slots: Sequence[Slot],
+        rows: Array,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, Codes]]],
+    ) -> None:
+        for slot in slots:
+            if slot.address in self._choices:
+                places = points.theta_d[rows, slot.integer].astype(np.int64)
+                decisions.setdefault(slot.address, np.full(len(points), -1))[rows] = places
+            else:
+                integers = None if slot.integer is None else points.theta_d[rows, slot.integer]
+                numbers = [points.theta_c[rows, column] for column in slot.numbers]
+                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(integers, numbers)))
+
+    def _reached(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
+        """The decisions with -1 where their owners are not taken."""
+        found: dict[str, Array] = {}
+        for address in self._choices:
+            places = decisions.get(address, np.full(count, -1))
+            for owner, branch in self.space.variables[address].owners:
+                places = np.where(found[owner] == self._choices[owner].places[branch], places, -1)
+            found[address] = places
+        return found
+
+    # ---- membership and projection
+
+    def reaches(self, point: Point) -> bool:
+        """Whether a point satisfies all: one-hot blocks, orders, A z <= b, theta in its box and in D, constraints.
+
+        Variables that are not active have to be in D too, whatever they hold there.
+        """
+        if not self._fits(point):
+            return False
+        return bool(self.reaches_all(Points.of([point]))[0])
+
+    def _together(self, points: Points | Sequence[Point]) -> Points:
+        if isinstance(points, Points):
+            return points
+        return Points.of(points) if len(points) else self._blank(0)
+
+    def _fits(self, point: Point) -> bool:
+        """Whether the arrays have the shapes of this form."""
+        return (
+            np.shape(point.z) == (self.layout.width,)
+            and np.shape(point.theta_c) == (len(self.theta_c),)
+            and np.shape(point.theta_d) == (len(self.theta_d),)
+            and [np.shape(order) for order in point.orders] == [(order.size, order.size) for order in self.orders]
+        )
+
+    def reaches_all(self, points: Points | Sequence[Point]) -> Array:
+        """The same for many points: a boolean array (n,)."""
+        points = self._together(points)
+        found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
+        found &= self.theta_d.contains(points.theta_d)
+        rows = np.flatnonzero(found)
+        if len(rows):
+            found[rows] = self._truths(points.take(rows)).admitted
+        return found
+
+    def _is_structured(self, points: Points) -> Array:
+        """Whether z and orders alone are as they have to be."""
+        found: Array = ((points.z == 0) | (points.z == 1)).all(axis=1)
+        for block in self.blocks:
+            found &= points.z[:, block.columns].sum(axis=1) == 1
+        for matrices in points.orders:
+            found &= ((matrices == 0) | (matrices == 1)).all(axis=(1, 2))
+            found &= (matrices.sum(axis=1) == 1).all(axis=1) & (matrices.sum(axis=2) == 1).all(axis=1)
+        flat = [matrices.reshape(len(points), -1) for matrices in points.orders]
+        coefficients, most = self.inequalities
+        together = np.concatenate([points.z, *flat], axis=1)
+        # In floats, which multiply matrices fast; all numbers are small.
+        found &= (together.astype(np.float32) @ coefficients.T.astype(np.float32) <= most).all(axis=1)
+        return found
+
+    def project(self, point: Point) -> Point:
+        """The nearest point that `reaches` accepts; one that it accepts stays as it is.
+
+        Each block becomes its largest entry (the first of several), each order the permutation with the largest sum,
+        theta its P_D. Where that breaks a constraint, what is active moves to the nearest admissible alternatives and
+        values with as few changes as possible (see `Mover`), always the same ones.
+        """
+        return self.project_all(Points.of([point]))[0]
+
+    def project_all(self, points: Points | Sequence[Point]) -> Points:
+        """The same for many points."""
+        found = self._rounded(self._together(points))
+        for row in np.flatnonzero(~self.reaches_all(found)).tolist():
+            found.put(np.array([row]), self._moved(found.take(np.array([row]))))
+        return found
+
+    def _rounded(self, points: Points) -> Points:
+        z = np.zeros((len(points), self.layout.width), np.int8)
+        for block in self.blocks:
+            given = np.asarray(points.z[:, block.columns], float)
+            largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
+            z[np.arange(len(points)), block.start + largest] = 1
+        orders = tuple(
+            order.matrices[_order_places(order, matrices)]
+            for order, matrices in zip(self.orders, points.orders, strict=True)
+        )
+        return Points(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
+
+    def _moved(self, points: Points) -> Points:
+        """The nearest member of one rounded point; what is not active in it stays."""
+        found = self.encode_all([self._mover.move(*self._wanted(points[0]))])
+        active = self.active_all(found)
+        kept = points.copy()
+        kept.z[...] = found.z
+        kept.theta_c[active.theta_c] = found.theta_c[active.theta_c]
+        kept.theta_d[active.theta_d] = found.theta_d[active.theta_d]
+        for mine, theirs, counts in zip(kept.orders, found.orders, active.orders, strict=True):
+            mine[counts] = theirs[counts]
+        return kept
+
+    @cached_property
+    def _mover(self) -> Mover:
+        return Mover(self.structures)
+
+    def _wanted(self, point: Point) -> tuple[dict[str, str], Wanted]:
+        """What a rounded point says of all decisions and hyperparameters, taken or not.
+
+        Of a variable that several alternatives have, the word of the one that z takes counts, else of the first.
+        """
+        taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
+        orders = zip(self.orders, point.orders, strict=True)
+        places = {order.address: int(_order_places(order, matrix[None])[0]) for order, matrix in orders}
+        places |= {b.address: b.alternatives[n].place for b, n in zip(self.blocks, taken, strict=True)}
+
+        def said(address: str) -> Value | Missing:
+            known = self._sources.get(address, ())
+            slot = next((slot for block, number, slot in known if block is None or taken[block] == number), None)
+            if slot is None and known:
+                slot = known[0][2]
+            if not isinstance(slot, Slot):
+                return MISSING if slot is None else slot[0]
+            integer = 0 if slot.integer is None else int(point.theta_d[slot.integer])
+            return slot.coding.value(integer, [point.theta_c[column] for column in slot.numbers])
+
+        def branch(choice: Choice) -> str:
+            if choice.address in places:
+                return choice.branches[places[choice.address]].name
+            found = said(choice.address)
+            return choice.branches[choice.default].name if isinstance(found, Missing) else str(found)
+
+        def wanted(node: Hyperparameter) -> Value:
+            found = said(node.address)
+            return node.default if isinstance(found, Missing) else found
+
+        return {address: branch(choice) for address, choice in self._choices.items()}, wanted
+
+    @cached_property
+    def _sources(self) -> dict[str, list[tuple[int | None, int, "Slot | tuple[Value]"]]]:
+        """By address: the block and alternative that have a variable, with where it is coded or what it is there."""
+        found: dict[str, list[tuple[int | None, int, Slot | tuple[Value]]]] = {}
+        for slot in self.layout.always:
+            found.setdefault(slot.address, []).append((None, 0, slot))
+        for place, block in enumerate(self.blocks):
+            for number, alternative in enumerate(block.alternatives):
+                for slot in alternative.slots:
+                    found.setdefault(slot.address, []).append((place, number, slot))
+                settled = alternative.settled
+                for address, value in (*settled.values.items(), *settled.branches.items()):
+                    if address not in settled.absent:
+                        found.setdefault(address, []).append((place, number, (value,)))
+        return found
+
+    def sample(self, count: int, rng: "Generator") -> list[Point]:
+        """Points by the form's own means: see `sample_all`."""
+        return list(self.sample_all(count, rng))
+
+    def sample_all(self, count: int, rng: "Generator") -> Points:
+        """So many points: each block, each order and each variable of theta drawn on its own, and projected.
+
+        Alternatives and orders are uniform, theta uniform or log-uniform. What satisfies all constraints stays as it
+        was drawn, so that every member may come up, but those near to what constraints exclude come up more often.
+        """
+        points = self._blank(count)
+        rows = np.arange(count)
+        for block in self.blocks:
+            points.z[rows, block.start + rng.integers(len(block.alternatives), size=count)] = 1
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
+        ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
+        for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
+            domain = slot.coding.domain  # may be a piece of the hyperparameter's: its codes are the same
+            _put(points, slot, Coding(domain, domain), rows, Prior(domain).draw(count, rng))
+        return self.project_all(points) if count else points
+
+    # ---- rows of the matrix
+
+    def _columns_of(self, order: Order) -> slice:
+        before = self.orders[: self.orders.index(order)]
+        start = self.layout.width + sum(each.size**2 for each in before)
+        return slice(start, start + order.size**2)
+
+    def _rows(self, rule: Rule, width: int) -> Iterator[tuple[Array, int]]:
+        """The rows of a rule: one, but where it is about orders one for each of them."""
+        starts = {block.address: block.start for block in self.blocks}
+        by_address = {order.address: order for order in self.orders}
+        of_z = [(address, places) for address, places in rule.terms if address in starts]
+        of_orders = [(by_address[address], places) for address, places in rule.terms if address in by_address]
+        for chosen in product(*(places for _, places in of_orders)):
+            row, most = np.zeros(width, np.int8), len(of_z) - 1
+            for address, places in of_z:
+                row[[starts[address] + place for place in places]] = 1
+            for (order, _), place in zip(of_orders, chosen, strict=True):
+                row[self._columns_of(order)] = order.matrices[place].ravel()
+                most += order.size
+            yield row, most
+
+    def to_json(self) -> dict[str, object]:
+        """`z`, `theta_c`, `theta_d`, `order` and `constraints`; `flattened` where conditions are alternatives."""
+        from spacelang.targets._admm_showing import form_to_json
+
+        return form_to_json(self)
+
+    def to_text(self) -> str:
+        """The blocks and, owner by owner, the variables, as the paper's tables list them."""
+        from spacelang.targets._admm_showing import listing
+
+        return listing(self)
+
+    def to_dot(self) -> str:
+        """A cluster for each block, with the variables of each alternative."""
+        from spacelang.targets._admm_showing import draw
+
+        return draw(self)
+
+
+def _single(block: Block) -> set[str]:
+    """The hyperparameters of which every alternative of a block that has them settles the value, or that it is none."""
+    asked = {address for way in block.alternatives for address in way.settled.domains}
+    coded = {slot.address for way in block.alternatives for slot in way.slots}
+    return asked - coded
+
+
+def _order_places(order: Order, matrices: Array) -> Array:
+    """The permutation with the largest sum in each matrix, the first of several."""
+    given = np.asarray(matrices, float).reshape(len(matrices), -1)
+    sums = np.nan_to_num(given) @ order.matrices.reshape(len(order.branches), -1).T.astype(float)
+    return np.asarray(sums.argmax(axis=1))
+
+
+def _put(points: Points, slot: Slot, coding: Coding, rows: Array, values: Codes) -> None:
+    """Write values to their columns."""
+    integers, numbers = coding.encode(values)
+    if slot.integer is not None:
+        points.theta_d[rows, slot.integer] = integers
+    for column, found in zip(slot.numbers, numbers, strict=True):
+        known = ~np.isnan(found)
+        points.theta_c[rows[known], column] = found[known]
+
+
+def _column(pieces: list[tuple[Array, Codes]]) -> Column:
+    if len(pieces) == 1:
+        return Column(*pieces[0])
+    return Column(np.concatenate([rows for rows, _ in pieces]), concatenated([codes for _, codes in pieces]))

@@ -1,0 +1,290 @@
+"""The variables of ADMM: one-hot blocks of z, orders, and theta with its owners (ALGORITHMS.md 4.1)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+from typing import Final
+
+import numpy as np
+
+from spacelang.ir.codes import Array
+from spacelang.ir.domain import Categorical, Domain, Missing, contains, parts
+from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
+from spacelang.ir.printer import show_expression
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, Variable, order_name
+from spacelang.ir.value import identity
+from spacelang.targets._admm_boxes import Box, Coordinate, Owner
+from spacelang.targets._admm_coding import Coding
+from spacelang.targets._flattening import Settled
+
+FEW: Final = 4_096
+"""Of domains with so many members those are left out of D that a constraint on them alone excludes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one hyperparameter, or one decision inside an alternative, is coded: its columns in theta_d and theta_c."""
+
+    address: str
+    coding: Coding
+    integer: int | None
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One variable of a block of z.
+
+    `settled` says what it takes beside its branch: nothing unless conditions are flattened.
+    """
+
+    name: str
+    branch: str
+    place: int
+    settled: Settled
+    slots: tuple[Slot, ...]
+    asked: tuple[tuple[str, Coding | None], ...] = ()
+    """What of their domains hyperparameters take in it, by address; None where they are not active."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stage: the columns of z from `start` on, of which exactly one is 1."""
+
+    stage: str
+    address: str
+    start: int
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def columns(self) -> slice:
+        """Its columns in z."""
+        return slice(self.start, self.start + len(self.alternatives))
+
+    @cached_property
+    def variants(self) -> dict[int, tuple[int, ...]]:
+        """The alternatives of each branch, by its place."""
+        found: dict[int, tuple[int, ...]] = {}
+        for number, alternative in enumerate(self.alternatives):
+            found[alternative.place] = (*found.get(alternative.place, ()), number)
+        return found
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of T permuted steps: o[i, k] is 1 where step i stands at position k."""
+
+    stage: str
+    address: str
+    owner: Owner
+    labels: tuple[str, ...]
+    default: int
+    branches: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """T."""
+        return len(self.labels)
+
+    @cached_property
+    def matrices(self) -> Array:
+        """The matrix of each branch: shape (branches, T, T), 0 and 1."""
+        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
+
+    def matrix_of(self, order: Sequence[str]) -> Array:
+        """The matrix of an order of the steps."""
+        found = np.zeros((self.size, self.size), np.int8)
+        found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
+        return found
+
+    @property
+    def removed(self) -> tuple[tuple[str, ...], ...]:
+        """The orders of the steps that are no branch."""
+        known = set(self.branches)
+        return tuple(order for order in permutations(self.labels) if order_name(order) not in known)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
+
+    blocks: tuple[Block, ...]
+    orders: tuple[Order, ...]
+    always: tuple[Slot, ...]
+    theta_c: Box
+    theta_d: Box
+
+    @property
+    def width(self) -> int:
+        """How many variables z has."""
+        return sum(len(block.alternatives) for block in self.blocks)
+
+
+def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ...]]) -> Layout:
+    """The variables of a space; `variants` gives the alternatives of z that a branch of a stage has, one or more."""
+    products = permutations_of(space.root)
+    writer = _Writer(space, frozenset(products))
+    always = writer.slots((), None, Settled())
+    blocks: list[Block] = []
+    for stage in (stage for stage in space.stages if stage.address not in products):
+        start = blocks[-1].columns.stop if blocks else 0
+        blocks.append(Block(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
+    orders = tuple(
+        Order(
+            choice.key,
+            choice.address,
+            _owner(space, space.variables[choice.address]),
+            products[choice.address].labels,
+            choice.default,
+            tuple(choice.places),
+        )
+        for choice in space.decisions
+        if choice.address in products
+    )
+    return Layout(tuple(blocks), orders, always, writer.numbers(), writer.integers())
+
+
+def permutations_of(node: Node) -> dict[str, Product]:
+    """The permuted steps of a tree, by the addresses of the decisions of their orders, in the order of the text."""
+    found: dict[str, Product] = {}
+    waiting: list[Node] = [node]
+    while waiting:
+        each = waiting.pop()
+        match each:
+            case Product():
+                if each.kind is Kind.PERMUTATION and isinstance(each.children[0], Choice):
+                    found[each.children[0].address] = each
+                waiting.extend(reversed(each.children))
+            case Choice():
+                waiting.extend(branch.node for branch in reversed(each.branches))
+            case Operator():
+                waiting.extend(reversed(each.children))
+            case Hyperparameter():
+                pass
+    return found
+
+
+def _owner(space: Space, variable: Variable) -> Owner:
+    if not variable.owners:
+        return None
+    address, branch = variable.owners[0]
+    return space.variables[address].key, branch
+
+
+class _Writer:
+    """Columns of theta in the order in which they are asked for."""
+
+    def __init__(self, space: Space, orders: frozenset[str]) -> None:
+        self._space = space
+        self._orders = orders
+        self._inside: dict[tuple[str, str] | None, list[Variable]] = {}
+        for variable in space.variables.values():
+            self._inside.setdefault(variable.owners[0] if variable.owners else None, []).append(variable)
+        self._excluded = dict(_excluded(space))
+        self._numbers: list[Coordinate] = []
+        self._integers: list[Coordinate] = []
+
+    def numbers(self) -> Box:
+        return Box(tuple(self._numbers), integral=False)
+
+    def integers(self) -> Box:
+        return Box(tuple(self._integers), integral=True)
+
+    def alternatives(
+        self, stage: Choice, variants: Mapping[tuple[str, str], tuple[Settled, ...]]
+    ) -> Iterator[Alternative]:
+        for place, branch in enumerate(stage.branches):
+            context = (stage.address, branch.name)
+            for settled in variants.get(context, (Settled(),)):
+                name = f"{branch.name}[{settled.label}]" if settled.label else branch.name
+                slots = self.slots(context, (stage.key, name), settled)
+                yield Alternative(name, branch.name, place, settled, slots, tuple(self._asked(settled)))
+
+    def _asked(self, settled: Settled) -> Iterator[tuple[str, Coding | None]]:
+        for address, domain in settled.domains.items():
+            node = self._space.variables[address].node
+            assert isinstance(node, Hyperparameter)
+            yield address, None if domain is None else Coding(domain, node.domain)
+
+    def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[Slot, ...]:
+        found = []
+        for variable in self._inside.get(context or None, ()):
+            if variable.address in settled.absent or variable.address in settled.values:
+                continue
+            if isinstance(variable.node, Hyperparameter):
+                domain = settled.domains.get(variable.address)
+                found.append(
+                    self._slot(variable.node, owner, domain or variable.node.domain, _condition(variable, settled))
+                )
+            elif context and variable.address not in settled.branches and variable.address not in self._orders:
+                found.append(self._nested(variable.node, owner, _condition(variable, settled)))
+        return tuple(found)
+
+    def _nested(self, choice: Choice, owner: Owner, condition: str) -> Slot:
+        domain = Categorical(tuple(choice.places))
+        coding = Coding(domain, domain)
+        self._integers.append(
+            Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
+        )
+        return Slot(choice.address, coding, len(self._integers) - 1, ())
+
+    def _slot(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> Slot:
+        coding, integer = Coding(domain, node.domain), None
+        given = domain.find(node.default)
+        default = domain.middle if isinstance(given, Missing) else given
+        if coding.is_discrete:
+            integer = len(self._integers)
+            code = next(piece.code(default) for piece in coding.pieces if contains(piece.part, default))
+            excluded = self._holes(node.address, coding)
+            self._integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
+        first = len(self._numbers)
+        for place, piece in enumerate(coding.ranges):
+            name = node.key if len(coding.ranges) == 1 else f"{node.key} ({place + 1})"
+            start = default if contains(piece.part, default) else piece.part.middle
+            assert isinstance(start, float)
+            self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
+        return Slot(node.address, coding, integer, tuple(range(first, len(self._numbers))))
+
+    def _holes(self, address: str, coding: Coding) -> frozenset[int]:
+        """The codes that a constraint on this hyperparameter alone excludes, unless it excludes all of them."""
+        excluded = self._excluded.get(address)
+        if not excluded:
+            return frozenset()
+        found = {
+            code
+            for piece in coding.pieces
+            if not piece.is_continuous
+            for code in range(piece.first, piece.last + 1)
+            if identity(piece.value(code)) in excluded
+        }
+        return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
+
+
+def _condition(variable: Variable, settled: Settled) -> str:
+    """When a variable counts where its alternative is taken; empty where that alone says it."""
+    tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in variable.owners[1:] if owner not in settled.branches]
+    if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
+        tests += [] if variable.address in settled.told else [variable.node.condition]
+    return "" if not tests else show_expression(tests[0] if len(tests) == 1 else And(tuple(tests)))
+
+
+def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:
+    """The values of each hyperparameter that constraints on it alone exclude."""
+    found: dict[str, set[tuple[object, ...]]] = {}
+    for rule in space.constraints:
+        if len(rule.scope) != 1 or decisions(rule.expression):
+            continue
+        if any(isinstance(node, Active) for node in nodes(rule.expression)):
+            continue
+        node = space.variables[rule.scope[0]].node
+        assert isinstance(node, Hyperparameter)
+        for part in parts(node.domain):
+            if part.size is not None and part.size <= FEW:
+                first = getattr(part, "first_index", 0)
+                for index in range(first, first + part.size):
+                    value = part.at(index)
+                    if holds(rule.expression, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
+                        found.setdefault(node.address, set()).add(identity(value))
+    return ((address, frozenset(values)) for address, values in found.items())

@@ -1,0 +1,90 @@
+"""Points of ADMM as arrays, one or many at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spacelang.ir.codes import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """One value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
+
+    Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point that
+    comes out of the target holds 0 and 1 in z and orders, floats in theta_c and integers in theta_d; one that a search
+    has moved may hold any numbers, which `project` brings back.
+    """
+
+    z: Array
+    theta_c: Array
+    theta_d: Array
+    orders: tuple[Array, ...] = ()
+
+    @property
+    def order(self) -> Array | None:
+        """The matrix of the first order; None where nothing is permuted."""
+        return self.orders[0] if self.orders else None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all variables have the same values."""
+        return isinstance(other, Point) and all(map(np.array_equal, self._arrays(), other._arrays()))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _arrays(self) -> tuple[Array, ...]:
+        return (self.z, self.theta_c, self.theta_d, *self.orders)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Many points: the same arrays with one more axis in front, row i of each is point i."""
+
+    z: Array
+    theta_c: Array
+    theta_d: Array
+    orders: tuple[Array, ...] = ()
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> "Points":
+        """One point or more, in their order."""
+        orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
+        return cls(
+            np.stack([point.z for point in points]),
+            np.stack([point.theta_c for point in points]),
+            np.stack([point.theta_d for point in points]),
+            orders,
+        )
+
+    def __len__(self) -> int:
+        return len(self.z)
+
+    def __getitem__(self, row: int) -> Point:
+        return Point(self.z[row], self.theta_c[row], self.theta_d[row], tuple(order[row] for order in self.orders))
+
+    def __iter__(self) -> Iterator[Point]:
+        return (self[row] for row in range(len(self)))
+
+    def copy(self) -> "Points":
+        """The points in arrays of their own."""
+        return Points(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
+
+    def take(self, rows: Array) -> "Points":
+        """The points of some rows."""
+        return Points(self.z[rows], self.theta_c[rows], self.theta_d[rows], tuple(order[rows] for order in self.orders))
+
+    def put(self, rows: Array, others: "Points") -> None:
+        """Replace the points of some rows."""
+        self.z[rows], self.theta_c[rows], self.theta_d[rows] = others.z, others.theta_c, others.theta_d
+        for mine, theirs in zip(self.orders, others.orders, strict=True):
+            mine[rows] = theirs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Active:
+    """Which variables count in a point, or in many: of theta_c, of theta_d, and each order as a whole."""
+
+    theta_c: Array
+    theta_d: Array
+    orders: tuple[Array, ...] = ()

@@ -1,0 +1,261 @@
+"""How the variables of ADMM are shown: as JSON, as text for a terminal, and as a graph in the DOT language."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from spacelang.ir.printer import show_expression
+from spacelang.ir.space import Constraint
+from spacelang.ir.task import Bound, Measure
+from spacelang.targets._admm_boxes import Coordinate, shown
+from spacelang.targets._linear_rules import Rule
+from spacelang.text import NOWHERE
+
+if TYPE_CHECKING:
+    from spacelang.targets._admm_form import AdmmForm
+    from spacelang.targets._admm_layout import Order
+
+WIDTH: Final = 110
+"""Where lines of alternatives are broken."""
+MOST_LINES: Final = 40
+"""So many constraints are listed in a text; all of them are in the JSON."""
+UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
+
+
+def form_to_json(form: "AdmmForm") -> dict[str, object]:
+    """The keys of the JSON document."""
+    document: dict[str, object] = {
+        "conditions": "mask" if form.added is None else "flatten",
+        "z": [
+            {"stage": block.stage, "alternatives": [way.name for way in block.alternatives]} for block in form.blocks
+        ],
+        "theta_c": [each.to_json(integral=False) for each in form.theta_c.coordinates],
+        "theta_d": [each.to_json(integral=True) for each in form.theta_d.coordinates],
+        "order": [_order_to_json(order) for order in form.orders],
+        "constraints": [
+            *(
+                {"kind": "order", **_removed_to_json(order, labels)}
+                for order in form.orders
+                for labels in order.removed
+            ),
+            *({"kind": "decisions", **_rule_to_json(form, rule)} for rule in form.rules),
+            *({"kind": "hyperparameters", **_constraint_to_json(each)} for each in form.value_constraints),
+            *({"kind": "trial", **_bound_to_json(bound)} for bound in form.bounds),
+        ],
+    }
+    if form.added is not None:
+        document["flattened"] = {
+            "alternatives": form.added.alternatives,
+            "hyperparameters": form.added.hyperparameters,
+            "conditions": form.added.conditions,
+            "decisions": form.added.decisions,
+        }
+    return document
+
+
+def _order_to_json(order: "Order") -> dict[str, object]:
+    owner = None if order.owner is None else list(order.owner)
+    return {"name": order.stage, "owner": owner, "steps": list(order.labels), "size": order.size}
+
+
+def _removed_to_json(order: "Order", labels: Sequence[str]) -> dict[str, object]:
+    return {
+        "terms": [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)],
+        "most": order.size - 1,
+        "text": f"{' + '.join(f'o[{label}, {k}]' for k, label in enumerate(labels))} <= {order.size - 1}",
+    }
+
+
+def _rule_to_json(form: "AdmmForm", rule: Rule) -> dict[str, object]:
+    names, most = _names(form), rule.most
+    terms: list[dict[str, object]] = []
+    for address, places in rule.terms:
+        stage, alternatives, is_order = names[address]
+        key = "orders" if is_order else "alternatives"
+        terms.append({"stage": stage, key: [alternatives[place] for place in places]})
+    return {"terms": terms, "most": most, "text": _rule_text(form, rule)}
+
+
+def _rule_text(form: "AdmmForm", rule: Rule) -> str:
+    names = _names(form)
+    words = [
+        f"{'o' if is_order else 'z'}[{stage}: {alternatives[place]}]"
+        for address, places in rule.terms
+        for stage, alternatives, is_order in (names[address],)
+        for place in places
+    ]
+    return f"{' + '.join(words)} <= {rule.most}"
+
+
+def _names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
+    """By the address of a decision: its stage, what its alternatives are called, and whether it is an order."""
+    found = {b.address: (b.stage, tuple(way.name for way in b.alternatives), False) for b in form.blocks}
+    return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
+
+
+def _constraint_to_json(constraint: Constraint) -> dict[str, object]:
+    line = None if constraint.span.source is NOWHERE.source else constraint.span.line
+    return {"text": _constraint_text(constraint), "line": line}
+
+
+def _constraint_text(constraint: Constraint) -> str:
+    return f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}"
+
+
+def _bound_to_json(bound: Bound) -> dict[str, object]:
+    return {
+        "measure": bound.name,
+        "epsilon": bound.limit,
+        "strict": bound.strict,
+        "unit": UNITS[bound.measure],
+        "text": _bound_text(bound),
+    }
+
+
+def _bound_text(bound: Bound) -> str:
+    return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
+
+
+def listing(form: "AdmmForm") -> str:
+    """The blocks, the orders, the variables of each owner, and the constraints."""
+    return "\n".join([*_head(form), "", *_blocks(form), *_orders(form), "", *_thetas(form), *_constraints(form)])
+
+
+def _head(form: "AdmmForm") -> Iterator[str]:
+    sizes = " x ".join(str(len(block.alternatives)) for block in form.blocks)
+    yield (
+        f"{form.space.name}: z in {{0, 1}}^{form.layout.width} ({sizes or 'no stage'}), "
+        f"{len(form.theta_c)} continuous (theta_c) and {len(form.theta_d)} discrete (theta_d)"
+    )
+    if form.added is not None:
+        yield (
+            f"flattened: {_counted(form.added.conditions, 'condition')} and "
+            f"{_counted(form.added.decisions, 'nested decision')} add "
+            f"{_counted(form.added.alternatives, 'alternative')} and "
+            f"{_counted(form.added.hyperparameters, 'hyperparameter')}"
+        )
+
+
+def _blocks(form: "AdmmForm") -> Iterator[str]:
+    yield "z: exactly one of each block"
+    wide = max((len(block.stage) for block in form.blocks), default=0)
+    for number, block in enumerate(form.blocks, start=1):
+        start = f"  z{number}  {block.stage:<{wide}}  {len(block.alternatives):>3}  "
+        text = "  ".join(way.name.replace(" ", "\0") for way in block.alternatives)
+        indent = " " * len(start)
+        lines = textwrap.wrap(
+            text, max(WIDTH, len(start) + 40), initial_indent=start.replace(" ", "\1"), subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        yield from (line.replace("\0", " ").replace("\1", " ") for line in lines)
+
+
+def _orders(form: "AdmmForm") -> Iterator[str]:
+    for order in form.orders:
+        owner = "" if order.owner is None else f" (with {order.owner[1]})"
+        yield ""
+        yield f"o: {order.stage}{owner}, {order.size} x {order.size}, each row and each column sums to 1"
+        yield f"  steps: {', '.join(order.labels)}"
+
+
+def _thetas(form: "AdmmForm") -> Iterator[str]:
+    """One line for each variable below its owner, and for each owner how many of each kind it has."""
+    by_owner: dict[object, list[tuple[str, Coordinate]]] = {}
+    for mark, box in (("c", form.theta_c), ("d", form.theta_d)):
+        for each in box.coordinates:
+            by_owner.setdefault(each.owner, []).append((mark, each))
+    yield "theta: every hyperparameter of every alternative; c continuous, d discrete"
+    stage = None
+    owners = [None, *((block.stage, way.name) for block in form.blocks for way in block.alternatives)]
+    for owner in owners:
+        mine = by_owner.get(owner, [])
+        if owner is not None and owner[0] != stage:
+            stage = owner[0]
+            yield f"  {stage}"
+        if owner is None and not mine:
+            continue
+        called = "in every pipeline" if owner is None else f"  {owner[1]}"
+        continuous = sum(mark == "c" for mark, _ in mine)
+        counts = f"{continuous}c {len(mine) - continuous}d" if mine else "-"
+        yield f"  {called:<44}{counts:>8}"
+        prefix = "" if owner is None else f"{owner[0]}."
+        yield from (_coordinate(mark, each, prefix) for mark, each in mine)
+
+
+def _coordinate(mark: str, each: Coordinate, prefix: str) -> str:
+    name = each.name.removeprefix(prefix)
+    condition = f"  when {each.condition}" if each.condition else ""
+    return f"      {mark}  {name:<34} {_range(mark, each)}{condition}"
+
+
+def _range(mark: str, each: Coordinate) -> str:
+    """What a variable takes: its range, or its codes with what they stand for."""
+    pieces = " | ".join(map(shown, each.pieces))
+    excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
+    lower, upper = each.pieces[0].first, each.pieces[-1].last
+    alone = len(each.pieces) == 1
+    if mark == "c" or (alone and each.pieces[0].start_and_step()[1] == 1 and pieces.startswith(f"[{lower},")):
+        return f"{pieces}{excluded}"
+    return f"{lower}..{upper} = {pieces}{excluded}"
+
+
+def _constraints(form: "AdmmForm") -> Iterator[str]:
+    lines = [
+        *(str(_removed_to_json(order, labels)["text"]) for order in form.orders for labels in order.removed),
+        *(_rule_text(form, rule) for rule in form.rules),
+        *map(_constraint_text, form.value_constraints),
+        *(f"subject to {_bound_text(bound)}" for bound in form.bounds),
+    ]
+    if lines:
+        yield ""
+        yield "constraints"
+        yield from (f"  {line}" for line in lines[:MOST_LINES])
+    if len(lines) > MOST_LINES:
+        yield f"  and {_counted(len(lines) - MOST_LINES, 'more')}"
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one if number == 1 or one == 'more' else one + 's'}"
+
+
+def draw(form: "AdmmForm") -> str:
+    """A cluster for each block with its alternatives and their variables, and one for each order."""
+    lines = [f"digraph {_quoted(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
+    lines += [f"  label={_quoted(next(_head(form)))};"]
+    always = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner is None]
+    if always:
+        lines.append(f"  always [label={_record('in every pipeline', always, '')}];")
+    previous: list[str] = []
+    for number, block in enumerate(form.blocks):
+        lines.append(f"  subgraph cluster_{number} {{ label={_quoted(f'{block.stage}: exactly one')};")
+        for place, way in enumerate(block.alternatives):
+            owner = (block.stage, way.name)
+            mine = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner == owner]
+            lines.append(f"    z{number}_{place} [label={_record(way.name, mine, f'{block.stage}.')}];")
+        lines.append("  }")
+        names = [f"z{number}_{place}" for place in range(len(block.alternatives))]
+        if previous:
+            lines.append(
+                f"  {previous[0]} -> {names[0]} [ltail=cluster_{number - 1}, lhead=cluster_{number}, style=invis];"
+            )
+        previous = names
+    for number, order in enumerate(form.orders):
+        label = _quoted(f"{order.stage}: {order.size} x {order.size}")
+        steps = "; ".join(f"o{number}_{k} [label={_quoted(step)}]" for k, step in enumerate(order.labels))
+        lines.append(f"  subgraph cluster_order_{number} {{ label={label}; {steps} }}")
+    return "\n".join([*lines, "}"])
+
+
+def _record(name: str, coordinates: Sequence[Coordinate], prefix: str) -> str:
+    inner = "\\l".join(_escaped(each.name.removeprefix(prefix)) for each in coordinates)
+    return f'"{{{_escaped(name)}{"|" + inner + chr(92) + "l" if inner else ""}}}"'
+
+
+def _escaped(text: str) -> str:
+    """A text in a record: its own marks lose their meaning."""
+    return "".join("\\" + character if character in '\\"{}|<> ' else character for character in text).replace("\n", " ")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,312 @@
+"""The partition of a space by pieces of its hyperparameters (ALGORITHMS.md 6.4), without listing structures.
+
+A configuration is told by the piece in which each hyperparameter lies that is cut, as far as decisions lead there.
+Where one is reached but not active, the configuration belongs to its first piece. Hyperparameters of different
+alternatives of a decision are not crossed with each other; the alternatives below which nothing is cut stay together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import Final, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Domain, contains
+from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, nodes
+from spacelang.ir.groups import Context
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.targets._arms_pieces import describe_piece
+
+Vector: TypeAlias = tuple[tuple[str, int], ...]
+"""The piece of each hyperparameter that is cut and the group of branches of each decision, by address and place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A hyperparameter with its pieces, two or more."""
+
+    node: Hyperparameter
+    pieces: tuple[Domain, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A decision with its branches in groups: each below which something is cut alone, all others together."""
+
+    choice: Choice
+    groups: tuple[tuple[str, ...], ...]
+    deeper: frozenset[int]
+    """The groups below which something is cut."""
+
+
+@dataclass(slots=True)
+class Part:
+    """What an arm takes of a space: branches and domains by address, and constraints beyond those of the space."""
+
+    branches: dict[str, frozenset[str]] = field(default_factory=dict)
+    domains: dict[str, Domain] = field(default_factory=dict)
+    rules: list[Constraint] = field(default_factory=list)
+
+
+MOST_NAMED: Final = 3
+"""So many alternatives that stay together are named one by one."""
+
+
+class Partition:
+    """A space cut by pieces of its hyperparameters."""
+
+    def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
+        self._space = space
+        self._slots: dict[Context, tuple[Cut | Fork, ...]] = {}
+        self._places: dict[str, Cut | Fork] = {}
+        self._find((), pieces_of)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """The hyperparameters that are cut."""
+        return tuple(slot for slot in self._places.values() if isinstance(slot, Cut))
+
+    @property
+    def most(self) -> int:
+        """How many arms there are at most: some may be empty."""
+        return self._count(())
+
+    def vectors(self) -> Iterator[Vector]:
+        """The vectors of all arms, those of empty ones among them."""
+        return self._vectors(())
+
+    def vector_of(self, configuration: Configuration) -> Vector:
+        """The vector of a member."""
+        return tuple(self._items(configuration, ()))
+
+    def part(self, vector: Vector) -> Part | None:
+        """What the arm of a vector takes; None where conditions leave nothing of it."""
+        part = Part()
+        active: list[str] = []
+        for address, place in vector:
+            slot = self._places[address]
+            if isinstance(slot, Fork):
+                part.branches[address] = frozenset(slot.groups[place])
+            else:
+                part.domains[address] = slot.pieces[place]
+                if place:
+                    active.append(address)
+        return part if all(_activate(self._space, address, part) for address in active) else None
+
+    def name(self, vector: Vector, part: Part) -> str:
+        """What an arm is called: its alternatives and the pieces that are not given by others."""
+        words = []
+        names = [self._places[address].node.name for address, _ in vector if address in part.domains]  # type: ignore[union-attr]
+        for address, place in vector:
+            slot = self._places[address]
+            if isinstance(slot, Fork) and len(slot.groups) == 1:
+                continue
+            if isinstance(slot, Fork):
+                group = slot.groups[place]
+                others = (
+                    f"another {slot.choice.name} of {len(group)}" if len(group) > MOST_NAMED else " or ".join(group)
+                )
+                words.append(others)
+                continue
+            is_open = place == 0 and not _is_sure(self._space, address, part)
+            if is_open and not _activate(self._space, address, _copied(part)):
+                continue
+            own = slot.node.name if names.count(slot.node.name) == 1 else slot.node.key
+            words.append(f"{own} {describe_piece(part.domains[address])}{' or inactive' * is_open}")
+        return ", ".join(words)
+
+    def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> bool:
+        """Note what is cut below a context; whether anything is."""
+        found: list[Cut | Fork] = []
+        for variable in self._space.by_context.get(context, ()):
+            node = variable.node
+            if isinstance(node, Hyperparameter):
+                pieces = pieces_of(node)
+                if len(pieces) > 1:
+                    found.append(Cut(node, pieces))
+                continue
+            at = len(found)
+            deeper = [b.name for b in node.branches if self._find((*context, (node.address, b.name)), pieces_of)]
+            if deeper:
+                others = tuple(branch.name for branch in node.branches if branch.name not in deeper)
+                groups = ((others,) if others else ()) + tuple((name,) for name in deeper)
+                found.insert(at, Fork(node, groups, frozenset(range(len(groups) - len(deeper), len(groups)))))
+        self._slots[context] = tuple(found)
+        for slot in found:
+            self._places[slot.node.address if isinstance(slot, Cut) else slot.choice.address] = slot
+        return bool(found)
+
+    def _count(self, context: Context) -> int:
+        return prod(
+            len(slot.pieces)
+            if isinstance(slot, Cut)
+            else sum(
+                self._count((*context, (slot.choice.address, group[0]))) if place in slot.deeper else 1
+                for place, group in enumerate(slot.groups)
+            )
+            for slot in self._slots[context]
+        )
+
+    def _vectors(self, context: Context) -> Iterator[Vector]:
+        ways = (self._ways(slot, context) for slot in self._slots[context])
+        for joint in product(*ways):
+            yield tuple(item for items in joint for item in items)
+
+    def _ways(self, slot: Cut | Fork, context: Context) -> Iterator[Vector]:
+        if isinstance(slot, Cut):
+            yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
+            return
+        address = slot.choice.address
+        for place, group in enumerate(slot.groups):
+            if place not in slot.deeper:
+                yield ((address, place),)
+                continue
+            for inner in self._vectors((*context, (address, group[0]))):
+                yield ((address, place), *inner)
+
+    def _items(self, configuration: Configuration, context: Context) -> Iterator[tuple[str, int]]:
+        for slot in self._slots[context]:
+            if isinstance(slot, Cut):
+                key = slot.node.key
+                found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
+                yield slot.node.address, next(found) if key in configuration else 0
+                continue
+            branch = str(configuration[slot.choice.key])
+            place = next(place for place, group in enumerate(slot.groups) if branch in group)
+            yield slot.choice.address, place
+            if place in slot.deeper:
+                yield from self._items(configuration, (*context, (slot.choice.address, branch)))
+
+
+def _copied(part: Part) -> Part:
+    return Part({**part.branches}, {**part.domains}, [*part.rules])
+
+
+# ---- activity
+
+
+def _activate(space: Space, address: str, part: Part) -> bool:
+    """Take of a part only what makes a hyperparameter active; whether anything is left, as far as that is seen."""
+    node = space.variables[address].node
+    assert isinstance(node, Hyperparameter)
+    for owner, branch in space.variables[address].owners:
+        if not _take(space, owner, {branch}, part):
+            return False
+    return node.condition is None or _hold(space, node.condition, part)
+
+
+def _hold(space: Space, condition: Expr, part: Part) -> bool:
+    """Take of a part only what makes a condition hold: branches and values where they say it, else a constraint."""
+    match condition:
+        case Constant(value=value):
+            return value is True
+        case And(terms=terms):
+            return all(_hold(space, term, part) for term in terms)
+        case Or(terms=(term,)):
+            return _hold(space, term, part)
+        case Is(address=address, branches=branches):
+            if not _activate_decision(space, address, part):
+                return False
+            return _take(space, address, branches, part)
+        case Reference() | Compare() | In():
+            named = {each.address for each in nodes(condition) if isinstance(each, Reference)}
+            values = _values(space, next(iter(named)), part) if len(named) == 1 else None
+            if values is not None:
+                (address,) = named
+                return _keep(condition, address, values, part) and _activate(space, address, part)
+        case _:
+            pass
+    part.rules.extend(_required(space, condition, part))
+    return True
+
+
+def _activate_decision(space: Space, address: str, part: Part) -> bool:
+    return all(_take(space, owner, {branch}, part) for owner, branch in space.variables[address].owners)
+
+
+def _take(space: Space, address: str, names: Iterable[str], part: Part) -> bool:
+    choice = space.variables[address].node
+    assert isinstance(choice, Choice)
+    known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
+    part.branches[address] = known & frozenset(names)
+    return bool(part.branches[address])
+
+
+def _values(space: Space, address: str, part: Part) -> Categorical | None:
+    """The values that a hyperparameter may have in a part, where that is a set."""
+    node = space.variables[address].node
+    assert isinstance(node, Hyperparameter)
+    domain = part.domains.get(address, node.domain)
+    return domain if isinstance(domain, Categorical) else None
+
+
+def _keep(test: Expr, address: str, domain: Categorical, part: Part) -> bool:
+    values = tuple(value for value in domain.values if holds(test, {address: value}.__getitem__))
+    if not values:
+        return False
+    if len(values) < len(domain.values):
+        part.domains[address] = type(domain)(values)
+    return True
+
+
+# ---- constraints that say that a condition holds
+
+
+def _required(space: Space, condition: Expr, part: Part) -> Iterator[Constraint]:
+    """Constraints that together say that a condition holds: each applies only where all that it names is active.
+
+    So for what may be inactive there is one more that says what must hold then.
+    """
+    yield Constraint(condition, forbidden=False)
+    doubtful = [
+        address
+        for address in dict.fromkeys(each.address for each in nodes(condition) if isinstance(each, Reference))
+        if not _is_sure(space, address, part)
+    ]
+    for missing in _subsets(doubtful):
+        activities = [_activity(space, address) for address in missing]
+        yield from _required(space, Or((_without(condition, frozenset(missing)), *activities)), part)
+
+
+def _is_sure(space: Space, address: str, part: Part) -> bool:
+    variable = space.variables[address]
+    assert isinstance(variable.node, Hyperparameter)
+    condition = variable.node.condition
+    if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):
+        return False
+    named = [] if condition is None else [each.address for each in nodes(condition) if isinstance(each, Reference)]
+    values = (
+        _values(space, named[0], part) if isinstance(condition, Reference | Compare | In) and len(named) == 1 else None
+    )
+    if values is None:
+        return condition is None
+    holds_always = all(holds(condition, {named[0]: value}.__getitem__) for value in values.values)  # type: ignore[arg-type]
+    return holds_always and _is_sure(space, named[0], part)
+
+
+def _activity(space: Space, address: str) -> Expr:
+    """The expression that holds exactly where a hyperparameter is active."""
+    variable = space.variables[address]
+    assert isinstance(variable.node, Hyperparameter)
+    reached = [Is(owner, (branch,)) for owner, branch in variable.owners]
+    condition = [] if variable.node.condition is None else [variable.node.condition]
+    return And((*reached, *condition))
+
+
+def _subsets(addresses: list[str]) -> Iterator[tuple[str, ...]]:
+    for chosen in product((False, True), repeat=len(addresses)):
+        if any(chosen):
+            yield tuple(address for address, is_in in zip(addresses, chosen, strict=True) if is_in)
+
+
+def _without(expression: Expr, missing: frozenset[str]) -> Expr:
+    """The expression where some hyperparameters are not active: what is said of them is false."""
+    match expression:
+        case And() | Or():
+            return replace(expression, terms=tuple(_without(term, missing) for term in expression.terms))
+        case Not():
+            return Not(_without(expression.term, missing), expression.span)
+        case _:
+            spoken = {each.address for each in nodes(expression) if isinstance(each, Reference)}
+            return Constant(value=False) if spoken & missing else expression

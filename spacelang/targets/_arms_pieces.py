@@ -1,0 +1,165 @@
+"""Domains cut into pieces (ALGORITHMS.md 6.4): disjoint, together the domain, none of them empty."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, assert_never
+
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, literal, parts
+
+DIGITS: Final = 12
+"""Ranges are cut at numbers of so many digits: where exactly matters less than that people can read it."""
+
+
+def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
+    """A domain in so many pieces, or as many as it can be cut into.
+
+    Ranges are cut into equal widths, those with `log` into equal ratios, each piece without its upper end but the last
+    one; integers, steps and sets into runs of neighbouring members whose numbers differ by at most one, longer ones
+    first. The parts of a union are pieces: several in one where there are more parts than pieces, cut themselves, the
+    largest first, where there are fewer.
+    """
+    match domain:
+        case Union():
+            return _of_union(domain, number)
+        case Real(step=None):
+            return tuple(_of_range(domain, number))
+        case Integer(log=True, step=1):
+            return tuple(_of_log_integers(domain, number))
+        case Integer() | Real() | Categorical():
+            return tuple(_run(domain, first, last) for first, last in _runs(domain.size or 1, number))
+        case _:
+            assert_never(domain)
+
+
+def most_pieces(domain: Domain) -> int | None:
+    """Into how many pieces a domain can be cut; None where there is no end."""
+    return domain.size
+
+
+def describe_piece(domain: Domain) -> str:
+    """A piece as the name of an arm has it."""
+    match domain:
+        case Union():
+            return " | ".join(map(describe_piece, domain.parts))
+        case Categorical():
+            values = ", ".join(map(literal, domain.values))
+            return values if len(domain.values) == 1 else f"{{{values}}}"
+        case Real(step=None) if domain.lower != domain.upper:
+            opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
+            return f"{opening}{_shown(domain.lower)}, {_shown(domain.upper)}{closing}"
+        case Integer() | Real():
+            first, last = _member(domain, 0), _member(domain, (domain.size or 1) - 1)
+            step = f" step {literal(domain.step)}" if domain.step not in (None, 1) and first != last else ""
+            return _shown(first) if first == last else f"{_shown(first)}..{_shown(last)}{step}"
+        case _:
+            assert_never(domain)
+
+
+def _shown(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.6g}"
+
+
+def _of_range(domain: Real, number: int) -> Iterator[Real]:
+    cuts = [*_cuts(domain, number)]
+    if not cuts:
+        yield domain
+        return
+    yield Real(domain.lower, cuts[0], domain.lower_open, True, domain.log)
+    for lower, upper in pairwise(cuts):
+        yield Real(lower, upper, False, True, domain.log)
+    yield Real(cuts[-1], domain.upper, False, domain.upper_open, domain.log)
+
+
+def _cuts(domain: Real, number: int) -> Iterator[float]:
+    """The numbers at which a range is cut, each with something on both sides."""
+    before = math.nextafter(domain.lower, math.inf) if domain.lower_open else domain.lower
+    for place in range(1, number):
+        cut = float(f"{_between(domain, place / number):.{DIGITS}g}")
+        last = math.nextafter(domain.upper, -math.inf) if domain.upper_open else domain.upper
+        if before < cut <= last and cut < domain.upper:
+            yield cut
+            before = cut
+
+
+def _between(domain: Real | Integer, share: float) -> float:
+    """The number at a share of the way from the lower to the upper bound, under `log` of its logarithm."""
+    lower, upper = domain.lower, domain.upper
+    if domain.log:
+        return math.exp((1 - share) * math.log(lower) + share * math.log(upper))
+    return (1 - share) * lower + share * upper
+
+
+def _of_log_integers(domain: Integer, number: int) -> Iterator[Integer]:
+    number = min(number, domain.size)
+    first = domain.lower
+    for place in range(1, number):
+        wanted = math.ceil(float(f"{_between(domain, place / number):.{DIGITS}g}"))
+        # At least one integer for this piece, and one for each that follows.
+        cut = min(max(wanted, first + 1), domain.upper + 1 - (number - place))
+        yield Integer(first, cut - 1, domain.log)
+        first = cut
+    yield Integer(first, domain.upper, domain.log)
+
+
+def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
+    """The first and the last place of each run."""
+    number = min(number, size)
+    length, longer = divmod(size, number)
+    first = 0
+    for place in range(number):
+        last = first + length - (place >= longer)
+        yield first, last
+        first = last + 1
+
+
+def _run(domain: Simple, first: int, last: int) -> Simple:
+    if (first, last) == (0, (domain.size or 1) - 1):
+        return domain
+    match domain:
+        case Categorical():
+            return type(domain)(domain.values[first : last + 1])
+        case Integer():
+            return Integer(domain.at(first), domain.at(last), domain.log, domain.step)
+        case Real():
+            lower, upper = _member(domain, first), _member(domain, last)
+            return Real(float(lower), float(upper), log=domain.log, step=domain.step)
+        case _:
+            assert_never(domain)
+
+
+def _member(domain: Integer | Real, place: int) -> float:
+    return domain.at(place) if isinstance(domain, Integer) else domain.at(domain.first_index + place)
+
+
+def _of_union(domain: Union, number: int) -> tuple[Domain, ...]:
+    several = domain.parts
+    if number <= len(several):
+        return tuple(_together(several[first : last + 1]) for first, last in _runs(len(several), number))
+    found: list[tuple[Domain, ...]] = []
+    for part, share in zip(several, _shares(several, number), strict=True):
+        found.append(pieces_of(part, share))
+    return tuple(piece for pieces in found for piece in pieces)
+
+
+def _together(several: Sequence[Simple]) -> Domain:
+    return several[0] if len(several) == 1 else Union(tuple(several))
+
+
+def _shares(several: Sequence[Simple], number: int) -> list[int]:
+    """How many pieces each part of a union gets: one, and the others in turn those that have most members a piece."""
+    shares = [1] * len(several)
+    sizes = [math.inf if part.size is None else part.size for part in several]
+    for _ in range(number - len(several)):
+        open_ = [place for place, size in enumerate(sizes) if shares[place] < size]
+        if not open_:
+            break
+        place = max(open_, key=lambda each: (sizes[each] / shares[each], -shares[each]))
+        shares[place] += 1
+    return shares
+
+
+def is_whole(domain: Domain, number: int) -> bool:
+    """Whether a domain stays in one piece."""
+    size = sum(part.size or number for part in parts(domain))
+    return number == 1 or size == 1

@@ -1,0 +1,196 @@
+"""Which of ConfigSpace's hyperparameters hold a domain.
+
+ConfigSpace keeps 13 decimals of a float and 53 bits of an integer. Ranges that it would spoil are scaled by a power of
+two, which loses nothing, or written in digits; what lies outside a range by rounding comes back as its nearest member.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, assert_never
+
+import numpy as np
+
+from spacelang.ir.cells import log_ends, log_share
+from spacelang.ir.codes import EXACT
+from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, parts
+from spacelang.ir.value import Value, is_number
+from spacelang.targets._configspace_pieces import (
+    DIGIT,
+    LISTED,
+    PLACES,
+    Coded,
+    Digits,
+    Kind,
+    Listed,
+    Parameter,
+    Piece,
+    Placed,
+    Scaled,
+    Single,
+    members,
+)
+from spacelang.targets._configspace_ways import Choice
+
+
+class UnholdableError(Exception):
+    """A range that ConfigSpace cannot hold."""
+
+
+Namer: TypeAlias = Callable[[str], str]
+"""Gives a name that nothing else has, as near to the wish as it can."""
+
+
+def coded(
+    domain: Domain,
+    wish: str,
+    name: Namer,
+    normal: tuple[float, float] | None = None,
+    weights: tuple[float, ...] | None = None,
+) -> Coded:
+    """A domain coded; `normal` is a prior that it has if it is one range, `weights` are those of its parts.
+
+    Raises UnholdableError.
+    """
+    several = parts(domain)
+    if len(several) == 1:
+        return Coded(domain, (_alone(several[0], name(wish), name, normal),))
+    labels = tuple(map(describe, several))
+    selector = Parameter(name(f"{wish}:part"), "categorical", labels, weights=weights, default=labels[0])
+    pieces = tuple(
+        Single(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), name, None)
+        for part, label in zip(several, labels, strict=True)
+    )
+    return Coded(domain, pieces, selector)
+
+
+def listed(values: Sequence[Value], name: str, *, ordered: bool, weights: tuple[float, ...] | None = None) -> Listed:
+    """Values one by one, as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+    choices = _plain(values) or tuple(map(literal, values))
+    kind: Kind = "constant" if len(values) == 1 else "ordinal" if ordered else "categorical"
+    return Listed(Parameter(name, kind, choices, weights=weights, default=choices[0]), tuple(values))
+
+
+def is_rewritten(values: Sequence[Value]) -> bool:
+    """Whether values are written as words."""
+    return _plain(values) is None
+
+
+def is_giant(part: Simple) -> bool:
+    """Whether floats do not hold all integers of a range."""
+    return isinstance(part, Integer) and max(abs(part.lower), abs(part.upper), part.size) >= EXACT
+
+
+def _plain(values: Sequence[Value]) -> tuple[Choice, ...] | None:
+    """The values where all of them are of one kind that ConfigSpace keeps as it is."""
+    if all(isinstance(v, str) and not v.endswith("\0") and v.isprintable() for v in values):
+        return tuple(v for v in values if isinstance(v, str))
+    if all(isinstance(v, bool) for v in values):
+        return tuple(v for v in values if isinstance(v, bool))
+    if all(is_number(v) and abs(v) < EXACT for v in values):  # type: ignore[arg-type]
+        numbers = [v for v in values if isinstance(v, int | float)]
+        return tuple(numbers if all(isinstance(v, int) for v in numbers) else map(float, numbers))
+    return None
+
+
+def _alone(part: Simple, name: str, namer: Namer, normal: tuple[float, float] | None) -> Piece:
+    match part:
+        case Categorical():
+            return listed(part.values, name, ordered=isinstance(part, Ordinal))
+        case Real() | Integer() if part.size == 1:
+            return listed([part.middle], name, ordered=False)
+        case Real(step=None):
+            return _scaled(part, name, normal)
+        case Integer() if is_giant(part):
+            return _digits(part, name, namer)
+        case Integer(step=1):
+            return Placed(_numeric(name, "int", part.lower, part.upper, part.log, normal), part, is_plain=True)
+        case Integer() | Real():
+            return _stepped(part, name)
+        case _:
+            assert_never(part)
+
+
+def _numeric(
+    name: str, kind: str, lower: float, upper: float, log: bool, normal: tuple[float, float] | None
+) -> Parameter:
+    family: Kind = f"{'uniform' if normal is None else 'normal'}_{kind}"  # type: ignore[assignment]
+    return Parameter(name, family, (), lower, upper, log, normal=normal, default=lower)
+
+
+def _stepped(part: Integer | Real, name: str) -> Piece:
+    size = part.size
+    assert size is not None
+    if size <= LISTED:
+        weights = _log_weights(part) if isinstance(part, Integer) and part.log else None
+        return listed([*members(part)], name, ordered=weights is None, weights=weights)
+    first = part.first_index if isinstance(part, Real) else 0
+    return Placed(_numeric(name, "int", first, first + size - 1, False, None), part, is_plain=False)
+
+
+def _log_weights(part: Integer) -> tuple[float, ...]:
+    lower, _ = log_ends(part)
+    assert math.isfinite(lower)
+    return tuple(log_share(member, member, part) for member in map(part.at, range(part.size)))
+
+
+def _scaled(part: Real, name: str, normal: tuple[float, float] | None) -> Scaled:
+    exponent = exponent_of(part)
+    lower, upper = (math.ldexp(end, exponent) for end in (part.lower, part.upper))
+    lower, upper = _below(lower), -_below(-upper)
+    if lower <= 0 and part.log:
+        raise UnholdableError
+    parameter = _numeric(name, "float", lower, upper, part.log, _scaled_prior(normal, lower, part.log, exponent))
+    return Scaled(parameter, part, exponent)
+
+
+def _scaled_prior(
+    normal: tuple[float, float] | None, lower: float, log: bool, exponent: int
+) -> tuple[float, float] | None:
+    """The `mu` and `sigma` of a normal hyperparameter.
+
+    On a logarithmic scale the prior is one of natural logarithms. There `mu` is a value, and ConfigSpace 1.2 takes the
+    logarithm of `lower + sigma` for the deviation.
+    """
+    if normal is None:
+        return None
+    mean, deviation = normal
+    if not log:
+        return math.ldexp(mean, exponent), math.ldexp(deviation, exponent)
+    sigma = math.exp(deviation) - lower
+    return (math.ldexp(math.exp(mean), exponent), sigma) if sigma > 0 else None
+
+
+def exponent_of(part: Real) -> int:
+    """The power of two that brings a range to where 13 decimals are enough; 0 where they already are."""
+    largest = max(abs(part.lower), abs(part.upper))
+    smallest = part.lower if part.log else largest
+    if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:
+        return 0
+    exponent = 1 - math.frexp(smallest)[1]
+    return min(exponent, 900 - math.frexp(largest)[1])
+
+
+def rounded(number: float) -> float:
+    """A number as ConfigSpace rounds all floats."""
+    return float(np.round(number, PLACES)) + 0.0
+
+
+def _below(number: float) -> float:
+    """The largest number of 13 decimals that is not greater; a number itself where floats have no more digits."""
+    found = rounded(number)
+    step = max(10.0**-PLACES, math.ulp(number))
+    while found > number:
+        found = rounded(found - step)
+        step *= 2
+    return found + 0.0
+
+
+def _digits(part: Integer, name: str, namer: Namer) -> Digits:
+    last, digits = part.size - 1, []
+    while last:
+        last, digit = divmod(last, DIGIT)
+        digits.append(digit)
+    tops = [digits[-1], *[DIGIT - 1] * (len(digits) - 1)]
+    names = [name, *(namer(f"{name}:digit{place}") for place in range(1, len(digits)))]
+    found = tuple(_numeric(own, "int", 0, top, False, None) for own, top in zip(names, tops, strict=True))
+    return Digits(found, part)

@@ -1,0 +1,291 @@
+"""Groups that ConfigSpace cannot say as they stand: unfolded, every fork a categorical, what it leaves conditional."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from spacelang.ir.cells import mass
+from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, contains, describe, literal, parts
+from spacelang.ir.expr import Inactive, Lookup, Reference, references
+from spacelang.ir.groups import Context
+from spacelang.ir.space import Choice as Decision
+from spacelang.ir.space import Hyperparameter
+from spacelang.ir.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
+from spacelang.ir.value import Value, identity
+from spacelang.targets._configspace_codes import listed
+from spacelang.targets._configspace_pieces import LISTED, Coded, Parameter, members
+from spacelang.targets._configspace_tests import among, atom_ways
+from spacelang.targets._configspace_ways import Choice, UnsayableError, Ways, both, either
+
+if TYPE_CHECKING:
+    from spacelang.targets._configspace_plan import Planner
+
+NOT_ACTIVE: Final = "(not active)"
+"""The choice of a categorical where what it decides is not there; no value is written like it."""
+
+LEAST: Final = 0.01
+"""The weight of pieces of a range that hardly any draw would hit."""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """The categorical of a fork: what its choices are called, case by case, and what each stands for."""
+
+    parameter: Parameter
+    choices: tuple[frozenset[Choice], ...]
+    values: Mapping[Choice, Value] | None
+    """What configurations hold for the choices; None where other hyperparameters say it."""
+
+    is_whole: bool
+    """Whether it takes the place of the hyperparameters of its pieces."""
+
+
+class Forks:
+    """The parts of one group on their way into a plan."""
+
+    def __init__(self, planner: "Planner", roots: Parts, context: Context) -> None:
+        self.planner = planner
+        self.roots = roots
+        self.context = context
+        self.parts = tuple(all_parts(roots))
+        self.references = _references(self.parts)
+        self.whole = _whole(self.parts, roots)
+        self.selectors: dict[int, Selector] = {}
+        self.codes: dict[int, Coded] = {}
+        self._activity: dict[int, Ways] = {}
+
+    def take(self) -> None:
+        """Add all of them to the plan; UnsayableError."""
+        for part in self.parts:
+            self._introduce(part)
+        for part in self.parts:
+            if isinstance(part, Related):
+                self.planner.clauses.extend(self._clauses(part))
+        self.planner.writers.append(self._write)
+
+    def _write(self, lookup: Lookup, values: dict[str, Choice]) -> None:
+        if any(lookup(owner) != branch for owner, branch in self.context):
+            return
+        for part, place in route(self.roots, lookup):
+            if isinstance(part, Fork):
+                values[self.selectors[id(part)].parameter.name] = self._choice(part, place, lookup)
+            elif id(part) in self.codes:
+                assert isinstance(part, Free)
+                worth = lookup(part.node.address)
+                assert not isinstance(worth, Inactive)
+                values.update(self.codes[id(part)].encode(worth))
+
+    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> Choice:
+        selector = self.selectors[id(fork)]
+        choices = selector.choices[place]
+        if len(choices) == 1:
+            return next(iter(choices))
+        assert selector.values is not None
+        assert fork.node is not None
+        worth = lookup(fork.node.address)
+        assert not isinstance(worth, Inactive)
+        return next(c for c in choices if c in selector.values and identity(selector.values[c]) == identity(worth))
+
+    def _introduce(self, part: Part) -> Ways:
+        """Where a part is there; its hyperparameters come after those that lead to it."""
+        if id(part) in self._activity:
+            return self._activity[id(part)]
+        leading: list[Ways] = [self.planner.active(self.context)] if any(part is root for root in self.roots) else []
+        is_said = False
+        for fork, place in self.references.get(id(part), ()):
+            self._introduce(fork)
+            selector = self.selectors[id(fork)]
+            is_said = is_said or selector.is_whole
+            leading.append(among(selector.parameter, selector.choices[place], self.planner.activity))
+        active = self._activity[id(part)] = either(*leading)
+        if isinstance(part, Fork):
+            selector = self.selectors[id(part)] = self._selector(part)
+            self._add(part, selector, active)
+        elif isinstance(part, Free) and not (is_said and id(part) in self.whole):
+            self.codes[id(part)] = self.planner.code(part.node, part.domain, active)
+        return active
+
+    def _add(self, fork: Fork, selector: Selector, active: Ways) -> None:
+        parameter, node, values = selector.parameter, fork.node, selector.values
+        self.planner.add(parameter, active)
+        if node is not None:
+            self.planner.coded.append((node, parameter))
+        if node is not None and values is not None:
+            key = node.key
+            self.planner.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
+
+    def _selector(self, fork: Fork) -> Selector:
+        match fork.node:
+            case None:
+                name = self.planner.name("choice")
+                return _named(name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None)
+            case Decision() as choice:
+                labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
+                weights = {branch.name: branch.weight for branch in choice.branches}
+                found = [weights.get(label, 1.0) for label in labels]
+                default = choice.branches[choice.default].name
+                first = labels.index(default) if default in labels else 0
+                weighted = found if any(weight != 1.0 for weight in found) else None
+                values: dict[Choice, Value] = {label: label for label in labels if label != NOT_ACTIVE}
+                return _named(self.planner.name(self.planner.wish(choice)), labels, values, first, weighted)
+            case Hyperparameter() as node:
+                if any(id(case.parts[0]) in self.whole for case in fork.cases if case.domain is not None):
+                    return self._merged(fork, node)
+                return self._pieces(fork, node)
+
+    def _pieces(self, fork: Fork, node: Hyperparameter) -> Selector:
+        labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
+        weights = [1.0 if case.domain is None else _share(case.domain, node.domain) for case in fork.cases]
+        first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
+        name = self.planner.name(f"{self.planner.wish(node)}:part")
+        return _named(name, labels, None, first, weights)
+
+    def _merged(self, fork: Fork, node: Hyperparameter) -> Selector:
+        """One categorical or ordinal of all values that the cases have."""
+        name = self.planner.name(self.planner.wish(node))
+        pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
+        values = [v for part in parts(node.domain) for v in _in_order(part, pieces)]
+        is_optional = any(case.domain is None for case in fork.cases)
+        ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
+        made = listed(values, name, ordered=ordered and len(parts(node.domain)) == 1 and not is_optional)
+        choices, kind = made.parameter.choices, made.parameter.kind
+        if is_optional:
+            choices, kind = (NOT_ACTIVE, *map(literal, values)), "categorical"
+        table = dict(zip(choices[is_optional:], values, strict=True))
+        cases = tuple(
+            frozenset([NOT_ACTIVE] if case.domain is None else [c for c, v in table.items() if _has(case, v)])
+            for case in fork.cases
+        )
+        default = next((c for c, v in table.items() if identity(v) == identity(node.default)), choices[0])
+        return Selector(Parameter(name, kind, choices, default=default), cases, table, is_whole=True)
+
+    def _clauses(self, part: Related) -> Ways:
+        """Where a comparison would not have the truth that it must have."""
+        active, atom, wanted = self._activity[id(part)], part.atom, part.truth
+        named = references(atom)
+        found: list[Ways] = []
+        if not all(isinstance(side, Reference) for side in (atom.left, atom.right)):
+            raise UnsayableError
+        for joint in _products([self._codes_of(address) for address in named]):
+            # Equal values of ranges would never be drawn.
+            if (atom.relation, wanted) in (("==", True), ("!=", False)):
+                raise UnsayableError
+            codes = dict(zip(named, joint, strict=True))
+            found.append(both(active, atom_ways(atom, not wanted, codes, self.planner.activity)))
+        return either(*found)
+
+    def _codes_of(self, address: str) -> list[Coded]:
+        if any(
+            isinstance(part, Fork)
+            and id(part) in self.selectors
+            and self.selectors[id(part)].is_whole
+            and part.node is not None
+            and part.node.address == address
+            for part in self.parts
+        ):
+            raise UnsayableError
+        return [
+            self.codes[id(part)]
+            for part in self.parts
+            if isinstance(part, Free) and part.node.address == address and id(part) in self.codes
+        ]
+
+
+def _products(several: Sequence[Sequence[Coded]]) -> list[tuple[Coded, ...]]:
+    found: list[tuple[Coded, ...]] = [()]
+    for each in several:
+        found = [(*joint, own) for joint in found for own in each]
+    return found
+
+
+def _named(
+    name: str,
+    labels: Sequence[str],
+    values: Mapping[Choice, Value] | None,
+    default: int,
+    weights: Sequence[float] | None,
+) -> Selector:
+    parameter = Parameter(
+        name,
+        "categorical" if len(labels) > 1 else "constant",
+        tuple(labels),
+        weights=None if weights is None or len(labels) == 1 else tuple(weights),
+        default=labels[default],
+    )
+    return Selector(parameter, tuple(frozenset((label,)) for label in labels), values, is_whole=False)
+
+
+def _read(key: str, values: Mapping[Choice, Value], choice: Choice) -> tuple[str, Value] | None:
+    if choice == NOT_ACTIVE:
+        return None
+    return key, values[choice]
+
+
+def _references(every: Sequence[Part]) -> dict[int, list[tuple[Fork, int]]]:
+    """The forks that lead to each part, with the places of the cases."""
+    found: dict[int, list[tuple[Fork, int]]] = {}
+    for fork in every:
+        if isinstance(fork, Fork):
+            for place, case in enumerate(fork.cases):
+                for part in case.parts:
+                    found.setdefault(id(part), []).append((fork, place))
+    return found
+
+
+def _whole(every: Sequence[Part], roots: Parts) -> frozenset[int]:
+    """The pieces of hyperparameters that the forks that tell them apart can say by themselves.
+
+    Where a piece stands for itself anywhere else, it has to have a hyperparameter, and so all forks that lead to it.
+    """
+    forks = [part for part in every if isinstance(part, Fork)]
+    said: dict[int, set[int]] = {
+        id(fork): {id(case.parts[0]) for case in fork.cases if case.domain is not None}
+        for fork in forks
+        if isinstance(fork.node, Hyperparameter) and _is_listable(fork.node.domain, fork.cases)
+    }
+    bare = {id(part) for part in roots}
+    for fork in forks:
+        for case in fork.cases:
+            bare.update(id(part) for part in (case.parts if case.domain is None else case.parts[1:]))
+            if case.domain is not None and id(fork) not in said:
+                bare.add(id(case.parts[0]))
+    changed = True
+    while changed:
+        spoiled = [fork for fork, pieces in said.items() if pieces & bare]
+        changed = bool(spoiled)
+        for fork_id in spoiled:
+            bare |= said.pop(fork_id)
+    return frozenset(piece for pieces in said.values() for piece in pieces)
+
+
+def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
+    domains = [case.domain for case in cases if case.domain is not None]
+    if any(isinstance(part, Integer) and part.log for part in parts(whole)):
+        return False
+    sizes = [domain.size for domain in domains]
+    return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= LISTED
+
+
+def _in_order(part: Simple, pieces: Sequence[Simple]) -> list[Value]:
+    """The values of some pieces that lie in a part of a domain, in its order."""
+    found = [value for piece in pieces for value in _listing(piece) if contains(part, value)]
+    if isinstance(part, Categorical):
+        return sorted(found, key=lambda value: part.index[identity(value)])
+    return sorted(found, key=float)  # type: ignore[arg-type]
+
+
+def _listing(piece: Simple) -> Iterator[Value]:
+    match piece:
+        case Categorical():
+            yield from piece.values
+        case Integer() | Real():
+            yield from members(piece) if piece.size != 1 else [piece.middle]
+
+
+def _has(case: Case, value: Value) -> bool:
+    return case.domain is not None and contains(case.domain, value)
+
+
+def _share(piece: Domain, whole: Domain) -> float:
+    """How much of the draws of a domain lies in a piece of it."""
+    return max(sum(mass(part, whole) for part in parts(piece)), LEAST)

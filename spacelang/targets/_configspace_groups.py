@@ -1,0 +1,222 @@
+"""Groups of variables that ConfigSpace can say as they stand: their conditions, and what their constraints forbid."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from spacelang.ir.compiled import Compiled
+from spacelang.ir.domain import Domain, Integer, Union, contains, parts
+from spacelang.ir.expr import (
+    INACTIVE,
+    Active,
+    And,
+    Expr,
+    Inactive,
+    Is,
+    Lookup,
+    Not,
+    Or,
+    holds,
+    nodes,
+    references,
+)
+from spacelang.ir.space import Choice as Decision
+from spacelang.ir.space import Constraint, Hyperparameter, Variable
+from spacelang.ir.value import Value
+from spacelang.targets._configspace_codes import is_giant
+from spacelang.targets._configspace_pieces import Coded, Parameter
+from spacelang.targets._configspace_tests import among, atom_ways
+from spacelang.targets._configspace_ways import (
+    ALWAYS,
+    NEVER,
+    Among,
+    Bound,
+    Choice,
+    Related,
+    UnsayableError,
+    Ways,
+    both,
+    either,
+)
+
+if TYPE_CHECKING:
+    from spacelang.targets._configspace_plan import Planner
+
+MOST_CELLS: Final = 12
+"""Into so many parts a range may be cut."""
+
+MOST_CLAUSES: Final = 400
+"""ConfigSpace's own sampling takes memory in proportion to the square of the number of clauses."""
+
+MOST_EACH: Final = 50
+"""So many clauses a hyperparameter there may be."""
+
+_SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
+
+
+class Kept:
+    """One group said as it stands."""
+
+    def __init__(self, planner: "Planner", group: Compiled) -> None:
+        self.planner = planner
+        self.group = group.group
+        self.cells = group.cells
+        self.members: Mapping[str, Variable] = {member.address: member for member in group.group.members}
+        self.codes: dict[str, Coded] = {}
+
+    def take(self) -> None:
+        for address in self.members:
+            self._introduce(address)
+        clauses = [way for constraint in self.group.constraints for way in self._clauses(constraint)]
+        most = min(MOST_CLAUSES, MOST_EACH * len(self.planner.parameters))
+        if len(clauses) + len(self.planner.clauses) > most:
+            raise UnsayableError
+        self.planner.clauses.extend(clauses)
+        self.planner.writers.append(self._write)
+
+    def _write(self, lookup: Lookup, values: dict[str, Choice]) -> None:
+        for address in self.members:
+            worth = lookup(address)
+            if isinstance(worth, Inactive):
+                continue
+            if address in self.codes:
+                values.update(self.codes[address].encode(worth))
+            else:
+                assert isinstance(worth, str)
+                values[self.planner.decisions[address].name] = worth
+
+    def _introduce(self, address: str) -> None:
+        """A variable, after all that it depends on."""
+        if address in self.codes or address in self.planner.decisions:
+            return
+        member = self.members[address]
+        for owner, _ in member.owners:
+            if owner in self.members:
+                self._introduce(owner)
+        active = self.planner.active(member.owners)
+        node = member.node
+        if isinstance(node, Decision):
+            self._decide(node, active)
+            return
+        if node.condition is not None:
+            active = both(active, self.ways(node.condition, True))
+        self.codes[address] = self.planner.code(node, self._cut(node), active)
+
+    def _cut(self, node: Hyperparameter) -> Domain:
+        """The domain, cut where ConfigSpace could not tell on which side of a limit a value lies.
+
+        It compares the logarithms of integers, which rounding has moved, and has no integers beyond 2^53.
+        """
+        cells = self.cells[node.address]
+        blurred = [part for part in parts(node.domain) if isinstance(part, Integer) and (part.log or is_giant(part))]
+        if not blurred or len(cells) > MOST_CELLS:
+            return node.domain
+        found = [
+            cell
+            for part in parts(node.domain)
+            for cell in ([cell for cell in cells if contains(part, cell.middle)] if part in blurred else [part])
+        ]
+        return node.domain if len(found) == len(parts(node.domain)) else Union(tuple(found))
+
+    def _decide(self, choice: Decision, active: Ways) -> None:
+        planner = self.planner
+        owners = self.members[choice.address].owners
+        total = planner.structures.existence.total
+        living = [each for each in choice.branches if total((*owners, (choice.address, each.name)))]
+        if not living:
+            planner.clauses.extend(active)
+            living, active = [*choice.branches], NEVER
+        branches = tuple(branch.name for branch in living)
+        weights = tuple(branch.weight for branch in living)
+        default = choice.branches[choice.default].name
+        parameter = Parameter(
+            planner.name(planner.wish(choice)),
+            "categorical" if len(branches) > 1 else "constant",
+            branches,
+            weights=weights if len(branches) > 1 and any(weight != 1.0 for weight in weights) else None,
+            default=default if default in branches else branches[0],
+        )
+        planner.add(parameter, active)
+        planner.decisions[choice.address] = parameter
+        planner.coded.append((choice, parameter))
+        planner.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
+
+    def _clauses(self, constraint: Constraint) -> Ways:
+        """What a constraint forbids; it only applies where all that it names is active."""
+        applies = both(*(self._active(address) for address in constraint.scope))
+        found = both(applies, self.ways(constraint.expression, constraint.forbidden))
+        if frozenset() in found:
+            raise UnsayableError
+        return found
+
+    def ways(self, expression: Expr, truth: bool) -> Ways:
+        """Where an expression has a truth."""
+        match expression:
+            case Not():
+                return self.ways(expression.term, not truth)
+            case And() | Or():
+                ways = [self.ways(term, truth) for term in expression.terms]
+                return both(*ways) if isinstance(expression, And) is truth else either(*ways)
+            case Is():
+                return self._branches(expression, truth)
+            case Active():
+                active = self._active(expression.address)
+                return active if truth else self._opposite(active)
+            case _:
+                return self._atom(expression, truth)
+
+    def _atom(self, atom: Expr, truth: bool) -> Ways:
+        named = references(atom)
+        if not named:
+            return ALWAYS if holds(atom, lambda _: INACTIVE) is truth else NEVER
+        if any(isinstance(node, Is | Active) for node in nodes(atom)):
+            raise UnsayableError
+        for address in named:
+            self._introduce(address)
+        found = atom_ways(atom, truth, self.codes, self.planner.activity)
+        return found if truth else either(*(self._opposite(self._active(address)) for address in named), found)
+
+    def _branches(self, test: Is, truth: bool) -> Ways:
+        self._introduce(test.address)
+        parameter = self.planner.decisions[test.address]
+        branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]
+        found = among(parameter, branches, self.planner.activity)
+        return found if truth else either(self._opposite(self.planner.activity[parameter.name]), found)
+
+    def _active(self, address: str) -> Ways:
+        self._introduce(address)
+        known = self.codes[address].parameters[0] if address in self.codes else self.planner.decisions[address]
+        return self.planner.activity[known.name]
+
+    def _opposite(self, ways: Ways) -> Ways:
+        """Where none of several ways holds."""
+        return both(*(either(*(self._untrue(test) for test in way)) for way in ways))
+
+    def _untrue(self, test: Among | Bound | Related) -> Ways:
+        if not isinstance(test, Among):
+            return self._unbound(test)
+        parameter = self.planner.parameters[test.name]
+        others = among(parameter, [v for v in parameter.choices if v not in test.values], self.planner.activity)
+        return either(self._opposite(self.planner.activity[test.name]), others)
+
+    def _unbound(self, test: Bound | Related) -> Ways:
+        if isinstance(test, Related):
+            raise UnsayableError
+        parameter = self.planner.parameters[test.name]
+        signs = [sign for sign in _SIGNS if sign != test.sign]
+        others = either(
+            *(
+                (frozenset((replace(test, sign=sign),)),)
+                for sign in signs
+                if not (sign == "<" and test.number <= parameter.lower)
+                and not (sign == ">" and test.number >= parameter.upper)
+            )
+        )
+        return either(self._opposite(self.planner.activity[test.name]), others)
+
+
+def _branch(parameter: Parameter, values: Mapping[str, Choice]) -> Value:
+    branch = values[parameter.name]
+    if branch not in parameter.choices:
+        raise LookupError
+    return branch

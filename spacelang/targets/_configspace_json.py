@@ -1,0 +1,211 @@
+"""A plan in ConfigSpace's own JSON, as `ConfigurationSpace.to_json` writes it, and as Python source that builds it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spacelang.targets._configspace_codes import rounded
+from spacelang.targets._configspace_pieces import Parameter
+from spacelang.targets._configspace_plan import Plan
+from spacelang.targets._configspace_ways import Among, Bound, Choice, Related, Test, Ways
+
+FORMAT: Final = 0.4
+"""The version of the format that ConfigSpace 1.2 writes."""
+
+Document = dict[str, Any]
+
+_CONDITIONS: Final = {"<": "LT", ">": "GT", "==": "EQ"}
+_CLAUSES: Final = {"<": "CLAUSE_LT", ">": "CLAUSE_GT", "==": "EQUALS"}
+_RELATIONS: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
+
+
+def document(plan: Plan, name: str, defaults: Mapping[str, Choice]) -> Document:
+    """The whole space; `defaults` are those of its default configuration."""
+    conditions = {child: _ordered(plan, ways) for child, ways in plan.conditions.items()}
+    conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
+    return {
+        "name": name,
+        "hyperparameters": [
+            _hyperparameter(own, defaults.get(own.name, own.default)) for own in plan.parameters.values()
+        ],
+        "conditions": [_condition(plan, child, ways, conjunctions) for child, ways in conditions.items()],
+        "forbiddens": [_clause(plan, _ordered_way(plan, way)) for way in plan.clauses],
+        "format_version": FORMAT,
+    }
+
+
+def _hyperparameter(parameter: Parameter, default: Choice) -> Document:
+    found: Document = {"type": parameter.kind, "name": parameter.name}
+    match parameter.kind:
+        case "constant":
+            found["value"] = parameter.choices[0]
+        case "categorical":
+            found["choices"] = list(parameter.choices)
+            found["weights"] = None if parameter.weights is None else list(parameter.weights)
+            found["default_value"] = default
+        case "ordinal":
+            found["sequence"] = list(parameter.choices)
+            found["default_value"] = default
+        case _:
+            is_float = parameter.kind.endswith("float")
+            if parameter.normal is not None:
+                found["mu"], found["sigma"] = (rounded(each) if is_float else each for each in parameter.normal)
+            found |= {"lower": parameter.lower, "upper": parameter.upper}
+            found["default_value"] = rounded(float(default)) if is_float else default
+            found["log"] = parameter.log
+    return {**found, "meta": None}
+
+
+def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjunctions: set[frozenset[Test]]) -> Document:
+    terms = [_every(plan, child, way) for way in ways]
+    if len(terms) == 1:
+        return terms[0]
+    # ConfigSpace 1.2 takes "all of these" and "one of these" for the same condition, of two hyperparameters.
+    flat = [way[0] for way in ways if len(way) == 1]
+    if len(flat) == len(ways) and frozenset(flat) in conjunctions:
+        terms.append(_every(plan, child, flat))
+    return {"type": "OR", "child": child, "conditions": terms}
+
+
+def _every(plan: Plan, child: str, way: Sequence[Test]) -> Document:
+    terms = [_test(plan, child, test) for test in way]
+    return terms[0] if len(terms) == 1 else {"type": "AND", "child": child, "conditions": terms}
+
+
+def _test(plan: Plan, child: str, test: Test) -> Document:
+    assert not isinstance(test, Related)
+    given = {"child": child, "parent": test.name}
+    if isinstance(test, Bound):
+        return {"type": _CONDITIONS[test.sign], **given, "value": test.number}
+    values = _values(plan, test)
+    if len(values) == 1:
+        return {"type": "EQ", **given, "value": values[0]}
+    return {"type": "IN", **given, "values": values}
+
+
+def _clause(plan: Plan, way: Sequence[Test]) -> Document:
+    clauses = [_forbidden(plan, test) for test in way]
+    return clauses[0] if len(clauses) == 1 else {"type": "AND", "clauses": clauses}
+
+
+def _forbidden(plan: Plan, test: Test) -> Document:
+    match test:
+        case Related():
+            return {"type": f"RELATION_{_RELATIONS[test.sign]}", "left": test.left, "right": test.right}
+        case Bound():
+            return {"type": _CLAUSES[test.sign], "name": test.name, "value": test.number}
+        case Among():
+            values = _values(plan, test)
+            if len(values) == 1:
+                return {"type": "EQUALS", "name": test.name, "value": values[0]}
+            return {"type": "IN", "name": test.name, "values": values}
+
+
+def _values(plan: Plan, test: Among) -> list[Choice]:
+    """The values in the order of their hyperparameter."""
+    return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
+
+
+def _ordered(plan: Plan, ways: Ways) -> list[list[Test]]:
+    """Ways and their tests in the order of the hyperparameters, whatever the order of sets is."""
+    found = [_ordered_way(plan, way) for way in ways]
+    return sorted(found, key=lambda way: [_place(plan, test) for test in way])
+
+
+def _ordered_way(plan: Plan, way: Iterable[Test]) -> list[Test]:
+    return sorted(way, key=lambda test: _place(plan, test))
+
+
+def _place(plan: Plan, test: Test) -> tuple[Any, ...]:
+    names = plan.places
+    match test:
+        case Among():
+            choices = plan.parameters[test.name].choices
+            return names[test.name], 0, [choices.index(value) for value in _values(plan, test)]
+        case Bound():
+            return names[test.name], 1, [">==<".index(test.sign), test.number]
+        case Related():
+            return names[test.left], 2, [names[test.right], test.sign]
+
+
+# ---- Python source
+
+
+def source(written: Document) -> str:
+    """A module that builds the space with ConfigSpace alone, as `space`."""
+    return _Source(written).text()
+
+
+@dataclass(frozen=True)
+class _Source:
+    written: Document
+
+    def text(self) -> str:
+        conditions = [f"    {self._condition(own)}," for own in self.written["conditions"]]
+        clauses = [f"    {self._clause(own)}," for own in self.written["forbiddens"]]
+        return "\n".join(
+            (
+                f'"""The space `{self.written["name"]}` for ConfigSpace 1.2 or later."""',
+                "",
+                "import ConfigSpace as cs",
+                "",
+                "hyperparameters = [",
+                *(f"    {_call(own)}," for own in self.written["hyperparameters"]),
+                "]",
+                "p = {hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}",
+                "",
+                "conditions = [",
+                *conditions,
+                "]",
+                "",
+                "forbidden = [",
+                *clauses,
+                "]",
+                "",
+                f"space = cs.ConfigurationSpace(name={self.written['name']!r})",
+                "space.add(*hyperparameters, *conditions, *forbidden)",
+            )
+        )
+
+    def _condition(self, item: Document) -> str:
+        kinds = {"EQ": "Equals", "LT": "LessThan", "GT": "GreaterThan", "IN": "In"}
+        if item["type"] in ("AND", "OR"):
+            terms = ", ".join(self._condition(term) for term in item["conditions"])
+            return f"cs.{item['type'].title()}Conjunction({terms})"
+        child, parent = (f"p[{item[role]!r}]" for role in ("child", "parent"))
+        value = item["values"] if item["type"] == "IN" else item["value"]
+        return f"cs.{kinds[item['type']]}Condition({child}, {parent}, {value!r})"
+
+    def _clause(self, item: Document) -> str:
+        kind = item["type"]
+        if kind == "AND":
+            return f"cs.ForbiddenAndConjunction({', '.join(self._clause(clause) for clause in item['clauses'])})"
+        words = {
+            "LT": "LessThan",
+            "LE": "LessThanEquals",
+            "GT": "GreaterThan",
+            "GE": "GreaterThanEquals",
+            "EQ": "Equals",
+        }
+        if kind.startswith("RELATION"):
+            word = words[kind.rpartition("_")[2]]
+            return f"cs.Forbidden{word}Relation(p[{item['left']!r}], p[{item['right']!r}])"
+        if kind == "IN":
+            return f"cs.ForbiddenInClause(p[{item['name']!r}], {item['values']!r})"
+        word = "Equals" if kind == "EQUALS" else words[kind.rpartition("_")[2]]
+        return f"cs.Forbidden{word}Clause(p[{item['name']!r}], {item['value']!r})"
+
+
+def _call(item: Document) -> str:
+    words = {
+        "categorical": "Categorical",
+        "ordinal": "Ordinal",
+        "uniform_float": "UniformFloat",
+        "uniform_int": "UniformInteger",
+        "normal_float": "NormalFloat",
+        "normal_int": "NormalInteger",
+    }
+    left_out = ("type", "meta", "name")
+    given = ", ".join(f"{key}={value!r}" for key, value in item.items() if key not in left_out and value is not None)
+    name = "Constant" if item["type"] == "constant" else f"{words[item['type']]}Hyperparameter"
+    return f"cs.{name}({item['name']!r}, {given})"

@@ -1,0 +1,302 @@
+"""A space planned as ConfigSpace's hyperparameters, conditions and forbidden clauses.
+
+Decisions and hyperparameters that conditions and constraints tie together stay as they are where ConfigSpace can say
+all of what ties them; the others are unfolded into forks (`ir.unfolding`), which become categoricals.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from spacelang.ir.cells import mass
+from spacelang.ir.compiled import Compiled, TooTangledError
+from spacelang.ir.counting import Sizes, Structures
+from spacelang.ir.domain import Domain, Real, Simple, parts
+from spacelang.ir.expr import (
+    Expr,
+    Lookup,
+)
+from spacelang.ir.groups import Context
+from spacelang.ir.model import Solution
+from spacelang.ir.space import Choice as Decision
+from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.unfolding import unfolder
+from spacelang.ir.value import Value
+from spacelang.targets._configspace_codes import UnholdableError, coded
+from spacelang.targets._configspace_forks import LEAST, Forks
+from spacelang.targets._configspace_groups import Kept
+from spacelang.targets._configspace_pieces import Coded, Digits, Parameter
+from spacelang.targets._configspace_priors import normal_of
+from spacelang.targets._configspace_tests import among
+from spacelang.targets._configspace_ways import (
+    ALWAYS,
+    NEVER,
+    Bound,
+    Choice,
+    Related,
+    UnsayableError,
+    Way,
+    Ways,
+    completed,
+    either,
+    names_of,
+    trimmed,
+)
+
+RAREST: Final = 0.02
+"""Where fewer draws satisfy the constraints of a group than this share, ConfigSpace would draw in vain too long."""
+
+Values = dict[str, Choice]
+Reader = Callable[[Mapping[str, Choice]], tuple[str, Value] | None]
+Writer = Callable[[Lookup, Values], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The hyperparameters by name, owners first, what they depend on, and how configurations come and go.
+
+    `conditions` holds those that are not always active. A reader gives the key and value that a hyperparameter (the
+    first of several that code one value) stands for; a writer writes what it knows of a configuration.
+    """
+
+    parameters: dict[str, Parameter]
+    conditions: dict[str, Ways]
+    clauses: tuple[Way, ...]
+    readers: Mapping[str, Reader]
+    writers: tuple[Writer, ...]
+    coded: tuple[tuple[Decision | Hyperparameter, Coded | Parameter], ...]
+    unfolded: tuple[Compiled, ...]
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each hyperparameter, by its name."""
+        return {name: place for place, name in enumerate(self.parameters)}
+
+
+class RefusedConstraintsError(Exception):
+    """Conditions or constraints of a group that ConfigSpace cannot say in any way."""
+
+    def __init__(self, group: Compiled, atoms: tuple[Expr, ...] = ()) -> None:
+        super().__init__()
+        self.group = group
+        self.atoms = atoms
+
+
+class UnholdableRangeError(Exception):
+    """A hyperparameter whose range ConfigSpace cannot hold."""
+
+    def __init__(self, node: Hyperparameter) -> None:
+        super().__init__()
+        self.node = node
+
+
+def plan_of(structures: Structures, suffix: str = "") -> Plan:
+    """The plan of a space that is not empty; RefusedConstraintsError, UnholdableRangeError.
+
+    `suffix` is what the names of decisions end with.
+    """
+    planner = Planner(structures, suffix)
+    planner.take(())
+    return planner.plan()
+
+
+class Planner:
+    """The plan as far as it is made."""
+
+    def __init__(self, structures: Structures, suffix: str) -> None:
+        self.suffix = suffix
+        self.space: Space = structures.space
+        self.structures = structures
+        self.parameters: dict[str, Parameter] = {}
+        self.activity: dict[str, Ways] = {}
+        self.clauses: list[Way] = []
+        self.readers: dict[str, Reader] = {}
+        self.writers: list[Writer] = []
+        self.coded: list[tuple[Decision | Hyperparameter, Coded | Parameter]] = []
+        self.unfolded: list[Compiled] = []
+        self.decisions: dict[str, Parameter] = {}
+        self._names: set[str] = set()
+        self._depths: dict[tuple[str, Ways], int] = {}
+        self._unfold = unfolder(structures)
+        self._keys: dict[str, int] = {}
+        for variable in self.space.variables.values():
+            self._keys[variable.key] = self._keys.get(variable.key, 0) + 1
+
+    def plan(self) -> Plan:
+        """All of it, without hyperparameters that are never active."""
+        conditions = {name: self._settled(ways) if ways != ALWAYS else ways for name, ways in self.activity.items()}
+        while never := {name for name, ways in conditions.items() if ways == NEVER}:
+            conditions = {name: _without(ways, never) for name, ways in conditions.items() if name not in never}
+        clauses = tuple(dict.fromkeys(trimmed(way, self.activity) for way in self.clauses))
+        return Plan(
+            {name: self.parameters[name] for name in conditions},
+            {name: ways for name, ways in conditions.items() if ways != ALWAYS},
+            tuple(way for way in clauses if names_of(way) <= conditions.keys()),
+            self.readers,
+            tuple(self.writers),
+            tuple(self.coded),
+            tuple(self.unfolded),
+        )
+
+    def take(self, context: Context) -> None:
+        """All groups below a context, whose decisions are natively there."""
+        for group in self.structures.model.by_context.get(context, ()):
+            if not self._is_sayable(group) or not self._kept(group):
+                self._unfolded(group, context)
+                continue
+            for member in group.group.members:
+                if isinstance(member.node, Decision) and self.activity[self.decisions[member.address].name] != NEVER:
+                    for branch in self.decisions[member.address].choices:
+                        self.take((*member.owners, (member.address, str(branch))))
+
+    def active(self, context: Context) -> Ways:
+        """Where a context is reached."""
+        if not context:
+            return ALWAYS
+        owner, branch = context[-1]
+        return among(self.decisions[owner], [branch], self.activity)
+
+    def name(self, wish: str) -> str:
+        """A name that nothing else has."""
+        found, count = wish, 1
+        while found in self._names:
+            count += 1
+            found = f"{wish}#{count}"
+        self._names.add(found)
+        return found
+
+    def wish(self, node: Decision | Hyperparameter) -> str:
+        """What a variable should be called: its key, or its address where another one has the key too."""
+        name = node.key if self._keys[node.key] == 1 else node.address
+        return name + self.suffix if isinstance(node, Decision) else name
+
+    def add(self, parameter: Parameter, active: Ways) -> None:
+        """A hyperparameter with where it is active."""
+        self.parameters[parameter.name] = parameter
+        self.activity[parameter.name] = active
+
+    def code(self, node: Hyperparameter, domain: Domain, active: Ways) -> Coded:
+        """A hyperparameter, or a piece of its domain, as hyperparameters of ConfigSpace."""
+        try:
+            found = coded(domain, self.wish(node), self.name, normal_of(node), _shares(domain, node.domain))
+        except UnholdableError as error:
+            raise UnholdableRangeError(node) from error
+        self.add(found.parameters[0], active)
+        for place, piece in enumerate(found.pieces):
+            for parameter in piece.parameters:
+                if found.selector is not None:
+                    self.add(parameter, among(found.selector, [found.selector.choices[place]], self.activity))
+                elif parameter is not found.parameters[0]:
+                    self.add(parameter, active)
+            if isinstance(piece, Digits):
+                self.clauses.extend(_beyond(piece))
+        self.readers[found.parameters[0].name] = lambda values: (node.key, found.decode(values))
+        self.coded.append((node, found))
+        return found
+
+    # ---- groups as they stand
+
+    def _is_sayable(self, group: Compiled) -> bool:
+        """Whether a group is worth trying: few enough clauses, and drawn often enough."""
+        if not group.group.constraints:
+            return True
+        try:
+            if Solution(self.structures.model, _Odds()).solve(group).total < RAREST:
+                return False
+            supported = self._supported
+        except TooTangledError:
+            return True
+        points = {
+            address: frozenset(state for state, cell in enumerate(cells) if cell.size == 1)
+            for address, cells in group.cells.items()
+            if any(isinstance(cell, Real) and cell.size is None for cell in cells)
+        }
+        return all((supported[address] - {-1}) - mine or not supported[address] for address, mine in points.items())
+
+    @cached_property
+    def _supported(self) -> Mapping[str, frozenset[int]]:
+        return self.structures.existence.supported()
+
+    def _kept(self, group: Compiled) -> bool:
+        """Whether the group could be said as it stands; nothing is left of it otherwise."""
+        before = (
+            self.parameters.copy(),
+            self.activity.copy(),
+            self.readers.copy(),
+            self.decisions.copy(),
+            self._names.copy(),
+            [*self.clauses],
+            [*self.writers],
+            [*self.coded],
+        )
+        try:
+            Kept(self, group).take()
+            for name in [*self.parameters][len(before[0]) :]:
+                self._settled(self.activity[name])
+        except UnsayableError:
+            self.parameters, self.activity, self.readers, self.decisions, self._names = before[:5]
+            self.clauses, self.writers, self.coded = before[5:]
+            return False
+        return True
+
+    def _unfolded(self, group: Compiled, context: Context) -> None:
+        self.unfolded.append(group)
+        try:
+            Forks(self, self._unfold(group), context).take()
+        except (UnsayableError, TooTangledError) as error:
+            raise RefusedConstraintsError(group) from error
+
+    def _settled(self, ways: Ways) -> Ways:
+        """A condition such that the order does not matter in which ConfigSpace looks at conditions.
+
+        It sorts them by the shallowest of the hyperparameters that each names, and what it has drawn for one that is
+        not active counts until the condition of that one has been looked at.
+        """
+        found = either(tuple(trimmed(way, self.activity) for way in ways))
+        depths = {self._depth(name) for way in found for name in names_of(way)}
+        if len(depths) > 1:
+            found = either(*(completed(way, self.activity) for way in found))
+        if any(isinstance(test, Related) for way in found for test in way):
+            raise UnsayableError
+        return found
+
+    def _depth(self, name: str) -> int:
+        """How many hyperparameters ConfigSpace sees above one, and itself."""
+        key = (name, self.activity[name])
+        if key not in self._depths:
+            named = {other for way in key[1] for other in names_of(trimmed(way, self.activity))}
+            self._depths[key] = 1 + max((self._depth(other) for other in named), default=0)
+        return self._depths[key]
+
+
+def _without(ways: Ways, never: set[str]) -> Ways:
+    return tuple(way for way in ways if not names_of(way) & never)
+
+
+class _Odds(Sizes):
+    """How probable it is that independent draws satisfy what ties a group together."""
+
+    def branch(self, choice: Decision, place: int) -> float:  # noqa: ARG002
+        """Each alike."""
+        return 1 / len(choice.branches)
+
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
+        """The share of the values that lie in a cell."""
+        return mass(cell, hyperparameter.domain)
+
+
+def _shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:
+    """How much of the draws lies in each part of a domain that has been cut."""
+    if len(parts(domain)) == 1 or domain == whole:
+        return None
+    return tuple(max(mass(part, whole), LEAST) for part in parts(domain))
+
+
+def _beyond(piece: Digits) -> Iterator[Way]:
+    """What the digits of a place may not be: all that is beyond the last one."""
+    equal: list[Bound] = []
+    for parameter, digit in zip(piece.parameters, piece.last, strict=True):
+        if digit < parameter.upper:
+            yield frozenset((*equal, Bound(parameter.name, ">", digit)))
+        equal.append(Bound(parameter.name, "==", digit))

@@ -1,0 +1,269 @@
+"""Atoms of conditions and constraints as tests of ConfigSpace's hyperparameters."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import prod
+from typing import Final, Literal, assert_never
+
+from spacelang.ir.atoms import cuts_of
+from spacelang.ir.cells import cells, representative, singletons
+from spacelang.ir.domain import Categorical, Integer, Real, Simple
+from spacelang.ir.expr import (
+    INACTIVE,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Lookup,
+    Not,
+    Or,
+    Reference,
+    holds,
+    references,
+)
+from spacelang.ir.pieces import joined
+from spacelang.ir.value import Value
+from spacelang.targets._configspace_codes import rounded
+from spacelang.targets._configspace_pieces import (
+    LISTED,
+    Coded,
+    Digits,
+    Listed,
+    Parameter,
+    Piece,
+    Placed,
+    Scaled,
+    Single,
+    members,
+)
+from spacelang.targets._configspace_ways import (
+    NEVER,
+    Among,
+    Bound,
+    Choice,
+    Related,
+    UnsayableError,
+    Ways,
+    both,
+    either,
+)
+
+MOST_JOINT: Final = 4_000
+"""So many joint values of several hyperparameters are looked at for one comparison."""
+
+NARROWEST: Final = 1e-9
+"""A range of floats that is narrower than this share of its numbers is not compared with any."""
+
+_MIRRORED: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "=="]]] = {
+    ("<", True): "<", ("<=", True): "<=", (">", True): ">", (">=", True): ">=", ("==", True): "==",
+    ("<", False): ">=", ("<=", False): ">", (">", False): "<=", (">=", False): "<", ("!=", False): "==",
+}  # fmt: skip
+
+
+def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Mapping[str, Ways]) -> Ways:
+    """Where all that an atom names is active and the atom has a truth; UnsayableError."""
+    named = references(atom)
+    if len(named) == 1:
+        return where(codes[named[0]], named[0], atom, truth, activity)
+    relation = _relation(atom, truth, codes)
+    if relation is not None:
+        return (frozenset((relation,)),)
+    return _by_value(atom, truth, codes, activity)
+
+
+def among(parameter: Parameter, values: Iterable[Choice], activity: Mapping[str, Ways]) -> Ways:
+    """Where a finite hyperparameter is active and has one of some of its values."""
+    chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
+    if not chosen or active == NEVER:
+        return NEVER
+    return active if len(chosen) == len(parameter.choices) else (frozenset((Among(parameter.name, chosen),)),)
+
+
+def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping[str, Ways]) -> Ways:
+    """Where a hyperparameter is active and has a value for which an atom over it alone has a truth."""
+
+    def is_wanted(value: Value) -> bool:
+        return holds(atom, _valued(address, value)) is truth
+
+    found = []
+    for place, piece in enumerate(coded.pieces):
+        match piece:
+            case Single():
+                assert coded.selector is not None
+                labels = [coded.selector.choices[place]] if is_wanted(piece.value) else []
+                found.append(among(coded.selector, labels, activity))
+            case Listed():
+                choices = [choice for v, choice in _pairs(piece) if is_wanted(v)]
+                found.append(among(piece.parameter, choices, activity))
+            case Scaled() | Placed() | Digits():
+                cut = _cut(piece.part, atom, address)
+                wanted = [cell for cell in cut if is_wanted(representative(cell))]
+                found.append(_within(piece, wanted, len(cut), activity))
+            case _:
+                assert_never(piece)
+    return either(*found)
+
+
+def _pairs(piece: Listed) -> Iterator[tuple[Value, Choice]]:
+    return zip(piece.values, piece.parameter.choices, strict=True)
+
+
+def _cut(part: Simple, atom: Expr, address: str) -> tuple[Simple, ...]:
+    cuts = cuts_of(atom)
+    if cuts is not None:
+        return cells(part, cuts, lambda value: (holds(atom, _valued(address, value)),))
+    if part.size is None or part.size > MOST_JOINT:
+        raise UnsayableError
+    return singletons(part)
+
+
+def _valued(address: str, value: Value) -> Lookup:
+    return lambda asked: value if asked == address else INACTIVE
+
+
+def _within(piece: Scaled | Placed | Digits, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
+    """Where the value of a range lies in some of its cells."""
+    first = piece.parameters[0]
+    if not wanted or activity[first.name] == NEVER:
+        return NEVER
+    if len(wanted) == count:
+        return activity[first.name]
+    # ConfigSpace compares the logarithms of integers, which rounding has moved.
+    if isinstance(piece, Digits) or (first.log and isinstance(piece, Placed)) or _is_narrow(first):
+        raise UnsayableError
+    found = joined(piece.part, wanted)
+    runs = found.parts if not isinstance(found, Real | Integer | Categorical) else (found,)
+    return either(*(_run(piece, run) for run in runs))
+
+
+def _is_narrow(parameter: Parameter) -> bool:
+    """Whether a range is so narrow that ConfigSpace's rounding spoils comparisons."""
+    largest = max(1.0, abs(parameter.lower), abs(parameter.upper))
+    return parameter.kind.endswith("float") and parameter.upper - parameter.lower < NARROWEST * largest
+
+
+def _run(piece: Scaled | Placed, run: Simple) -> Ways:
+    assert isinstance(run, Real | Integer)
+    name, part = piece.parameter.name, piece.part
+    if run.size == 1:
+        return (frozenset((Bound(name, "==", _number(piece, run.middle)),)),)
+    found: list[Ways] = []
+    if isinstance(piece, Placed):
+        first, last = (piece.number(end) for end in _ends(run))
+        found += _integers(piece.parameter, first, last)
+    else:
+        assert isinstance(run, Real)
+        if (run.lower, run.lower_open) != (part.lower, isinstance(part, Real) and part.lower_open):
+            found.append(_bound(piece, ">", run.lower, run.lower_open))
+        if (run.upper, run.upper_open) != (part.upper, isinstance(part, Real) and part.upper_open):
+            found.append(_bound(piece, "<", run.upper, run.upper_open))
+    return both(*found)
+
+
+def _ends(run: Integer | Real) -> tuple[Value, Value]:
+    if isinstance(run, Integer):
+        return run.lower, run.at(run.size - 1)
+    return run.at(run.first_index), run.at(run.last_index)
+
+
+def _integers(parameter: Parameter, first: int, last: int) -> Iterator[Ways]:
+    if first > parameter.lower:
+        yield (frozenset((Bound(parameter.name, ">", first - 1),)),)
+    if last < parameter.upper:
+        yield (frozenset((Bound(parameter.name, "<", last + 1),)),)
+
+
+def _bound(piece: Scaled, sign: Literal["<", ">"], number: float, is_open: bool) -> Ways:
+    limit = _number(piece, number)
+    strict: Ways = (frozenset((Bound(piece.parameter.name, sign, limit),)),)
+    return strict if is_open else either(strict, (frozenset((Bound(piece.parameter.name, "==", limit),)),))
+
+
+def _number(piece: Scaled | Placed, value: Value) -> float:
+    """A number in the units of a hyperparameter, as ConfigSpace rounds the values that it compares with it."""
+    if isinstance(piece, Placed):
+        return piece.number(value)
+    found = rounded(piece.number(value))
+    return min(max(found, piece.parameter.lower), piece.parameter.upper)
+
+
+def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> Related | None:
+    """A comparison of two numeric hyperparameters that ConfigSpace holds as they are; None for any other atom."""
+    match atom:
+        case Compare(left=Reference() as left, right=Reference() as right):
+            names = [_as_is(codes[reference.address]) for reference in (left, right)]
+            sign = _MIRRORED.get((atom.relation, truth))
+            if sign is None or names[0] is None or names[1] is None:
+                return None
+            return Related(names[0], sign, names[1])
+        case _:
+            return None
+
+
+def _as_is(coded: Coded) -> str | None:
+    piece = coded.pieces[0]
+    is_range = (isinstance(piece, Scaled) and piece.exponent == 0) or (isinstance(piece, Placed) and piece.is_plain)
+    return piece.parameters[0].name if len(coded.pieces) == 1 and is_range else None
+
+
+def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Mapping[str, Ways]) -> Ways:
+    """The values of all but one of the hyperparameters one by one."""
+    named = sorted(references(atom), key=lambda address: codes[address].domain.size or float("inf"))
+    found: list[Ways] = []
+    listed = [[*_values(codes[address])] for address in named[:-1]]
+    if prod(map(len, listed)) > MOST_JOINT:
+        raise UnsayableError
+    address, values = named[0], listed[0]
+    for value in values:
+        rest = substituted(atom, address, value)
+        same = Compare("==", Reference(address), Constant(value))
+        here = where(codes[address], address, same, True, activity)
+        if len(named) == 2:
+            there = where(codes[named[1]], named[1], rest, truth, activity)
+        else:
+            there = _by_value(rest, truth, codes, activity)
+        found.append(both(here, there))
+    return either(*found)
+
+
+def _values(coded: Coded) -> Iterator[Value]:
+    for piece in coded.pieces:
+        yield from _members(piece)
+
+
+def _members(piece: Piece) -> Iterator[Value]:
+    match piece:
+        case Single():
+            yield piece.value
+        case Listed():
+            yield from piece.values
+        case Placed() if piece.part.size is not None and piece.part.size <= LISTED:
+            yield from members(piece.part)
+        case _:
+            raise UnsayableError
+
+
+def substituted(expression: Expr, address: str, value: Value) -> Expr:
+    """The expression with a value for a hyperparameter."""
+
+    def inside(part: Expr) -> Expr:
+        return substituted(part, address, value)
+
+    match expression:
+        case Reference():
+            return Constant(value) if expression.address == address else expression
+        case And() | Or():
+            return replace(expression, terms=tuple(map(inside, expression.terms)))
+        case Not():
+            return replace(expression, term=inside(expression.term))
+        case In():
+            return replace(expression, item=inside(expression.item))
+        case Compare() | Arithmetic():
+            return replace(expression, left=inside(expression.left), right=inside(expression.right))
+        case Call():
+            return replace(expression, arguments=tuple(map(inside, expression.arguments)))
+        case _:
+            return expression

@@ -1,0 +1,84 @@
+"""A planned space as a listing for a terminal, and as a graph of what depends on what."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Document = dict[str, Any]
+
+
+def listing(written: Document) -> str:
+    """The hyperparameters, each below the one that it depends on, with their conditions; then the forbidden clauses."""
+    parameters, conditions, clauses = (written[key] for key in ("hyperparameters", "conditions", "forbiddens"))
+    counts = f"{len(parameters)} hyperparameters, {len(conditions)} conditions, {len(clauses)} forbidden clauses"
+    lines = [f"{written['name']}: {counts}"]
+    on = {condition["child"]: condition for condition in conditions}
+    depths: dict[str, int] = {}
+    for parameter in parameters:
+        name = parameter["name"]
+        depths[name] = 1 + max((depths.get(parent, 0) for parent in _parents(on[name])), default=0) if name in on else 0
+        when = f"  when {said(on[name])}" if name in on else ""
+        lines.append("  " * (depths[name] + 1) + f"{name} : {_domain(parameter)}{when}")
+    lines += [f"  forbid {said(clause)}" for clause in clauses]
+    return "\n".join(lines)
+
+
+def graph(written: Document) -> str:
+    """The hyperparameters in the DOT language, with an edge from each to those that depend on it."""
+    lines = ["digraph configspace {", "  rankdir=LR;", "  node [shape=box];"]
+    for parameter in written["hyperparameters"]:
+        label = f"{parameter['name']}\n{_domain(parameter)}"
+        lines.append(f"  {_quoted(parameter['name'])} [label={_quoted(label)}];")
+    for condition in written["conditions"]:
+        label = _quoted(said(condition))
+        for parent in _parents(condition):
+            lines.append(f"  {_quoted(parent)} -> {_quoted(condition['child'])} [label={label}];")
+    return "\n".join([*lines, "}"])
+
+
+def said(item: Mapping[str, Any]) -> str:
+    """A condition or clause in words."""
+    kind = item["type"]
+    if kind in ("AND", "OR"):
+        terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]
+        inner = [f"({said(term)})" if term["type"] == "OR" else said(term) for term in terms]
+        return f" {kind.lower()} ".join(inner)
+    signs = {"EQ": "==", "EQUALS": "==", "LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "IN": "in"}
+    sign = signs[kind.rpartition("_")[2]]
+    if kind.startswith("RELATION"):
+        return f"{item['left']} {sign} {item['right']}"
+    name = item["parent"] if "parent" in item else item["name"]
+    return f"{name} {sign} {_values(item['values']) if kind == 'IN' else item['value']}"
+
+
+def _parents(condition: Mapping[str, Any]) -> Iterator[str]:
+    return iter(dict.fromkeys(_all_parents(condition)))
+
+
+def _all_parents(condition: Mapping[str, Any]) -> Iterator[str]:
+    if "parent" in condition:
+        yield condition["parent"]
+    for term in condition.get("conditions", ()):
+        yield from _all_parents(term)
+
+
+def _domain(parameter: Mapping[str, Any]) -> str:
+    kind = parameter["type"]
+    if kind == "constant":
+        return str(parameter["value"])
+    default = f" = {parameter['default_value']}"
+    if kind in ("categorical", "ordinal"):
+        values = parameter["choices"] if kind == "categorical" else parameter["sequence"]
+        return ("ordered " if kind == "ordinal" else "") + _values(values) + default
+    log = " log" if parameter["log"] else ""
+    normal = f" normal({parameter['mu']}, {parameter['sigma']})" if "mu" in parameter else ""
+    family = "float" if kind.endswith("float") else "int"
+    return f"{family}[{parameter['lower']}, {parameter['upper']}]{log}{normal}{default}"
+
+
+def _values(values: Sequence[object]) -> str:
+    return "{" + ", ".join(map(str, values)) + "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

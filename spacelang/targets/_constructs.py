@@ -1,0 +1,116 @@
+"""What a space is made of, as far as a form may keep it or not, and where in the text it stands."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, parts
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space
+from spacelang.text import Span
+
+
+class Construct(StrEnum):
+    """A construct of the language that a target has to say something about; the value is what reports call it."""
+
+    DECISIONS = "decisions"
+    NESTED = "nested decisions"
+    ORDERS = "orders of permuted steps"
+    FLOATS = "float ranges"
+    INTEGERS = "integer ranges"
+    LOG = "log scales"
+    STEPS = "steps"
+    OPEN = "excluded ends"
+    SETS = "sets"
+    ORDERED = "ordered sets"
+    UNIONS = "unions"
+    CONDITIONS = "conditions"
+    RULES_ON_DECISIONS = "constraints over decisions"
+    RULES_ON_VALUES = "constraints over hyperparameters"
+    DEFAULTS = "defaults"
+    FIRST = "`@first`"
+    WEIGHTS = "`@weight`"
+    PRIORS = "`@prior`"
+    SPLITS = "`@split`"
+    BOUNDS = "bounds on trials"
+
+
+def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
+    """Where each construct stands in a space, in the order of the text; constructs that it does not have are left out.
+
+    Defaults stand where decisions and hyperparameters do.
+    """
+    found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
+    orders = {order.address for order in orders_of(space.root)}
+    for choice in space.decisions:
+        for construct in _of_choice(choice, space, is_order=choice.address in orders):
+            found[construct].append(choice.span)
+        found[Construct.WEIGHTS].extend(branch.span for branch in choice.branches if branch.weight != 1.0)
+    for node in space.hyperparameters:
+        for construct in dict.fromkeys(_of_hyperparameter(node)):
+            found[construct].append(node.span)
+        if node.condition is not None:
+            found[Construct.CONDITIONS].append(node.condition.span)
+    for rule in space.constraints:
+        construct = Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS
+        found[construct].append(rule.span)
+    found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
+    return {construct: tuple(spans) for construct, spans in found.items() if spans}
+
+
+def orders_of(node: Node) -> Iterator[Choice]:
+    """The decisions of the orders of permuted steps, in the order of the text."""
+    match node:
+        case Product():
+            if node.kind is Kind.PERMUTATION and isinstance(node.children[0], Choice):
+                yield node.children[0]
+            for child in node.children:
+                yield from orders_of(child)
+        case Choice():
+            for branch in node.branches:
+                yield from orders_of(branch.node)
+        case Operator():
+            for child in node.children:
+                yield from orders_of(child)
+        case Hyperparameter():
+            return
+
+
+def _of_choice(choice: Choice, space: Space, *, is_order: bool) -> Iterator[Construct]:
+    if is_order:
+        yield Construct.ORDERS
+    else:
+        yield Construct.NESTED if space.variables[choice.address].owners else Construct.DECISIONS
+    yield Construct.DEFAULTS
+    if choice.first:
+        yield Construct.FIRST
+
+
+def _of_hyperparameter(node: Hyperparameter) -> Iterator[Construct]:
+    yield from _of_domain(node.domain)
+    yield Construct.DEFAULTS
+    if node.prior is not None:
+        yield Construct.PRIORS
+    if node.split is not None:
+        yield Construct.SPLITS
+
+
+def _of_domain(domain: Domain) -> Iterator[Construct]:
+    if isinstance(domain, Union):
+        yield Construct.UNIONS
+    for part in parts(domain):
+        match part:
+            case Ordinal():
+                yield Construct.ORDERED
+            case Categorical():
+                yield Construct.SETS
+            case Integer() | Real():
+                yield from _of_range(part)
+
+
+def _of_range(part: Integer | Real) -> Iterator[Construct]:
+    yield Construct.INTEGERS if isinstance(part, Integer) else Construct.FLOATS
+    if part.step not in (None, 1) or (isinstance(part, Real) and part.step is not None):
+        yield Construct.STEPS
+    if isinstance(part, Real) and (part.lower_open or part.upper_open):
+        yield Construct.OPEN
+    if part.log:
+        yield Construct.LOG

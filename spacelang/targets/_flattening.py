@@ -1,0 +1,243 @@
+"""Conditions made alternatives: what a branch of a stage may take beside itself (ALGORITHMS.md 2.3, the paper's way).
+
+Decisions inside a branch, and the hyperparameters that conditions inside it ask about, are settled: each way to settle
+them, by cells of values that no condition tells apart, is an alternative of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from spacelang.ir.atoms import atoms_of, cuts_of, is_related
+from spacelang.ir.cells import ENUMERABLE, cells, singletons
+from spacelang.ir.domain import Domain, Simple, describe, literal
+from spacelang.ir.expr import INACTIVE, Active, Expr, Worth, decisions, holds, nodes, references
+from spacelang.ir.pieces import joined
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.value import Value
+
+MOST: Final = 256
+"""The most alternatives that one branch of a stage is flattened to."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """One way to settle a branch: the branches of decisions inside it, and what of their domains hyperparameters keep.
+
+    What is not reached or not active has None. `absent` are all such variables, settled or not; `told` are the
+    hyperparameters whose conditions are settled.
+    """
+
+    label: str = ""
+    branches: Mapping[str, str | None] = field(default_factory=dict)
+    domains: Mapping[str, Domain | None] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        """The values of the hyperparameters that are left a single one."""
+        return {a: domain.middle for a, domain in self.domains.items() if domain is not None and domain.size == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Flattened:
+    """The ways to settle a branch, one or more.
+
+    `elsewhere` are the hyperparameters inside it whose conditions ask about what lies outside it or compare
+    hyperparameters with each other; `many` those, and the decisions, that would have made too many alternatives.
+    """
+
+    ways: tuple[Settled, ...]
+    elsewhere: tuple[Hyperparameter, ...]
+    many: tuple[Hyperparameter | Choice, ...]
+
+
+def flattened(space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> Flattened:
+    """The ways to settle a branch of a stage; the decisions in `orders` are left as they are."""
+    return _Flattening(space, stage, branch, orders).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One state of what is settled: a branch or a piece of a domain, a value that speaks for it, and its label."""
+
+    worth: Worth
+    branch: str | None = None
+    domain: Domain | None = None
+    label: str = ""
+
+
+class _Flattening:
+    def __init__(self, space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> None:
+        self._stage, self._branch, self._orders = stage, branch, orders
+        inside = (
+            variable for variable in space.variables.values() if variable.owners[:1] == ((stage.address, branch),)
+        )
+        self._inside: dict[str, Variable] = {variable.address: variable for variable in inside}
+        self._conditions: dict[str, Expr] = {}
+        self._settled: dict[str, None] = {}
+
+    def run(self) -> Flattened:
+        elsewhere: list[Hyperparameter] = []
+        many: list[Hyperparameter | Choice] = []
+        for variable in self._inside.values():
+            node = variable.node
+            if isinstance(node, Choice):
+                if node.address not in self._orders and not self._take([node.address], {}):
+                    many.append(node)
+            elif node.condition is not None:
+                found = self._asked(node)
+                if found is None:
+                    elsewhere.append(node)
+                elif not self._take(found[0], found[1]):
+                    many.append(node)
+        return Flattened(tuple(map(self._way, self._ways(self._ordered, MOST))), tuple(elsewhere), tuple(many))
+
+    def _asked(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
+        """All that a condition depends on, itself included with the conditions on the way; None where it cannot be."""
+        asked: dict[str, None] = {}
+        conditions: dict[str, Expr] = {}
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if each.condition is None or each.address in conditions:
+                continue
+            conditions[each.address] = each.condition
+            if not self._is_told(each.condition):
+                return None
+            for address in (*references(each.condition), *decisions(each.condition)):
+                if address == self._stage.address:
+                    continue
+                asked[address] = None
+                inner = self._inside[address].node
+                if isinstance(inner, Hyperparameter):
+                    waiting.append(inner)
+        return list(asked), conditions
+
+    def _is_told(self, condition: Expr) -> bool:
+        """Whether single variables of this branch tell if a condition holds."""
+        asked = (*references(condition), *decisions(condition))
+        if any(address not in self._inside and address != self._stage.address for address in asked):
+            return False
+        if any(address in self._orders for address in asked) or any(isinstance(n, Active) for n in nodes(condition)):
+            return False
+        return not any(is_related(atom) for atom in atoms_of(condition)) and all(map(self._is_cut, atoms_of(condition)))
+
+    def _is_cut(self, atom: Expr) -> bool:
+        node = self._inside[references(atom)[0]].node
+        assert isinstance(node, Hyperparameter)
+        size = node.domain.size
+        return cuts_of(atom) is not None or (size is not None and size <= ENUMERABLE)
+
+    def _take(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
+        """Settle these and their owners too, unless that makes too many alternatives."""
+        owners = [owner for address in asked for owner, _ in self._inside[address].owners[1:]]
+        before = dict(self._settled), dict(self._conditions)
+        self._settled |= dict.fromkeys((*owners, *asked))
+        self._conditions |= conditions
+        self.__dict__.pop("_options", None)
+        if sum(1 for _ in self._ways(self._ordered, MOST + 1)) <= MOST:
+            return True
+        self._settled, self._conditions = before
+        self.__dict__.pop("_options", None)
+        return False
+
+    @property
+    def _ordered(self) -> tuple[str, ...]:
+        """What is settled, each after all that it depends on."""
+        found: dict[str, None] = {}
+
+        def visit(address: str) -> None:
+            for owner, _ in self._inside[address].owners[1:]:
+                visit(owner)
+            if address in self._conditions:
+                for asked in (*references(self._conditions[address]), *decisions(self._conditions[address])):
+                    if asked != self._stage.address:
+                        visit(asked)
+            found[address] = None
+
+        for address in self._inside:
+            if address in self._settled:
+                visit(address)
+        return tuple(found)
+
+    def _ways(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _Option]]:
+        """The joint states of what is settled, at most so many."""
+        waiting: list[dict[str, _Option]] = [{}]
+        left = most
+        while waiting and left:
+            known = waiting.pop()
+            if len(known) == len(ordered):
+                left -= 1
+                yield known
+                continue
+            address = ordered[len(known)]
+            active = self._is_active(self._inside[address], known)
+            options = self._options[address] if active else (_Option(INACTIVE),)
+            waiting.extend({**known, address: option} for option in reversed(options))
+
+    @cached_property
+    def _options(self) -> dict[str, tuple[_Option, ...]]:
+        return {address: tuple(self._options_of(self._inside[address])) for address in self._settled}
+
+    def _options_of(self, variable: Variable) -> Iterator[_Option]:
+        node = variable.node
+        name = node.key.removeprefix(f"{self._stage.key}.")
+        if isinstance(node, Choice):
+            for branch in node.places:
+                label = f"{name}={branch}" if len(node.branches) > 1 else ""
+                yield _Option(branch, branch=branch, label=label)
+            return
+        found = [*_told_apart(node, self._atoms(node.address))]
+        for domain, worth in found:
+            yield _Option(worth, domain=domain, label=_label(name, domain) if len(found) > 1 else "")
+
+    def _atoms(self, address: str) -> list[Expr]:
+        atoms = (atom for condition in self._conditions.values() for atom in atoms_of(condition))
+        return [atom for atom in dict.fromkeys(atoms) if references(atom) == (address,)]
+
+    def _is_active(self, variable: Variable, known: Mapping[str, _Option]) -> bool:
+        """Whether a variable is reached and its condition holds, as far as that is settled."""
+        for owner, branch in variable.owners[1:]:
+            if owner in known and known[owner].branch != branch:
+                return False
+        condition = self._conditions.get(variable.address)
+
+        def worth(address: str) -> Worth:
+            return self._branch if address == self._stage.address else known[address].worth
+
+        return condition is None or holds(condition, worth)
+
+    def _way(self, known: Mapping[str, _Option]) -> Settled:
+        nested = {a: o.branch for a, o in known.items() if isinstance(self._inside[a].node, Choice)}
+        domains = {a: o.domain for a, o in known.items() if a not in nested}
+        gone = (a for a, variable in self._inside.items() if not self._is_active(variable, known))
+        label = ",".join(option.label for option in known.values() if option.label)
+        return Settled(label, nested, domains, frozenset(gone), frozenset(self._conditions))
+
+
+def _told_apart(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
+    """The domain in pieces that the atoms tell apart, each with a value that speaks for it."""
+
+    def signature(value: Value) -> tuple[object, ...]:
+        return tuple(holds(atom, lambda _: value) for atom in atoms)
+
+    cuts = [cuts_of(atom) for atom in atoms]
+    found = (
+        singletons(node.domain)
+        if any(cut is None for cut in cuts)
+        else cells(node.domain, [place for cut in cuts for place in cut or ()], signature)
+    )
+    together: dict[tuple[object, ...], list[Simple]] = {}
+    for cell in found:
+        together.setdefault(signature(cell.middle), []).append(cell)
+    for mine in together.values():
+        yield joined(node.domain, mine), mine[0].middle
+
+
+def _label(name: str, domain: Domain) -> str:
+    if domain.size == 1:
+        return f"{name}={literal(domain.middle)}"
+    return f"{name} in {describe(domain)}"

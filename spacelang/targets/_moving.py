@@ -1,0 +1,336 @@
+"""From what is wanted to the nearest member: the fewest changes that all constraints admit, always the same ones."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Existence, Structures
+from spacelang.ir.defaults import Completer, nearest_admissible
+from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, parts
+from spacelang.ir.elimination import Elimination, State
+from spacelang.ir.expr import references
+from spacelang.ir.linear import Rows, exact, feasible, witness
+from spacelang.ir.membership import exclusion, violates
+from spacelang.ir.model import Solution
+from spacelang.ir.situations import Component
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.value import Value, identity, is_number
+from spacelang.ir.walk import Assignment, Structure, assemble, reached
+
+Wanted: TypeAlias = Callable[[Hyperparameter], Value]
+"""The value, of its domain, that a hyperparameter keeps if it can."""
+HALVINGS: Final = 40
+"""How often the way to a number that satisfies comparisons of ranges is halved: to a billionth of a percent."""
+
+
+class Mover:
+    """Moves branches and values to members of a space that is not empty."""
+
+    def __init__(self, structures: Structures) -> None:
+        self._structures = structures
+        self._space = structures.space
+        self._completer = Completer(structures)
+        self._situations = self._completer.situations
+        stages = {choice.address for choice in self._space.stages}
+        self._costs = dict.fromkeys(stages, len(self._space.decisions) - len(stages) + 1)
+        self._nearest_structure = lru_cache(maxsize=4096)(self._find_structure)
+        self._solved = lru_cache(maxsize=4096)(self._solve)
+
+    def move(self, branches: Mapping[str, str], wanted: Wanted) -> Configuration:
+        """The member nearest to some branches, one for each decision of the space, and values.
+
+        First as few stages change as possible, then as few of the decisions inside them; then in each set of
+        hyperparameters that conditions and constraints tie together as few as possible change the cell that they are
+        in, a value going to the nearest one of its new cell. Where several are as near, it is
+        always the same one.
+        """
+        structure = self.structure(branches)
+        values: dict[str, Value] = {}
+        contexts: list[tuple[tuple[str, str], ...]] = [()]
+        for variable, branch in reached(self._space, lambda choice: structure[choice.address]):
+            if branch is not None:
+                values[variable.key] = branch
+                contexts.append((*variable.owners, (variable.address, branch)))
+        for context in contexts:
+            for component in self._situations.by_context.get(context, ()):
+                values |= self._part(component, structure, wanted)
+        found = Configuration(values)
+        return found if exclusion(self._space, found) is None else self._usual(structure)
+
+    def _usual(self, structure: Structure) -> Configuration:
+        """Where only numbers that are no floats satisfy a comparison: defaults of the structure, or of the space."""
+        found = self._completer.complete(structure)
+        return found if exclusion(self._space, found) is None else nearest_admissible(self._structures)[1]
+
+    def structure(self, branches: Mapping[str, str]) -> Structure:
+        """The nearest structure that has a member."""
+        taken = {
+            variable.address: branch
+            for variable, branch in reached(self._space, lambda choice: branches[choice.address])
+            if branch is not None
+        }
+        if self._structures.admits(taken):
+            return taken
+        return self._nearest_structure(tuple([branches[choice.address] for choice in self._space.decisions]))
+
+    def _find_structure(self, branches: tuple[str, ...]) -> Structure:
+        wanted = dict(zip((choice.address for choice in self._space.decisions), branches, strict=True))
+        shift = self._structures.count.bit_length() + 1
+        solution = Solution(self._structures.model, _Branches(wanted, self._costs, shift))
+        return solution.structure(
+            lambda weights: min(range(len(weights)), key=lambda place: _fewest(int(weights[place]), shift))
+        )
+
+    def _part(self, component: Component, structure: Structure, wanted: Wanted) -> Mapping[str, Value]:
+        """By key, the values of the active members of a component."""
+        if component.is_free:
+            node = component.members[0].node
+            assert isinstance(node, Hyperparameter)
+            return {node.key: wanted(node)}
+        situation = self._situations.situation(component, structure)
+        model = self._situations.model(component, situation)
+        given = {node.address: wanted(node) for node in model.space.hyperparameters}
+        for number, compiled in enumerate(model.by_context.get((), ())):
+            if _is_broken(model.space, compiled, given):
+                own = tuple(_own(cells, given[address]) for address, cells in compiled.cells.items())
+                elimination = self._solved(component, situation, number, own)
+                for moved in _moved(compiled, elimination, given):
+                    given |= moved
+                    if not _is_broken(model.space, compiled, given):
+                        break
+        return dict(assemble(model.space, {}, lambda node: given[node.address]))
+
+    def _solve(
+        self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]
+    ) -> Elimination:
+        model = self._situations.model(component, situation)
+        compiled = model.by_context[()][number]
+        wanted = {a: cells[state] for (a, cells), state in zip(compiled.cells.items(), own, strict=True)}
+        return Solution(model, _Cells(wanted, _shift(compiled))).solve(compiled)
+
+
+class _Branches(Existence):
+    """A branch that is not wanted weighs a power of two so large that a sum keeps the numbers of changes apart."""
+
+    def __init__(self, wanted: Mapping[str, str], costs: Mapping[str, int], shift: int) -> None:
+        self._wanted, self._costs, self._shift = wanted, costs, shift
+
+    def branch(self, choice: Choice, place: int) -> float:
+        """1 for the branch that is wanted."""
+        if choice.branches[place].name == self._wanted[choice.address]:
+            return 1
+        return 1 << (self._shift * self._costs.get(choice.address, 1))
+
+
+class _Cells(Existence):
+    """The same for the cells of hyperparameters."""
+
+    existential = False
+
+    def __init__(self, wanted: Mapping[str, Simple], shift: int) -> None:
+        self._wanted, self._other = wanted, 1 << shift
+
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
+        """1 for the cell that is wanted."""
+        return 1 if cell is self._wanted[hyperparameter.address] else self._other
+
+
+def _is_broken(space: Space, compiled: Compiled, given: Mapping[str, Value]) -> bool:
+    """Whether values break a constraint of a group, by the arithmetic of floats."""
+    assignment = Assignment(space, {}, lambda node: given[node.address])
+    return any(violates(constraint, assignment) for constraint in compiled.group.constraints)
+
+
+def _shift(compiled: Compiled) -> int:
+    """So many bits that no number of joint states needs more."""
+    return sum(len(states).bit_length() for states in compiled.states.values()) + 1
+
+
+def _fewest(weight: int, shift: int) -> int:
+    """The fewest changes that a weight has a structure for."""
+    return ((weight & -weight).bit_length() - 1) // shift
+
+
+def _own(cells: Sequence[Simple], value: Value) -> State:
+    return next(state for state, cell in enumerate(cells) if contains(cell, value))
+
+
+def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """The values of a group with as few changes of cells as there can be.
+
+    Where ranges are compared with each other there are several answers, the nearest values first: what is exactly on
+    the line between may be on its wrong side by an error of rounding.
+    """
+    nodes = {m.address: m.node for m in compiled.group.members if isinstance(m.node, Hyperparameter)}
+    kept: dict[str, Value] = {}
+    shift = _shift(compiled)
+    states: dict[str, State] = {}
+    for bucket in reversed(elimination.buckets):
+        name, weights = bucket.variable, bucket.weights[tuple([states[each] for each in bucket.separator])]
+        fewest = min(_fewest(int(weight), shift) for weight in weights.values())
+        possible = [state for state, weight in weights.items() if _fewest(int(weight), shift) == fewest]
+        if name in nodes:
+            cells, domain = compiled.cells[name], nodes[name].domain
+            near = {s: nearest_of(cells[s], given[name], domain) for s in possible if s != UNREACHED}
+            distances = {s: _far(value, given[name], domain) for s, value in near.items()}
+            states[name] = min(distances, key=distances.__getitem__) if distances else UNREACHED
+            if states[name] in near:
+                kept[name] = near[states[name]]
+        else:
+            states[name] = possible[0]
+    for found in _satisfying(compiled, states, kept):
+        yield kept | found
+
+
+def _satisfying(
+    compiled: Compiled, states: Mapping[str, State], kept: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    """Values of the ranges that are compared with each other, each as near to what is kept as those before let it.
+
+    Then such in which those that have to change do so freely, then any.
+    """
+    cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}
+    numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
+    needed = [
+        alternatives_of(atom, bool(states[name]))
+        for name, atom in compiled.ranges.items()
+        if numbers.keys() >= set(references(atom))
+    ]
+    if not needed:
+        yield {}
+        return
+    compared = {address for atom in compiled.ranges.values() for address in references(atom)}
+    free = {address: cell for address, cell in numbers.items() if address in compared}
+    near, pinned = dict(free), dict(free)
+    for address in free:
+        near[address] = _narrowed(near, needed, address, kept[address])
+        point = {**pinned, address: Categorical((kept[address],))}
+        if feasible(point, needed):
+            pinned = point
+    for settled in (near, pinned, free):
+        found = witness(settled, needed)
+        if found is not None:
+            yield found
+
+
+def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], address: str, value: Value) -> Simple:
+    """The part of a cell that is nearest to a value of it and still leaves something in all cells."""
+    pinned: Simple = Categorical((value,))
+    if feasible({**cells, address: pinned}, needed):
+        return pinned
+    cell = cells[address]
+    if not isinstance(cell, Integer | Real):
+        return cell
+    centre = _exact(value)
+    near, far = Fraction(0), max(centre - _exact(cell.lower), _exact(cell.upper) - centre)
+    for _ in range(_steps(cell, far)):
+        middle = (near + far) / 2
+        smaller = _around(cell, centre, middle)
+        if smaller is not None and feasible({**cells, address: smaller}, needed):
+            far = middle
+        else:
+            near = middle
+    return _around(cell, centre, far) or cell
+
+
+def _exact(value: Value) -> Fraction:
+    """A number as the decimal that it prints as."""
+    found = exact(value)
+    assert found is not None
+    return found
+
+
+def _steps(cell: Integer | Real, far: Fraction) -> int:
+    """Halvings until members of a grid are told apart; of a continuous range, enough."""
+    if cell.step is None:
+        return HALVINGS
+    return max(1, math.ceil(far / _exact(cell.step))).bit_length() + 2
+
+
+def _around(cell: Integer | Real, centre: Fraction, distance: Fraction) -> Simple | None:
+    """The values of a cell that are no further than a distance from a centre; None where there are none."""
+    lower, upper = centre - distance, centre + distance
+    if isinstance(cell, Real) and cell.step is None:
+        start = replace(cell, lower=float(lower), lower_open=False) if lower > _exact(cell.lower) else cell
+        found = replace(start, upper=float(upper), upper_open=False) if upper < _exact(cell.upper) else start
+        return found if found.lower <= found.upper and contains(found, found.middle) else None
+    first, last = (cell.first_index, cell.last_index) if isinstance(cell, Real) else (0, cell.size - 1)
+    start_at, step = _exact(cell.lower), _exact(cell.step or 1)
+    low, high = max(first, math.ceil((lower - start_at) / step)), min(last, math.floor((upper - start_at) / step))
+    if low > high:
+        return None
+    if isinstance(cell, Integer):
+        return replace(cell, lower=cell.at(low), upper=cell.at(high))
+    return replace(cell, lower=cell.at(low), upper=cell.at(high), lower_open=False, upper_open=False)
+
+
+def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
+    """The value of a cell that is nearest to another value of the domain: of two numbers alike, the larger one.
+
+    Of sets places count, and of unions the parts before anything else.
+    """
+    found = cell.find(value)
+    if not isinstance(found, Missing):
+        return found
+    own, other = _part_of(domain, cell.middle), _part_of(domain, value)
+    if isinstance(cell, Categorical):
+        whole = parts(domain)[own]
+        return min(cell.values, key=lambda each: _distance(whole, own, each, other, value))
+    if own != other:
+        return cell.at(_first(cell) if other < own else _last(cell)) if cell.size is not None else cell.middle
+    assert is_number(value)
+    if isinstance(cell, Real) and cell.step is None:
+        return _clipped(cell, value)  # type: ignore[arg-type]
+    step, start = _exact(cell.step or 1), _exact(cell.lower)
+    index = math.floor((_exact(value) - start) / step + Fraction(1, 2))
+    return cell.at(min(max(index, _first(cell)), _last(cell)))
+
+
+def _distance(whole: Simple, own: int, each: Value, other: int, value: Value) -> tuple[float, float]:
+    """How far a value of a part is from another of the domain, and which of two as far comes first."""
+    at = _place(whole, each)
+    if own != other:
+        return (at if other < own else -at), 0
+    far = at - _place(whole, value)
+    return abs(far), -far
+
+
+def _place(part: Simple, value: Value) -> float:
+    """The place of a value in a set, a number itself."""
+    if isinstance(part, Categorical):
+        return part.index[identity(value)]
+    assert isinstance(value, int | float)
+    return value
+
+
+def _far(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
+    """How far two values of a domain are from each other: parts of a union first."""
+    own, other = _part_of(domain, near), _part_of(domain, wanted)
+    if own != other:
+        return abs(own - other), 0
+    part = parts(domain)[own]
+    return 0, abs(_place(part, near) - _place(part, wanted))
+
+
+def _part_of(domain: Domain, value: Value) -> int:
+    return next(place for place, part in enumerate(parts(domain)) if contains(part, value))
+
+
+def _first(cell: Integer | Real) -> int:
+    return cell.first_index if isinstance(cell, Real) else 0
+
+
+def _last(cell: Integer | Real) -> int:
+    return cell.last_index if isinstance(cell, Real) else cell.size - 1
+
+
+def _clipped(cell: Real, value: float) -> float:
+    """The nearest number of a range, next to an excluded end as near as there is."""
+    if value <= cell.lower:
+        return math.nextafter(cell.lower, math.inf) if cell.lower_open else cell.lower
+    return math.nextafter(cell.upper, -math.inf) if cell.upper_open else cell.upper

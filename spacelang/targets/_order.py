@@ -1,0 +1,43 @@
+"""The order in which a structural tree takes the decisions of a space (ALGORITHMS.md 5.1)."""
+
+from collections.abc import Iterator, Sequence
+
+from spacelang.ir.groups import Context
+from spacelang.ir.space import Choice, Kind, Node, Operator, Product, Space, nested
+
+
+def tree_order(space: Space) -> tuple[Choice, ...]:
+    """All decisions: what is marked `@first`, else the estimator, then the others in pipeline order.
+
+    Each is followed by those inside its branches. The estimator is the last step of the pipeline, where that is one.
+    """
+    leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
+    first = {choice.address for choice in leading}
+    others = (choice for choice in space.stages if choice.address not in first)
+    return tuple(each for choice in (*leading, *others) for each in _with_inner(space, choice, ()))
+
+
+def _with_inner(space: Space, choice: Choice, context: Context) -> Iterator[Choice]:
+    yield choice
+    for branch in choice.branches:
+        inside = (*context, (choice.address, branch.name))
+        for inner in _first_in_front([v.node for v in space.by_context.get(inside, ()) if isinstance(v.node, Choice)]):
+            yield from _with_inner(space, inner, inside)
+
+
+def _first_in_front(choices: Sequence[Choice]) -> Sequence[Choice]:
+    return sorted(choices, key=lambda choice: not choice.first)
+
+
+def _last_decisions(node: Node) -> Iterator[Choice]:
+    """The decision that the last step of a pipeline is, or those about a step that is given."""
+    match node:
+        case Choice():
+            yield node
+        case Product(kind=Kind.SEQUENCE, children=(*_, last)):
+            yield from _last_decisions(last)
+        case Operator():
+            for inner in (*node.children, *nested(node)):
+                yield from _last_decisions(inner)
+        case _:
+            return

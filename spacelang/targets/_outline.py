@@ -1,0 +1,85 @@
+"""How a structural tree is shown: along its default path, with the structures below each branch that leaves it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+USUAL: Final = "●"
+OTHER: Final = "○"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A decision on the path: the structures below each of its branches, and the branch that the path takes."""
+
+    decision: str
+    counts: Mapping[str, int]
+    taken: str
+
+    @property
+    def others(self) -> list[str]:
+        """The branches that leave the path."""
+        return [name for name in self.counts if name != self.taken]
+
+
+def outline(name: str, structures: int, path: Sequence[Level]) -> str:
+    """The decisions of the path one below the other, each with its branches and their structures."""
+    lines = [_title(name, structures)]
+    if path:
+        lines += [f"{USUAL} the default path   {OTHER} leaves it   and the structures below", ""]
+    return "\n".join([*lines, *_aligned([row for depth, level in enumerate(path) for row in _rows(level, depth)])])
+
+
+def graph(name: str, structures: int, path: Sequence[Level]) -> str:
+    """The path as a graph in the DOT language; edges that leave it are dashed and end in a number of structures."""
+    return "\n".join(
+        [
+            f"digraph {_quoted(name)} {{",
+            f"  label={_quoted(_title(name, structures))};",
+            "  node [shape=box, style=rounded];",
+            *(f"  {line};" for line in _graph_lines(path)),
+            "}",
+        ]
+    )
+
+
+def _title(name: str, structures: int) -> str:
+    return f"{name}: {_counted(structures)}"
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} structure{'' if number == 1 else 's'}"
+
+
+def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
+    """The lines of a level with their numbers; the branch that the path takes comes last, the next level below it."""
+    indent = "   " * depth
+    yield f"{indent}{level.decision}", None
+    for name in level.others:
+        yield f"{indent}├─ {OTHER} {name}", level.counts[name]
+    yield f"{indent}└─ {USUAL} {level.taken}", level.counts[level.taken]
+
+
+def _aligned(rows: Sequence[tuple[str, int | None]]) -> Iterator[str]:
+    width = max((len(text) for text, number in rows if number is not None), default=0)
+    digits = max((len(f"{number:,}") for _, number in rows if number is not None), default=0)
+    for text, number in rows:
+        yield text if number is None else f"{text:<{width}}  {number:>{digits},}"
+
+
+def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
+    yield '"root" [label="", shape=point]'
+    above = "root"
+    for depth, level in enumerate(path):
+        for place, name in enumerate((*level.others, level.taken)):
+            node = f"{depth}.{place}"
+            label = f"{level.decision}\n{name}\n{_counted(level.counts[name])}"
+            yield f"{_quoted(node)} [label={_quoted(label)}]"
+            dashed = "" if name == level.taken else " [style=dashed]"
+            yield f"{_quoted(above)} -> {_quoted(node)}{dashed}"
+        above = f"{depth}.{len(level.others)}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,306 @@
+"""Python of which a part is both written down and evaluated: what a form's module says is what its objects are."""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, assert_never
+
+WIDTH: Final = 112
+"""Where lines are broken that can be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A plain value, as `repr` writes it."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name:
+    """What a name stands for, dots included."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A function, dots included, called with arguments; the same object is one object wherever it stands."""
+
+    function: str
+    arguments: tuple["Code", ...]
+    named: tuple[tuple[str, "Code"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Infix:
+    """Two sides with `+`, `-`, `*` or `/` between them."""
+
+    left: "Code"
+    sign: str
+    right: "Code"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """A list."""
+
+    items: tuple["Code", ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """A tuple."""
+
+    items: tuple["Code", ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keyed:
+    """A dictionary with words as keys."""
+
+    items: tuple[tuple[str, "Code"], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """What a list or dictionary has at a place."""
+
+    of: "Code"
+    at: "Code"
+
+
+Code: TypeAlias = Literal | Name | Call | Infix | Listed | Paired | Keyed | Item
+
+SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+RANKS: Final = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+def call(function: str, *arguments: object, **named: object) -> Call:
+    """A call; arguments that are no code stand for themselves."""
+    return Call(function, tuple(map(_code, arguments)), tuple((name, _code(value)) for name, value in named.items()))
+
+
+def infix(left: object, sign: str, right: object) -> Infix:
+    """Two sides with a sign; what is no code stands for itself."""
+    return Infix(_code(left), sign, _code(right))
+
+
+def _code(value: object) -> Code:
+    return value if isinstance(value, Code) else Literal(value)
+
+
+def inside(code: Code) -> tuple[Code, ...]:
+    """The parts of a piece of code."""
+    match code:
+        case Literal() | Name():
+            return ()
+        case Call():
+            return (*code.arguments, *(value for _, value in code.named))
+        case Infix():
+            return (code.left, code.right)
+        case Item():
+            return (code.of, code.at)
+        case Listed() | Paired():
+            return code.items
+        case Keyed():
+            return tuple(value for _, value in code.items)
+        case _:
+            assert_never(code)
+
+
+def evaluated(code: Code, names: Mapping[str, Any]) -> Any:
+    """The object that the code makes; the same call is made once.
+
+    Names are looked up in `names`, what follows a dot by attribute.
+    """
+    known: dict[int, Any] = {}
+
+    def value(part: Code) -> Any:
+        if id(part) not in known:
+            known[id(part)] = _made(part, value, names)
+        return known[id(part)]
+
+    return value(code)
+
+
+def _made(part: Code, value: Callable[[Code], Any], names: Mapping[str, Any]) -> Any:
+    match part:
+        case Literal():
+            return part.value
+        case Name():
+            return _looked_up(part.text, names)
+        case Call():
+            named = {name: value(argument) for name, argument in part.named}
+            return _looked_up(part.function, names)(*map(value, part.arguments), **named)
+        case Infix():
+            return SIGNS[part.sign](value(part.left), value(part.right))
+        case Listed():
+            return [*map(value, part.items)]
+        case Paired():
+            return tuple(map(value, part.items))
+        case Keyed():
+            return {key: value(item) for key, item in part.items}
+        case Item():
+            return value(part.of)[value(part.at)]
+        case _:
+            assert_never(part)
+
+
+def _looked_up(dotted: str, names: Mapping[str, Any]) -> Any:
+    first, *attributes = dotted.split(".")
+    found = names[first]
+    for attribute in attributes:
+        found = getattr(found, attribute)
+    return found
+
+
+def source(name: str, code: Code) -> str:
+    """Statements that give `name` the object of the code; calls that it holds several times get names before."""
+    shared = _shared(code)
+    names: dict[int, str] = {}
+    lines = []
+    for part in shared:
+        names[id(part)] = _variable(part, {name, *names.values()})
+        lines.append(f"{names[id(part)]} = {_written(part, names, 0, len(names[id(part)]) + 3, top=True)}")
+    return "\n".join([*lines, f"{name} = {_written(code, names, 0, top=True)}"])
+
+
+def expression(code: Code, indent: int = 0, before: int = 0) -> str:
+    """The code as an expression, broken to lines where it does not fit behind an indent and what stands before it."""
+    return _written(code, {}, indent, before, top=True)
+
+
+def one_line(words: str) -> str:
+    """Words of a user as they may stand in a docstring."""
+    return " ".join(words.split()).replace("\\", "/").replace('"', "'")
+
+
+def text(value: object) -> str:
+    """A value as formatters write it: words in double quotes where that needs no escapes."""
+    written = repr(value)
+    if isinstance(value, str) and written.startswith("'") and '"' not in written and "\\" not in written:
+        return f'"{value}"'
+    return written
+
+
+def functions(code: Code) -> frozenset[str]:
+    """The functions that it calls and the names that it mentions, dots included."""
+    found = set()
+    for part in _all(code):
+        if isinstance(part, Call):
+            found.add(part.function)
+        elif isinstance(part, Name):
+            found.add(part.text)
+    return frozenset(found)
+
+
+def _all(code: Code) -> Iterator[Code]:
+    """Every part once, what is inside before what holds it."""
+    seen: set[int] = set()
+    waiting: list[tuple[Code, bool]] = [(code, False)]
+    while waiting:
+        part, is_done = waiting.pop()
+        if is_done:
+            yield part
+        elif id(part) not in seen:
+            seen.add(id(part))
+            waiting.append((part, True))
+            waiting.extend((inner, False) for inner in reversed(inside(part)))
+
+
+def _shared(code: Code) -> list[Call | Infix]:
+    """Calls and sums that stand in several places, what is inside before what holds it."""
+    uses: dict[int, int] = {}
+    ordered = list(_all(code))
+    for part in ordered:
+        for inner in inside(part):
+            uses[id(inner)] = uses.get(id(inner), 0) + 1
+    return [part for part in ordered if isinstance(part, Call | Infix) and uses.get(id(part), 0) > 1]
+
+
+def _variable(part: Code, taken: set[str]) -> str:
+    """A name for what is shared: the first word in it, which is a label where there is one."""
+    label = next((each.value for each in _literals(part) if isinstance(each.value, str)), "")
+    word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label).strip("_") or "shared"
+    base = f"_{word}"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}_{number}"
+    return name
+
+
+def _literals(part: Code) -> Iterator[Literal]:
+    """In the order of the text."""
+    if isinstance(part, Literal):
+        yield part
+    for inner in inside(part):
+        yield from _literals(inner)
+
+
+def _written(code: Code, names: Mapping[int, str], indent: int, before: int = 0, *, top: bool = False) -> str:
+    """The code, broken where it does not fit behind the indent and what stands `before` it in its line."""
+    if not top and id(code) in names:
+        return names[id(code)]
+    flat = _flat(code, names, top=top)
+    if indent + before + len(flat) <= WIDTH:
+        return flat
+    match code:
+        case Call():
+            items = [
+                *(_written(argument, names, indent + 4) for argument in code.arguments),
+                *(f"{name}={_written(value, names, indent + 4, len(name) + 1)}" for name, value in code.named),
+            ]
+            return _broken(f"{code.function}(", items, ")", indent)
+        case Listed() | Paired():
+            opening, closing = "[]" if isinstance(code, Listed) else "()"
+            return _broken(opening, [_written(item, names, indent + 4) for item in code.items], closing, indent)
+        case Keyed():
+            items = [f"{text(key)}: {_written(value, names, indent + 4, len(key) + 4)}" for key, value in code.items]
+            return _broken("{", items, "}", indent)
+        case _:
+            return flat
+
+
+def _broken(opening: str, items: Sequence[str], closing: str, indent: int) -> str:
+    inner = " " * (indent + 4)
+    return "\n".join([opening, *(f"{inner}{item}," for item in items), " " * indent + closing])
+
+
+def _flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> str:  # noqa: PLR0911 - one for each kind
+    if not top and id(code) in names:
+        return names[id(code)]
+    match code:
+        case Literal():
+            return text(code.value)
+        case Name():
+            return code.text
+        case Call():
+            named = (f"{name}={_flat(value, names)}" for name, value in code.named)
+            return f"{code.function}({', '.join([*(_flat(a, names) for a in code.arguments), *named])})"
+        case Infix():
+            left, right = _side(code.left, RANKS[code.sign], names), _side(code.right, RANKS[code.sign] + 1, names)
+            return f"{left} {code.sign} {right}"
+        case Listed():
+            return f"[{', '.join(_flat(item, names) for item in code.items)}]"
+        case Paired():
+            inner = ", ".join(_flat(item, names) for item in code.items)
+            return f"({inner},)" if len(code.items) == 1 else f"({inner})"
+        case Keyed():
+            return "{" + ", ".join(f"{text(key)}: {_flat(value, names)}" for key, value in code.items) + "}"
+        case Item():
+            return f"{_flat(code.of, names)}[{_flat(code.at, names)}]"
+        case _:
+            assert_never(code)
+
+
+def _side(code: Code, rank: int, names: Mapping[int, str]) -> str:
+    written = _flat(code, names)
+    is_weaker = isinstance(code, Infix) and id(code) not in names and RANKS[code.sign] < rank
+    return f"({written})" if is_weaker else written

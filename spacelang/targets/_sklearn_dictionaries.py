@@ -1,0 +1,68 @@
+"""A space as a list of products: each a set of keys that belong together, with what each of them may take."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+from spacelang.ir.space import Choice
+from spacelang.ir.unfolding import Fork, Free, Part, Parts, Related
+
+Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
+"""A key with a free hyperparameter, or with branches that a decision may take."""
+Dictionary: TypeAlias = tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cases of a fork that leave the same parts, so that one product says all of them."""
+
+    entries: tuple[Entry, ...]
+    parts: Parts
+
+
+def groups(fork: Fork) -> list[Group]:
+    """The cases of a fork; branches that leave the same to choose are together."""
+    if not isinstance(fork.node, Choice):
+        return [Group((), case.parts) for case in fork.cases]
+    together: dict[tuple[int, ...], tuple[list[str], Parts]] = {}
+    others = [Group((), case.parts) for case in fork.cases if case.branch is None]
+    for case in fork.cases:
+        if case.branch is not None:
+            branches, _ = together.setdefault(tuple(map(id, case.parts)), ([], case.parts))
+            branches.append(case.branch)
+    return [*others, *(Group(((fork.node.key, tuple(names)),), parts) for names, parts in together.values())]
+
+
+def dictionaries_needed(parts: Parts) -> int:
+    """How many products there are, without listing them."""
+    known: dict[int, int] = {}
+
+    def of_parts(several: Parts) -> int:
+        found = 1
+        for part in several:
+            found *= of_fork(part) if isinstance(part, Fork) else 1
+        return found
+
+    def of_fork(fork: Fork) -> int:
+        if id(fork) not in known:
+            known[id(fork)] = sum(of_parts(group.parts) for group in groups(fork))
+        return known[id(fork)]
+
+    return of_parts(parts)
+
+
+def dictionaries(parts: Parts) -> Iterator[Dictionary]:
+    """The products, in the order of the cases."""
+    for ways in product(*(_of_part(part) for part in parts)):
+        yield tuple(entry for way in ways for entry in way)
+
+
+def _of_part(part: Part) -> list[Dictionary]:
+    match part:
+        case Free():
+            return [((part.node.key, part),)]
+        case Fork():
+            return [(*group.entries, *inner) for group in groups(part) for inner in dictionaries(group.parts)]
+        case Related():
+            raise TypeError("a comparison of ranges is no product")

@@ -1,0 +1,77 @@
+"""What each target makes of each construct, as a page; `python -m spacelang.targets._table` writes it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from spacelang.plugins import Plugins
+from spacelang.targets import TARGETS
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Status, Verdict
+
+PAGE: Final = Path(__file__).with_name("README.md")
+SIGNS: Final = {
+    Status.EXACT: "exact",
+    Status.REWRITTEN: "rewritten",
+    Status.APPROXIMATED: "*approximated*",
+    Status.REFUSED: "**refused**",
+}
+HEAD: Final = """# Targets
+
+`spacelang compile SPACE --target T` hands a space to an optimizer or a tool in the form that it takes. No construct of
+a space is lost in silence: every compilation reports what became of each, with its lines, and `--strict` makes an error
+of all that is not *exact* or *rewritten*.
+
+- exact: kept as it stands;
+- rewritten: kept by other means, nothing is lost;
+- approximated: the form has no configurations that the space does not have, but does not search all of them, or what
+  the author advises (a default, a prior, a weight) is lost;
+- refused: the form cannot say it, and so the space is not compiled; the message stands on the space's own line.
+
+The tables below are made from what the targets declare (`python -m spacelang.targets._table`). Where there are several
+words, it depends on the place: the report of the compilation says which.
+"""
+
+
+def page() -> str:
+    """The whole page in Markdown, with a line end at its end."""
+    targets = {name: TARGETS.load(name) for name in TARGETS.names()}
+    return "\n".join([HEAD, *_table(targets), "", *_details(targets)]).rstrip("\n") + "\n"
+
+
+def _table(targets: dict[str, Any]) -> Iterator[str]:
+    yield "| construct | " + " | ".join(f"`{name}`" for name in targets) + " |"
+    yield "| --- " * (len(targets) + 1) + "|"
+    for construct in Construct:
+        yield "| ".join([f"| {construct.value} ", *(f"{_cell(t.keeps[construct])} " for t in targets.values())]) + "|"
+
+
+def _cell(verdicts: tuple[Verdict, ...]) -> str:
+    return ", ".join(dict.fromkeys(SIGNS[verdict.status] for verdict in verdicts))
+
+
+def _details(targets: dict[str, Any]) -> Iterator[str]:
+    for name, target in targets.items():
+        yield f"## `{name}`"
+        yield ""
+        yield (target.__doc__ or "").strip().splitlines()[0]
+        yield ""
+        for option in Plugins.options(target):
+            yield f"- `--set {option.name}={option.default}` ({option.type}): {option.doc}"
+        if Plugins.options(target):
+            yield ""
+        for verdict, constructs in _by_verdict(target).items():
+            yield f"- {', '.join(constructs)}: {SIGNS[verdict.status]}: {verdict.message}"
+        yield ""
+
+
+def _by_verdict(target: Any) -> dict[Verdict, list[str]]:
+    found: dict[Verdict, list[str]] = {}
+    for construct in Construct:
+        for verdict in target.keeps[construct]:
+            found.setdefault(verdict, []).append(construct.value)
+    return found
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,155 @@
+"""Which hyperparameters are active and which constraints hold, for many configurations at once."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from spacelang.ir.codes import Array, decoded
+from spacelang.ir.columns import Column, Columns
+from spacelang.ir.expr import INACTIVE, Active, And, Expr, Is, Not, Or, Worth, holds
+from spacelang.ir.groups import scope
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
+
+Mark: TypeAlias = tuple[int, object] | int | None
+"""What tells values of one variable apart: the part and the code of a value, the place of a branch, or None."""
+
+
+class Truths:
+    """Conditions and constraints over rows of decisions and values.
+
+    Logic is worked out on arrays; every other test is evaluated as it is everywhere else, once for each different
+    combination of the values that it names.
+    """
+
+    def __init__(self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, Column]) -> None:
+        """`decisions` has the place of each row's branch, -1 where it is not reached; `given` values by address.
+
+        A value matters only where its hyperparameter turns out to be active; where it is, one must be given.
+        """
+        self._space = space
+        self._count = count
+        self._decisions = decisions
+        self._given = given
+        self._active: dict[str, Array] = {}
+        self._known: dict[Expr, Array] = {}
+        self._told: dict[str, tuple[list[Mark], list[Worth]]] = {}
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The rows with the values of what is active in them."""
+        found = {}
+        for node in self._space.hyperparameters:
+            column = self._given.get(node.address)
+            if column is not None and len(column.rows):
+                kept = np.flatnonzero(self.active(node.address)[column.rows])
+                if len(kept) == len(column.rows):
+                    found[node.address] = column
+                elif len(kept):
+                    found[node.address] = Column(column.rows[kept], column.values.take(kept))
+        return Columns(self._space, self._count, self._decisions, found)
+
+    @cached_property
+    def admitted(self) -> Array:
+        """Which rows break no constraint."""
+        found: Array = np.ones(self._count, bool)
+        for constraint in self._space.constraints:
+            found &= self.satisfied(constraint)
+        return found
+
+    def satisfied(self, constraint: Constraint) -> Array:
+        """Which rows a constraint admits: it applies where all that it names is active."""
+        applies: Array = np.ones(self._count, bool)
+        for address in constraint.scope:
+            applies = applies & self.active(address)
+        if not applies.any():
+            return np.asarray(~applies)
+        return np.asarray(~applies | (self.holds(constraint.expression) != constraint.forbidden))
+
+    def active(self, address: str) -> Array:
+        """In which rows a variable is reached, and its condition holds."""
+        if address not in self._active:
+            self._active[address] = self._find_active(self._space.variables[address])
+        return self._active[address]
+
+    def holds(self, expression: Expr) -> Array:
+        """In which rows an expression holds."""
+        if expression not in self._known:
+            self._known[expression] = self._find(expression)
+        return self._known[expression]
+
+    def _find_active(self, variable: Variable) -> Array:
+        found: Array = np.ones(self._count, bool)
+        for owner, branch in variable.owners:
+            found = found & self._takes(owner, (branch,))
+        if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None and found.any():
+            found = found & self.holds(variable.node.condition)
+        return found
+
+    def _takes(self, address: str, branches: tuple[str, ...]) -> Array:
+        choice = self._space.variables[address].node
+        assert isinstance(choice, Choice)
+        places = [choice.places[branch] for branch in branches if branch in choice.places]
+        return np.asarray(np.isin(self._decisions[address], places))
+
+    def _find(self, expression: Expr) -> Array:
+        match expression:
+            case And():
+                return self._joined(expression.terms, np.logical_and, empty=True)
+            case Or():
+                return self._joined(expression.terms, np.logical_or, empty=False)
+            case Not():
+                return ~self.holds(expression.term)
+            case Is():
+                return self._takes(expression.address, expression.branches)
+            case Active():
+                return self.active(expression.address)
+            case _:
+                return self._atom(expression)
+
+    def _joined(self, terms: tuple[Expr, ...], join: Callable[[Array, Array], Array], *, empty: bool) -> Array:
+        found: Array = np.full(self._count, empty)
+        for term in terms:
+            found = join(found, self.holds(term))
+        return found
+
+    def _atom(self, atom: Expr) -> Array:
+        names = scope(atom)
+        told = [self._worths(name) for name in names]
+        known: dict[tuple[Mark, ...], bool] = {}
+        found: list[bool] = []
+        for row, marks in enumerate(zip(*(marks for marks, _ in told), strict=True)):
+            if marks not in known:
+                worths = {name: values[row] for name, (_, values) in zip(names, told, strict=True)}
+                known[marks] = holds(atom, worths.__getitem__)
+            found.append(known[marks])
+        return np.array(found, bool) if names else np.full(self._count, holds(atom, lambda _: INACTIVE))
+
+    def _worths(self, address: str) -> tuple[list[Mark], list[Worth]]:
+        """What a variable is worth in each row, with a mark that tells different values apart."""
+        if address not in self._told:
+            node = self._space.variables[address].node
+            self._told[address] = self._taken(node) if isinstance(node, Choice) else self._valued(node)
+        return self._told[address]
+
+    def _taken(self, choice: Choice) -> tuple[list[Mark], list[Worth]]:
+        places = self._decisions[choice.address].tolist()
+        names = [branch.name for branch in choice.branches]
+        return places, [INACTIVE if place < 0 else names[place] for place in places]
+
+    def _valued(self, node: Hyperparameter) -> tuple[list[Mark], list[Worth]]:
+        marks: list[Mark] = [None] * self._count
+        worths: list[Worth] = [INACTIVE] * self._count
+        column = self._given.get(node.address)
+        if column is None:
+            return marks, worths
+        kept = np.flatnonzero(self.active(node.address)[column.rows])
+        codes = column.values.take(kept)
+        places = [0] * len(kept) if codes.parts is None else codes.parts.tolist()
+        values = decoded(node.domain, codes)
+        for row, mark, value in zip(
+            column.rows[kept].tolist(), zip(places, codes.codes.tolist(), strict=True), values, strict=True
+        ):
+            marks[row], worths[row] = mark, value
+        return marks, worths

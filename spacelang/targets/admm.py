@@ -1,0 +1,134 @@
+"""The target `admm`: one-hot blocks of z, and theta of all algorithms, continuous and discrete (ALGORITHMS.md 4.1).
+
+z says which alternative each stage takes, theta_c and theta_d hold the hyperparameters of all alternatives, those that
+z does not choose included. Searches move theta_d between the integers of its box; `project` brings any point back to a
+member, so that only configurations of the space are ever evaluated.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Union
+from spacelang.ir.space import Choice, Space
+from spacelang.plugins import option
+from spacelang.targets._admm_form import Added, AdmmForm
+from spacelang.targets._admm_layout import Layout, layout_of, permutations_of
+from spacelang.targets._admm_points import Active, Point, Points
+from spacelang.targets._constructs import Construct
+from spacelang.targets._flattening import MOST, Flattened, flattened
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
+
+__all__ = ["Active", "Admm", "AdmmForm", "Point", "Points"]
+
+MASK = rewritten("masks, which z and theta decide, say what counts")
+FLAT = rewritten("further alternatives of z")
+ELSEWHERE = rewritten("a mask: it asks about more than single variables of its own alternative")
+MANY = rewritten(f"a mask: one alternative would become more than {MOST}")
+CODED = rewritten("integers of theta_d that belong to the alternative around them")
+CODED_MANY = rewritten(f"integers of theta_d: one alternative would become more than {MOST}")
+TWO = rewritten("an integer of theta_d says which member or range it is, a variable of theta_c where in the range")
+LISTED = rewritten("`project` moves to values that satisfy them, and `reaches` asks for them")
+LINEAR = rewritten("linear constraints over z")
+NOT_LINEAR = rewritten("`project` and `reaches` keep to it: it is about decisions that are integers of theta_d")
+
+
+@dataclass(frozen=True, slots=True)
+class Admm:
+    """Blocks of 0-1 variables z, continuous and integer variables theta, and their constraints."""
+
+    conditions: Literal["mask", "flatten"] = option(
+        "mask", "`mask` evaluates conditions on z and theta; `flatten` makes them further alternatives of z"
+    )
+
+    paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("one-hot blocks of z, one for each stage"),),
+        Construct.NESTED: (CODED, FLAT, CODED_MANY),
+        Construct.ORDERS: (exact("0-1 variables for steps and positions, whose rows and columns sum to one"),),
+        Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
+        Construct.INTEGERS: (exact("integers of theta_d"),),
+        Construct.LOG: (exact("flags of the variables, and of the parts of unions"),),
+        Construct.STEPS: (rewritten("integers of theta_d: the index of the member"),),
+        Construct.OPEN: (exact("the box ends at the next number inside"),),
+        Construct.SETS: (rewritten("integers of theta_d: the place of the value"),),
+        Construct.ORDERED: (rewritten("integers of theta_d: the place of the value in the order"),),
+        Construct.UNIONS: (
+            rewritten("integers of theta_d: the place among the members of all parts"),
+            TWO,
+        ),
+        Construct.CONDITIONS: (MASK, FLAT, ELSEWHERE, MANY),
+        Construct.RULES_ON_DECISIONS: (LINEAR, NOT_LINEAR),
+        Construct.RULES_ON_VALUES: (LISTED, LINEAR),
+        Construct.DEFAULTS: (exact("the default point, and what is not active"),),
+        Construct.FIRST: (approximated("blocks stay in the order of the pipeline"),),
+        Construct.WEIGHTS: (approximated("alternatives are alike"),),
+        Construct.PRIORS: (approximated("priors do not guide theta"),),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered[AdmmForm, Point]:
+        """The variables of the space of the structures, with the maps between points and configurations."""
+        space = structures.space
+        ways = _ways(space) if self.conditions == "flatten" else {}
+        layout = layout_of(space, {context: each.ways for context, each in ways.items()})
+        findings = [*_of_unions(space), *(_of_flattening(space, ways) if self.conditions == "flatten" else ())]
+        added = _added(layout_of(space, {}), layout, findings) if self.conditions == "flatten" else None
+        form = AdmmForm(structures, layout, added)
+        report = report_of(space, self.keeps, [*findings, *_of_rules(form)])
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+
+def _ways(space: Space) -> dict[tuple[str, str], Flattened]:
+    """What each branch of each stage is flattened to."""
+    orders = frozenset(permutations_of(space.root))
+    return {
+        (stage.address, branch): flattened(space, stage, branch, orders)
+        for stage in space.stages
+        if stage.address not in orders
+        for branch in stage.places
+    }
+
+
+def _of_unions(space: Space) -> Iterator[Finding]:
+    for node in space.hyperparameters:
+        if isinstance(node.domain, Union) and node.domain.size is None:
+            yield Finding(Construct.UNIONS, TWO, node.span)
+
+
+def _of_flattening(space: Space, ways: Mapping[tuple[str, str], Flattened]) -> Iterator[Finding]:
+    """What became of each condition and each nested decision; the orders of nested steps stay orders."""
+    many = {node.address for each in ways.values() for node in each.many}
+    kept = {node.address for each in ways.values() for node in each.elsewhere}
+    orders = permutations_of(space.root)
+    for variable in space.variables.values():
+        node, address = variable.node, variable.address
+        if isinstance(node, Choice):
+            if variable.owners and address not in orders:
+                yield Finding(Construct.NESTED, CODED_MANY if address in many else FLAT, node.span)
+        elif node.condition is not None:
+            is_mask = address in kept or not variable.owners
+            verdict = ELSEWHERE if is_mask else MANY if address in many else FLAT
+            yield Finding(Construct.CONDITIONS, verdict, node.condition.span)
+
+
+def _of_rules(form: AdmmForm) -> Iterator[Finding]:
+    for rule in form.value_constraints:
+        if not rule.scope:
+            yield Finding(Construct.RULES_ON_DECISIONS, NOT_LINEAR, rule.span)
+    left = set(map(id, form.value_constraints))
+    for rule in form.space.constraints:
+        if rule.scope and id(rule) not in left:
+            yield Finding(Construct.RULES_ON_VALUES, LINEAR, rule.span)
+
+
+def _added(masked: Layout, layout: Layout, findings: Sequence[Finding]) -> Added:
+    """How many variables flattening adds, and what for."""
+    flat = Counter(finding.construct for finding in findings if finding.verdict == FLAT)
+    before, after = (len(each.theta_c) + len(each.theta_d) for each in (masked, layout))
+    width = layout.width - masked.width
+    return Added(width, after - before, flat[Construct.CONDITIONS], flat[Construct.NESTED])

@@ -1,0 +1,305 @@
+"""The target `boasf`: the arms of a bandit, each of them a space (ALGORITHMS.md 6.3, 6.4).
+
+`arms=models` has an arm for each alternative of a stage with everything else inside, `arms=subspaces` one for each
+combination of pieces of the hyperparameters. Arms are disjoint and together the space; each is made when it is asked
+for. A hyperparameter under a condition is cut within it: where it is reached but not active, a configuration lies in
+the arm of its first piece.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+
+from spacelang.ir.as_json import to_json as definition_of
+from spacelang.ir.as_text import UnwritableError, as_text
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Domain, describe
+from spacelang.ir.membership import exclusion
+from spacelang.ir.restriction import restricted
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.plugins import OptionError, option
+from spacelang.suggest import nearest
+from spacelang.targets._arms_partition import Part, Partition, Vector
+from spacelang.targets._arms_pieces import describe_piece, is_whole, pieces_of
+from spacelang.targets._constructs import Construct, orders_of
+from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Pull: TypeAlias = tuple[int, Configuration]
+"""The index of an arm, counted from 0, with a configuration in it."""
+
+SHOWN: Final = 64
+"""So many arms are listed and drawn; JSON has all of them."""
+
+EAGER: Final = 16
+"""Up to so many times the cap arms are looked at for empty ones."""
+
+_WITHIN = exact("every arm has them as the space does")
+
+
+@dataclass(frozen=True, slots=True)
+class Boasf:
+    """The arms of a bandit: one a model, or one a piece of the space."""
+
+    paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("an arm an alternative of one stage, the others stay in each arm"),),
+        Construct.NESTED: (exact("they stay within the arms"),),
+        **dict.fromkeys(
+            (
+                Construct.ORDERS,
+                Construct.FLOATS,
+                Construct.INTEGERS,
+                Construct.LOG,
+                Construct.STEPS,
+                Construct.OPEN,
+                Construct.SETS,
+                Construct.ORDERED,
+                Construct.UNIONS,
+            ),
+            (_WITHIN,),
+        ),
+        Construct.CONDITIONS: (exact("where they do not hold, a configuration is in the arm of the first piece"),),
+        Construct.RULES_ON_DECISIONS: (exact("every arm has those that say something in it; empty arms are dropped"),),
+        Construct.RULES_ON_VALUES: (exact("every arm has those that say something in it; empty arms are dropped"),),
+        Construct.DEFAULTS: (rewritten("a default outside of an arm is its middle, or the nearest member"),),
+        Construct.FIRST: (_WITHIN,),
+        Construct.WEIGHTS: (_WITHIN,),
+        Construct.PRIORS: (_WITHIN,),
+        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into so many pieces"),),
+        Construct.BOUNDS: (_WITHIN,),
+    }
+
+    arms: Literal["models", "subspaces"] = option("models", "an arm a model, or a piece of the hyperparameters")
+    k: int = option(2, "pieces a hyperparameter without `@split`, for `arms=subspaces`")
+    stage: str = option("", "the stage whose alternatives are the models; without it the last one")
+    cap: int = option(1024, "the most arms")
+
+    def __post_init__(self) -> None:
+        for name, value in (("k", self.k), ("cap", self.cap)):
+            if value < 1:
+                raise OptionError(f"`{name}` cannot be {value}", f"`{name}` is 1 or more")
+        if self.arms == "subspaces" and self.stage:
+            raise OptionError("`stage` says nothing with `arms=subspaces`", "leave it out, or set `arms=models`")
+
+    def lower(self, structures: Structures) -> Lowered["Arms", Pull]:
+        """The arms of the space of the structures; raises OptionError where there would be too many."""
+        space = structures.space
+        arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
+        report = report_of(space, self.keeps)
+        return Lowered(arms, arms.encode, arms.decode, arms.reaches, arms.sample, report)
+
+    # ---- models
+
+    def _models(self, structures: Structures) -> "Arms":
+        space = structures.space
+        stage = self._stage(space)
+        if stage is None:
+            return Arms(space, (Arm(space, 1, space.title or space.name, Part()),), "the space as a whole")
+        alive = structures.existence.supported_branches()[stage.address]
+        names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
+        if len(names) > self.cap:
+            self._refuse(len(names), "choose another stage, `--set stage=…`")
+        arms = tuple(
+            Arm(space, number, name, Part({stage.address: frozenset({name})})) for number, name in enumerate(names, 1)
+        )
+        return Arms(space, arms, f"the alternatives of `{stage.key}`", stage=stage)
+
+    def _stage(self, space: Space) -> Choice | None:
+        if not self.stage:
+            orders = {order.address for order in orders_of(space.root)}
+            return next((stage for stage in reversed(space.stages) if stage.address not in orders), None)
+        stages = {stage.key: stage for stage in space.stages}
+        if self.stage not in stages:
+            near = nearest(self.stage, stages)
+            listed = "the stages are " + ", ".join(f"`{name}`" for name in stages) if stages else "the space has none"
+            raise OptionError(
+                f"there is no stage `{self.stage}`", f"did you mean `{near}`? {listed}" if near else listed
+            )
+        return stages[self.stage]
+
+    # ---- pieces
+
+    def _subspaces(self, space: Space) -> "Arms":
+        partition = Partition(space, self._pieces)
+        most = partition.most
+        if most > EAGER * self.cap:
+            self._refuse_pieces(partition, most)
+        found = [(vector, part) for vector in partition.vectors() if (part := partition.part(vector)) is not None]
+        if len(found) > self.cap:
+            self._refuse_pieces(partition, len(found))
+        arms: list[Arm] = []
+        vectors: list[Vector] = []
+        for vector, part in found:
+            arm = Arm(space, len(arms) + 1, partition.name(vector, part) or "all of it", part)
+            # Without constraints nothing is empty that conditions do not empty.
+            if not (space.constraints or part.rules) or arm.part is not None:
+                arms.append(arm)
+                vectors.append(vector)
+        cuts = partition.cuts
+        title = f"pieces of {len(cuts):,} hyperparameter{'s' * (len(cuts) != 1)}"
+        return Arms(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
+
+    def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
+        number = self.k if node.split is None else node.split
+        if is_whole(node.domain, number):
+            return (node.domain,)
+        if min(number, node.domain.size or number) > EAGER * self.cap:
+            self._refuse(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
+        return pieces_of(node.domain, number)
+
+    def _refuse_pieces(self, partition: Partition, number: int) -> None:
+        cuts = len(partition.cuts)
+        smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only what `@split(n)` marks"
+        fewer = f"`--set k={self.k - 1}` {smaller}, " if self.k > 1 else ""
+        remedy = f"{fewer}`@split(1)` leaves one of the {cuts:,} hyperparameters whole"
+        self._refuse(number, remedy)
+
+    def _refuse(self, number: int, remedy: str) -> None:
+        raise OptionError(
+            f"there would be {number:,} arms, of which `cap` allows {self.cap:,}",
+            f"{remedy}, `--set cap=…` allows more",
+        )
+
+
+class Arm:
+    """A part of a space: made when it is asked for."""
+
+    def __init__(self, whole: Space, number: int, name: str, takes: Part) -> None:
+        """The arm of a number, counted from 1; `takes` says what it takes of the whole."""
+        self.name = name
+        self.number = number
+        self.takes = takes
+        self._whole = whole
+
+    @cached_property
+    def part(self) -> Space | None:
+        """The arm as a space; None where it is empty, which those of `Arms` never are."""
+        whole = self._whole
+        limited = replace(whole, constraints=(*whole.constraints, *self.takes.rules)) if self.takes.rules else whole
+        found = restricted(limited, self.takes.branches, self.takes.domains)
+        return found and replace(found, name=f"{whole.name}_arm_{self.number}", title=self.name)
+
+    @property
+    def space(self) -> Space:
+        """The arm as a space, its name as the title."""
+        assert self.part is not None, "empty arms are dropped"
+        return self.part
+
+    @cached_property
+    def structures(self) -> Structures:
+        """The structures of the arm."""
+        return Structures(self.space)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """What draws configurations of the arm."""
+        return Sampler(self.structures)
+
+
+class Arms:
+    """The arms of a space: disjoint, together the space, none of them empty."""
+
+    def __init__(
+        self,
+        space: Space,
+        arms: tuple[Arm, ...],
+        title: str,
+        *,
+        stage: Choice | None = None,
+        partition: Partition | None = None,
+        vectors: Sequence[Vector] = (),
+    ) -> None:
+        """Arms are told by the alternative of a stage, or by their vectors in a partition; one alone by neither."""
+        self.space = space
+        self.arms = arms
+        self._title = title
+        self._stage = stage
+        self._partition = partition
+        self._indices = {vector: index for index, vector in enumerate(vectors)}
+        self._named = {arm.name: index for index, arm in enumerate(arms)}
+
+    def index_of(self, configuration: Configuration) -> int:
+        """The arm that a member of the space lies in."""
+        if self._partition is not None:
+            return self._indices[self._partition.vector_of(configuration)]
+        return 0 if self._stage is None else self._named[str(configuration[self._stage.key])]
+
+    def encode(self, configuration: Configuration) -> Pull:
+        """A member with the index of its arm."""
+        return self.index_of(configuration), configuration
+
+    def decode(self, pull: Pull) -> Configuration:
+        """The configuration, which is one of the space as it is one of the arm."""
+        return pull[1]
+
+    def reaches(self, pull: Pull) -> bool:
+        """Whether the arm of an index has a configuration."""
+        index, configuration = pull
+        return 0 <= index < len(self.arms) and exclusion(self.arms[index].space, configuration) is None
+
+    def sample(self, count: int, rng: "Generator") -> list[Pull]:
+        """So many configurations: an arm, each alike, then one of its configurations."""
+        indices = rng.integers(len(self.arms), size=count).tolist()
+        return [(index, self.arms[index].sampler.configuration(rng)) for index in indices]
+
+    def to_json(self) -> dict[str, object]:
+        """The name and the text of every arm; the definition of what has no text, as only programs make it."""
+        return {"arms": [{"name": arm.name, **_written(arm.space)} for arm in self.arms]}
+
+    def to_text(self) -> str:
+        """The arms, each with its structures and hyperparameters."""
+        lines = [f"{self.space.name}: {len(self.arms):,} arm{'s' * (len(self.arms) != 1)}, {self._title}"]
+        for arm in self.arms[:SHOWN]:
+            count = arm.structures.count
+            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count:,} structure{'s' * (count != 1)}"]
+            lines += [f"      {line}" for line in _aligned([*self._hyperparameters(arm)])]
+        if len(self.arms) > SHOWN:
+            lines += ["", f"and {len(self.arms) - SHOWN:,} more"]
+        return "\n".join(lines)
+
+    def to_dot(self) -> str:
+        """The space with a node for each arm in the DOT language."""
+        title = f"{self.space.name}: {len(self.arms):,} arm{'s' * (len(self.arms) != 1)}"
+        lines = [f'  "{arm.number}" [label={_quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
+        lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:SHOWN]]
+        if len(self.arms) > SHOWN:
+            lines += [f'  "more" [label="and {len(self.arms) - SHOWN:,} more", style=dashed];', '  "space" -> "more";']
+        head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={_quoted(title)}];']
+        return "\n".join([f"digraph {_quoted(self.space.name)} {{", *head, *lines, "}"])
+
+    def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
+        """Those of the alternative that an arm is for, or of the pieces that it has, with their domains."""
+        nodes = {node.address: node for node in arm.space.hyperparameters}
+        if self._partition is not None:
+            for cut in self._partition.cuts:
+                if cut.node.address in nodes:
+                    yield cut.node.key, describe_piece(nodes[cut.node.address].domain)
+            return
+        for address, node in nodes.items():
+            owners = self.space.variables[address].owners
+            if self._stage is None or (self._stage.address, arm.name) in owners:
+                yield node.key, describe(node.domain)
+
+
+def _written(space: Space) -> dict[str, object]:
+    try:
+        return {"space": as_text(space)}
+    except UnwritableError:
+        return {"space": "", "definition": definition_of(space)}
+
+
+def _aligned(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    width = max((len(name) for name, _ in rows), default=0)
+    return (f"{name:<{width}}  {said}" for name, said in rows)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,290 @@
+"""The target `configspace`: a `ConfigSpace.ConfigurationSpace` with exactly the members of the space, and its JSON."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import StringIO
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import default, nearest_admissible
+from spacelang.ir.domain import Ordinal, contains, describe, parts
+from spacelang.ir.expr import references
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Choice as Decision
+from spacelang.ir.space import Hyperparameter
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment
+from spacelang.plugins import option
+from spacelang.targets._configspace_codes import is_rewritten
+from spacelang.targets._configspace_json import Document, document, source
+from spacelang.targets._configspace_pieces import Coded, Digits, Listed, Parameter, Placed, Scaled
+from spacelang.targets._configspace_plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
+from spacelang.targets._configspace_priors import is_sayable
+from spacelang.targets._configspace_text import graph, listing
+from spacelang.targets._configspace_ways import Choice
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._optional import library
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+    from numpy.random import Generator
+
+Encoding: TypeAlias = Mapping[str, Choice]
+"""The values of ConfigSpace's active hyperparameters by name; one of its own configurations is one, too."""
+
+WORDS = rewritten("values of several kinds, `none` and tuples are written as words; the way back knows them")
+SCALED = rewritten("a range of very small or large numbers is scaled by a power of two")
+DIGITS = rewritten("integers beyond 2^53 are written in digits")
+WEIGHED = rewritten("the values of a short stepped range are weighted on the logarithmic scale")
+CUT = rewritten("an integer that conditions or constraints compare is cut there, each part with its share as weight")
+EVEN = approximated("the places of a long stepped or giant range are drawn evenly, not on the logarithmic scale")
+UNFOLDED = rewritten("worked into categoricals, so that what they exclude is not there")
+NO_PRIOR = approximated("ConfigSpace has no such distribution over these values: they are drawn evenly")
+WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
+TANGLED = refused("no condition or forbidden clause of ConfigSpace says arithmetic over ranges, or their equality")
+
+
+@dataclass(frozen=True, slots=True)
+class Configspace:
+    """A ConfigSpace object and its JSON; decisions are categoricals, what lies below an alternative is conditional.
+
+    The JSON document has ConfigSpace's own under `configuration_space`: saved in a file of its own,
+    `ConfigurationSpace.from_json(path)` reads it (`jq .configuration_space compiled.json > space.json`).
+    """
+
+    choices: bool = option(
+        False, "name decisions `NAME:__choice__`, as auto-sklearn does; `spacelang import` knows them by it"
+    )
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("each decision is a categorical"),),
+        Construct.NESTED: (exact("a categorical that is conditional on the alternative around it"),),
+        Construct.ORDERS: (exact("the order of the steps is a categorical"),),
+        Construct.FLOATS: (exact("a float, of which ConfigSpace keeps 13 decimals"), SCALED, WIDE),
+        Construct.INTEGERS: (exact("an integer"), DIGITS, CUT),
+        Construct.LOG: (exact("`log` of a float or integer"), WEIGHED, CUT, EVEN),
+        Construct.STEPS: (
+            rewritten("the values of a short range are an ordinal, the places of a long one an integer"),
+        ),
+        Construct.OPEN: (rewritten("an excluded end stands for the nearest number inside"),),
+        Construct.SETS: (exact("a categorical"), WORDS),
+        Construct.ORDERED: (exact("an ordinal"), WORDS),
+        Construct.UNIONS: (rewritten("a categorical of the parts with a conditional hyperparameter for each"),),
+        Construct.CONDITIONS: (exact("a condition"), UNFOLDED, TANGLED),
+        Construct.RULES_ON_DECISIONS: (exact("forbidden clauses"), UNFOLDED, TANGLED),
+        Construct.RULES_ON_VALUES: (exact("forbidden clauses"), UNFOLDED, TANGLED),
+        Construct.DEFAULTS: (exact("the default configuration is the space's own"),),
+        Construct.FIRST: (approximated("ConfigSpace has no order of decisions"),),
+        Construct.WEIGHTS: (exact("weights of a categorical"),),
+        Construct.PRIORS: (exact("a normal distribution, or the uniform one"), NO_PRIOR),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered["ConfigSpaceForm", Encoding]:
+        """The space of the structures in ConfigSpace's terms; its object is built when it is first asked for."""
+        space = structures.space
+        try:
+            plan = plan_of(structures, ":__choice__" if self.choices else "")
+        except UnholdableRangeError as error:
+            report_of(space, self.keeps, [Finding(Construct.FLOATS, WIDE, error.node.span)])
+            raise
+        except RefusedConstraintsError as error:
+            report_of(space, self.keeps, _refusals(error))
+            raise
+        form = ConfigSpaceForm(structures, plan)
+        report = report_of(space, self.keeps, dict.fromkeys(_findings(plan)))
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+
+class ConfigSpaceForm:
+    """A planned space: its object, its JSON, its source, and the way between configurations."""
+
+    def __init__(self, structures: Structures, plan: Plan) -> None:
+        """The form of a plan; nothing of ConfigSpace is imported before `object` is asked for."""
+        self.structures = structures
+        self.space = structures.space
+        self.plan = plan
+
+    @cached_property
+    def object(self) -> "ConfigurationSpace":
+        """The space as a `ConfigSpace.ConfigurationSpace`."""
+        theirs = library("ConfigSpace").ConfigurationSpace
+        space: ConfigurationSpace = theirs.from_json(StringIO(json.dumps(self.configuration_space)))
+        return space
+
+    @cached_property
+    def configuration_space(self) -> Document:
+        """What `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
+        return document(self.plan, self.space.name, self._defaults)
+
+    def encode(self, configuration: Configuration) -> dict[str, Choice]:
+        """The values of ConfigSpace's hyperparameters for a member."""
+        lookup, values = Assignment.of(self.space, configuration), dict[str, Choice]()
+        for write in self.plan.writers:
+            write(lookup, values)
+        return values
+
+    def decode(self, encoding: Encoding) -> Configuration:
+        """The configuration that values stand for; ValueError for names and values that ConfigSpace does not have."""
+        values = {name: _plain(value) for name, value in dict(encoding).items()}
+        unknown = next((name for name in values if name not in self.plan.parameters), None)
+        if unknown is not None:
+            raise ValueError(f"there is no hyperparameter `{unknown}`")
+        found: dict[str, Value] = {}
+        for name, value in values.items():
+            if name in self.plan.readers:
+                try:
+                    read = self.plan.readers[name](values)
+                except LookupError as error:
+                    raise ValueError(f"`{value}` is not a value of `{name}`") from error
+                found.update([read] if read is not None else [])
+        return Configuration(found)
+
+    def reaches(self, encoding: Encoding) -> bool:
+        """Whether ConfigSpace takes the values for a configuration."""
+        try:
+            library("ConfigSpace").Configuration(self.object, values=dict(encoding))
+        except ValueError:
+            return False
+        return True
+
+    def sample(self, count: int, rng: "Generator") -> list[dict[str, Choice]]:
+        """So many configurations that ConfigSpace draws.
+
+        It rounds what it has drawn: of a float beside the limit of a constraint the rounded value may be none.
+        """
+        space = self.object
+        space.seed(int(rng.integers(2**31)))
+        found: list[dict[str, Choice]] = []
+        while len(found) < count:
+            left = count - len(found)
+            drawn = space.sample_configuration(left) if left > 1 else [space.sample_configuration()]
+            values = [{name: _plain(value) for name, value in dict(each).items()} for each in drawn]
+            found.extend(each for each in values if exclusion(self.space, self.decode(each)) is None)
+        return found
+
+    def to_json(self) -> Document:
+        """ConfigSpace's own document, and what its hyperparameters stand for in configurations."""
+        return {
+            "configuration_space": self.configuration_space,
+            "codes": [entry for node, coded in self.plan.coded for entry in _codes(node, coded)],
+        }
+
+    def to_text(self) -> str:
+        """The hyperparameters with their conditions, and the forbidden clauses."""
+        return listing(self.configuration_space)
+
+    def to_dot(self) -> str:
+        """A graph of what depends on what."""
+        return graph(self.configuration_space)
+
+    def to_python(self) -> str:
+        """A module that builds the space with ConfigSpace alone."""
+        return source(self.configuration_space)
+
+    @cached_property
+    def _defaults(self) -> dict[str, Choice]:
+        """Defaults such that ConfigSpace's default configuration is the space's, or the member nearest to it."""
+        found: dict[str, Choice] = {}
+        for node, coded in self.plan.coded:
+            if isinstance(coded, Coded):
+                for part in parts(coded.domain):
+                    found |= coded.encode(part.middle)
+                if isinstance(node, Hyperparameter) and contains(coded.domain, node.default):
+                    found |= coded.encode(node.default)
+        ours = default(self.space)
+        if exclusion(self.space, ours) is not None:
+            _, ours = nearest_admissible(self.structures)
+        return {**found, **self.encode(ours)}
+
+
+def _plain(value: Any) -> Choice:
+    """A value as Python has it: NumPy's are of its own types."""
+    found: Choice = value.item() if hasattr(value, "item") else value
+    return found
+
+
+def _codes(node: Decision | Hyperparameter, coded: Coded | Parameter) -> Iterator[Document]:
+    """What hyperparameters stand for where they do not have the very values of the space."""
+    if isinstance(coded, Parameter):
+        if coded.name != node.key:
+            yield {"names": [coded.name], "key": node.key}
+        return
+    names = [parameter.name for parameter in coded.parameters]
+    if names != [node.key] or not _is_same(coded):
+        yield {"names": names, "key": node.key, "domain": describe(coded.domain)}
+
+
+def _is_same(coded: Coded) -> bool:
+    match coded.pieces[0]:
+        case Listed() as piece:
+            return not is_rewritten(piece.values)
+        case Scaled() as piece:
+            return piece.exponent == 0
+        case Placed() as piece:
+            return piece.is_plain
+        case _:
+            return False
+
+
+def _findings(plan: Plan) -> Iterator[Finding]:
+    for node, coded in plan.coded:
+        if isinstance(node, Hyperparameter):
+            if not is_sayable(node):
+                yield Finding(Construct.PRIORS, NO_PRIOR, node.span)
+            if isinstance(coded, Coded):
+                yield from _found(node, coded)
+    for group in plan.unfolded:
+        for member in group.group.members:
+            if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
+                yield Finding(Construct.CONDITIONS, UNFOLDED, member.node.condition.span)
+        for rule in group.group.constraints:
+            yield Finding(_rules(rule.scope), UNFOLDED, rule.span)
+
+
+def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
+    if coded.selector is not None and len(parts(coded.domain)) > len(parts(node.domain)):
+        is_log = any(getattr(part, "log", False) for part in parts(node.domain))
+        yield Finding(Construct.LOG if is_log else Construct.INTEGERS, CUT, node.span)
+    for part, piece in zip(parts(coded.domain), coded.pieces, strict=True):
+        is_log = getattr(part, "log", False)
+        match piece:
+            case Listed(values=values, parameter=parameter):
+                if is_rewritten(values):
+                    yield Finding(Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS, node.span)
+                if is_log and parameter.weights is not None:
+                    yield Finding(Construct.LOG, WEIGHED, node.span)
+            case Scaled() if piece.exponent:
+                yield Finding(Construct.FLOATS, SCALED, node.span)
+            case Placed() if is_log and not piece.is_plain:
+                yield Finding(Construct.LOG, EVEN, node.span)
+            case Digits():
+                yield Finding(Construct.INTEGERS, DIGITS, node.span)
+                if is_log:
+                    yield Finding(Construct.LOG, EVEN, node.span)
+            case _:
+                pass
+
+
+def _rules(scope: Sequence[str]) -> Construct:
+    return Construct.RULES_ON_VALUES if scope else Construct.RULES_ON_DECISIONS
+
+
+def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
+    """The constraints and conditions of a group that compare ranges; all of them where none does."""
+    group = error.group
+    compared = {address for atom in group.ranges.values() for address in references(atom)}
+    rules = [rule for rule in group.group.constraints if len(compared & set(rule.scope)) > 1 or not compared]
+    conditional = [
+        node.condition
+        for member in group.group.members
+        if isinstance(node := member.node, Hyperparameter) and node.condition is not None
+    ]
+    conditions = [c for c in conditional if len(compared & set(references(c))) > 1 or not (compared or rules)]
+    yield from (Finding(_rules(rule.scope), TANGLED, rule.span) for rule in rules)
+    yield from (Finding(Construct.CONDITIONS, TANGLED, condition.span) for condition in conditions)

@@ -1,0 +1,369 @@
+"""The target `hyperopt`: a search space in hyperopt's own words (`hp.choice`, `hp.uniform`, …), for `fmin`.
+
+Decisions are nested choices; what a condition or a constraint leaves open stands in the alternatives that leave it
+open, so that every sample is a member. A sample is a dictionary, nested ones being of what a choice brings along;
+`HyperoptSpace.configuration` makes a configuration of it. An encoding is what hyperopt's trials hold: the label of
+every node that was drawn with its value, the place in the list for a choice.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
+
+from spacelang.ir.codes import is_exact
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real
+from spacelang.ir.unfolding import Fork, Free, Parts
+from spacelang.ir.value import identity, is_number
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._nested import FLATTEN, Nested, configuration_of
+from spacelang.targets._optional import library
+from spacelang.targets._python import (
+    Code,
+    Keyed,
+    Listed,
+    Literal,
+    Paired,
+    call,
+    evaluated,
+    functions,
+    infix,
+    one_line,
+    source,
+)
+from spacelang.targets._showing import document, graph, listing
+from spacelang.targets._unfolded import (
+    Draw,
+    Slot,
+    Taken,
+    Unfolded,
+    decimals,
+    ends,
+    giants,
+    index_of,
+    unfolded,
+    uniform_priors,
+    weights,
+)
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Values: TypeAlias = dict[str, Any]
+"""What was drawn, by label: the place of the option for a choice, a number for everything else."""
+
+LARGE: Final = 2**45
+"""Below this, rounding in logarithms moves no integer."""
+
+UNIFORM: Final = exact("values are drawn uniformly")
+NO_PRIOR: Final = approximated("values are drawn as if there were no prior: hyperopt has none within bounds")
+TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
+GIANT: Final = refused("hyperopt draws integers as floats, which tell apart 2^53 of them at most")
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperopt:
+    """A search space of hyperopt: nested choices of free hyperparameters, for `fmin`."""
+
+    paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("`hp.choice` of the alternatives"),),
+        Construct.NESTED: (exact("a choice within the alternative that leads to it"),),
+        Construct.ORDERS: (exact("`hp.choice` of the orders"),),
+        Construct.FLOATS: (exact("`hp.uniform`"),),
+        Construct.INTEGERS: (exact("`hp.uniformint`, which draws its two ends half as often"), GIANT),
+        Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, cut where rounding leaves the bounds"),),
+        Construct.STEPS: (rewritten("the number of the step is drawn"),),
+        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
+        Construct.SETS: (exact("`hp.choice` of the values"),),
+        Construct.ORDERED: (rewritten("the place in the order is drawn by `hp.uniformint`"),),
+        Construct.UNIONS: (rewritten("`hp.choice` of the parts"),),
+        Construct.CONDITIONS: (rewritten("a hyperparameter stands in the options in which it is active"), TIED),
+        Construct.RULES_ON_DECISIONS: (rewritten("choices are nested so that only what is admissible is left"), TIED),
+        Construct.RULES_ON_VALUES: (rewritten("choices are nested so that only what is admissible is left"), TIED),
+        Construct.DEFAULTS: (approximated("hyperopt knows none; `trials([default])` evaluates it first"),),
+        Construct.FIRST: (approximated("hyperopt draws no step before another"),),
+        Construct.WEIGHTS: (exact("`hp.pchoice`"),),
+        Construct.PRIORS: (NO_PRIOR, UNIFORM),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever evaluates points measures them"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
+        """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
+        named = unfolded(structures, self.keeps, TIED)
+        findings = [*giants(named, GIANT), *uniform_priors(structures.space, UNIFORM)]
+        report = report_of(structures.space, self.keeps, findings)
+        form = HyperoptSpace(named)
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+
+class HyperoptSpace:
+    """A search space of hyperopt with the way from its samples and trials to configurations."""
+
+    def __init__(self, named: Unfolded) -> None:
+        """The space of named parts; nothing of hyperopt is built before it is asked for."""
+        self.named = named
+
+    @cached_property
+    def space(self) -> dict[str, Any]:
+        """What `fmin` takes as its space; raises MissingLibraryError without hyperopt."""
+        names = {"hp": library("hyperopt").hp, "scope": library("hyperopt", "hyperopt.pyll").scope, "log": math.log}
+        found: dict[str, Any] = evaluated(self._code, names)
+        return found
+
+    @cached_property
+    def default(self) -> Values:
+        """The values of the default configuration by their labels."""
+        return self.encode(self.named.default)
+
+    def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
+        """Trials that `fmin(…, trials=…)` evaluates first, one for the values of each point.
+
+        `points_to_evaluate` of `fmin` does the same for spaces without choices alone: with others, searches that
+        learn from trials stop at the labels that a point does not come by.
+        """
+        found = library("hyperopt").Trials()
+        blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY)}
+        for number, point in enumerate(points):
+            drawn_here = {label: [number] if label in point else [] for label in self._supports}
+            values = {label: [point[label]] if label in point else [] for label in self._supports}
+            misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
+            found.insert_trial_doc({**blank, "tid": number, "version": 0, "misc": misc})
+        found.refresh()
+        return found
+
+    @staticmethod
+    def configuration(sample: Mapping[str, Any]) -> Configuration:
+        """The configuration that an objective is given, or that `hyperopt.pyll.stochastic.sample` draws."""
+        return configuration_of(sample)
+
+    def encode(self, configuration: Configuration) -> Values:
+        """The values of a member by their labels, as `trials.argmin` and `points_to_evaluate` have them."""
+        return {taken.name: _value_of(taken) for taken in self.named.taken(configuration)}
+
+    def decode(self, values: Mapping[str, Any]) -> Configuration:
+        """The member that hyperopt itself (`space_eval`) makes of values by their labels."""
+        return self.configuration(library("hyperopt").space_eval(self.space, dict(values)))
+
+    def reaches(self, values: Mapping[str, Any]) -> bool:
+        """Whether hyperopt can draw exactly these values: each within its distribution, none too many or missing."""
+        supports = self._supports
+        if not all(label in supports and supports[label](value) for label, value in values.items()):
+            return False
+        return self._labels(self.named.parts, values) == set(values)
+
+    def sample(self, count: int, rng: "Generator") -> list[Values]:
+        """So many draws of hyperopt's own random search (`hyperopt.rand.suggest`)."""
+        if not self._supports or not count:
+            return [{} for _ in range(count)]  # nothing to draw
+        base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
+        seed = int(rng.integers(2**31 - 1))
+        trials = rand.suggest(range(count), base.Domain(None, self.space), base.Trials(), seed)
+        return [
+            {label: _plain(found[0]) for label, found in trial["misc"]["vals"].items() if len(found)}
+            for trial in trials
+        ]
+
+    def to_json(self) -> dict[str, object]:
+        """The parts with hyperopt's words for each, and the module."""
+        return {**document(self.named, self._says), "default": self.default, "python": self.to_python()}
+
+    def to_text(self) -> str:
+        """The choices as a tree with what is drawn in them."""
+        return listing(self.named, self._says)
+
+    def to_dot(self) -> str:
+        """A graph of the choices and what is drawn in them."""
+        return graph(self.named, self._says)
+
+    def to_python(self) -> str:
+        """A module with `space`, a `default` point and `configuration(sample)`; it needs nothing but hyperopt."""
+        used = {name.partition(".")[0] for name in functions(self._code)}
+        imports = [
+            *(["from math import log", ""] if "log" in used else []),
+            *(["from hyperopt import hp"] if "hp" in used else []),
+            *(["from hyperopt.pyll import scope"] if "scope" in used else []),
+        ]
+        default = Keyed(tuple((label, Literal(value)) for label, value in self.default.items()))
+        advice = "# The default configuration: what `hyperopt.space_eval(space, default)` says.\n"
+        blocks = [
+            f'"""The search space `{one_line(self.named.space.name)}` for hyperopt."""',
+            "\n".join(imports),
+            source("space", self._code),
+            advice + source("default", default),
+            "\n" + FLATTEN,
+        ]
+        return "\n\n".join(block for block in blocks if block)
+
+    @cached_property
+    def _code(self) -> Keyed:
+        return Nested(self.named, _choice, self._drawn).entries(self.named.parts)
+
+    def _drawn(self, free: Free) -> Code:
+        return drawn(self.named.draws[id(free)])
+
+    def _says(self, part: Fork | Free) -> str:
+        if isinstance(part, Fork):
+            return "hp.choice" if weights(part) is None else "hp.pchoice"
+        used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
+        return ", ".join(used)
+
+    def _labels(self, several: Parts, values: Mapping[str, Any]) -> set[str]:
+        """The labels that values come by; where one is missing, what it would lead to is not known."""
+        found: set[str] = set()
+        for part in several:
+            if isinstance(part, Fork):
+                label = self.named.forks.get(id(part))
+                found |= {label} if label is not None else set()
+                if label is None or label in values:
+                    place = 0 if label is None else int(values[label])
+                    found |= self._labels(part.cases[place].parts, values)
+            elif isinstance(part, Free):
+                draw = self.named.draws[id(part)]
+                found |= {draw.choice} if draw.choice else set()
+                piece = draw.pieces[int(values.get(draw.choice, 0))]
+                found |= {piece.name} if isinstance(piece, Slot) else set()
+        return found
+
+    @cached_property
+    def _supports(self) -> dict[str, Callable[[Any], bool]]:
+        """Whether a label's distribution may give a value."""
+        found: dict[str, Callable[[Any], bool]] = {}
+        for part in self.named.all:
+            if isinstance(part, Fork) and id(part) in self.named.forks:
+                found[self.named.forks[id(part)]] = _places(0, len(part.cases) - 1)
+            elif isinstance(part, Free):
+                draw = self.named.draws[id(part)]
+                if len(draw.pieces) > 1:
+                    found[draw.choice] = _places(0, len(draw.pieces) - 1)
+                found.update((piece.name, _support(piece)) for piece in draw.pieces if isinstance(piece, Slot))
+        return found
+
+
+_EMPTY: Final = ("exp_key", "owner", "book_time", "refresh_time")
+_COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
+"""What a trial that has not been evaluated holds beside its values, as hyperopt itself writes it."""
+
+
+def _choice(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
+    if shares is None:
+        return call("hp.choice", name, Listed(tuple(options)))
+    pairs = (Paired((Literal(share), option)) for share, option in zip(shares, options, strict=True))
+    return call("hp.pchoice", name, Listed(tuple(pairs)))
+
+
+def drawn(draw: Draw) -> Code:
+    """What gives a value of a free hyperparameter."""
+    pieces = [_slot(piece) if isinstance(piece, Slot) else Literal(piece.value) for piece in draw.pieces]
+    return call("hp.choice", draw.choice, Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+
+
+def _slot(slot: Slot) -> Code:
+    match slot.part:
+        case Ordinal(values=values):
+            place = call("hp.uniformint", slot.name, 0, len(values) - 1)
+            return call("scope.getitem", Listed(tuple(map(Literal, values))), place)
+        case Categorical(values=values):
+            return call("hp.choice", slot.name, Listed(tuple(map(Literal, values))))
+        case Integer() as part:
+            return _log_integer(slot.name, part) if part.log else _integer(slot.name, part)
+        case Real() as part:
+            return _real(slot.name, part) if part.step is None else _grid(slot.name, part)
+        case _:
+            assert_never(slot.part)
+
+
+def _integer(name: str, part: Integer) -> Code:
+    if _is_plain(part):
+        return call("hp.uniformint", name, part.lower, part.upper)
+    place: Code = call("hp.uniformint", name, 0, part.size - 1)
+    return infix(part.lower, "+", place if part.step == 1 else infix(part.step, "*", place))
+
+
+def _is_plain(part: Integer) -> bool:
+    """Whether an integer range is drawn as it is, not by the number of the step."""
+    return part.step == 1 and is_exact(part)
+
+
+def _log_integer(name: str, part: Integer) -> Code:
+    last = part.at(part.size - 1)
+    bounds = call("log", part.lower), call("log", last)
+    if part.step == 1:
+        whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
+        # Below, whole numbers are too far apart for logarithms to move a bound.
+        return whole if last < LARGE else call("scope.max", part.lower, call("scope.min", last, whole))
+    # The nearest step: `int` cuts off what is behind the point.
+    away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
+    place = call("scope.int", infix(away, "+", 0.5))
+    inside = call("scope.max", 0, call("scope.min", part.size - 1, place))
+    return infix(part.lower, "+", infix(part.step, "*", inside))
+
+
+def _real(name: str, part: Real) -> Code:
+    lower, upper = ends(part)
+    if part.log:
+        number: Code = call("hp.loguniform", name, call("log", lower), call("log", upper))
+    else:
+        number = call("hp.uniform", name, lower, upper)
+    is_safe = not part.log and lower + (upper - lower) <= upper
+    return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
+
+
+def _grid(name: str, part: Real) -> Code:
+    start, step, below = decimals(part)
+    place = call("hp.uniformint", name, part.first_index, part.last_index)
+    steps: Code = place if step == 1 else infix(step, "*", place)
+    total = steps if start == 0 else infix(start, "+", steps)
+    # Whole numbers divide to the nearest float, which sums of floats do not give.
+    return infix(total, "/", below)
+
+
+def _value_of(taken: Taken) -> Any:
+    if not isinstance(taken.of, Slot):
+        return taken.place
+    part = taken.of.part
+    if isinstance(part, Categorical):
+        return part.index[identity(taken.value)]
+    if isinstance(part, Integer):
+        return taken.value if part.log or _is_plain(part) else index_of(part, taken.value)
+    return taken.value if part.step is None else index_of(part, taken.value)
+
+
+def _support(slot: Slot) -> Callable[[Any], bool]:
+    part = slot.part
+    if isinstance(part, Categorical):
+        return _places(0, part.size - 1)
+    if isinstance(part, Real):
+        return _places(part.first_index, part.last_index) if part.step is not None else _numbers(*ends(part))
+    if not part.log:
+        return _places(part.lower, part.upper) if _is_plain(part) else _places(0, part.size - 1)
+    last = part.at(part.size - 1)
+    return _places(part.lower, last) if part.step == 1 else _numbers(part.lower, last)
+
+
+def _places(first: int, last: int) -> Callable[[Any], bool]:
+    return lambda value: is_number(value) and first <= value <= last and float(value).is_integer()
+
+
+def _numbers(lower: float, upper: float) -> Callable[[Any], bool]:
+    """Numbers between bounds, or as near to them as rounding in logarithms comes."""
+    return lambda value: (
+        is_number(value)
+        and (
+            lower <= value <= upper
+            or math.isclose(value, lower, rel_tol=1e-12)
+            or math.isclose(value, upper, rel_tol=1e-12)
+        )
+    )
+
+
+def _plain(number: Any) -> int | float:
+    """Python's own number of one of NumPy's."""
+    found: int | float = number.item() if hasattr(number, "item") else number
+    return found

@@ -1,0 +1,364 @@
+"""The target `mosaic`: the structural tree that Monte Carlo tree search descends (ALGORITHMS.md 5).
+
+A node is a prefix: the branches that the first decisions of the tree take. Nothing below a node is listed; what may
+come next, how many structures there are and what a random completion looks like are solved when they are asked for.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacelang.ir.codes import is_exact
+from spacelang.ir.columns import Columns
+from spacelang.ir.completions import Completions
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import Completer
+from spacelang.ir.domain import Integer, parts
+from spacelang.ir.membership import exclusion
+from spacelang.ir.neighbours import Neighbourhood
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Choice, Space
+from spacelang.ir.tabulating import Tabulator
+from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._order import tree_order
+from spacelang.targets._outline import Level, graph, outline
+from spacelang.targets._vectors import Vectors
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Prefix: TypeAlias = tuple[str, ...]
+"""A node of the tree: the names of the branches that the decisions above it take, of those that are reached."""
+Vector: TypeAlias = NDArray[np.float64]
+KEPT: Final = 4_096
+"""Of so many nodes what comes next is kept."""
+
+_NUMBERS = exact("drawn evenly in D(X(s)), a column of the vector holds the number")
+_PLACED = rewritten("integers beyond 2^53 are told by their places in the range, exactly")
+_ENDLESS = refused("neighbours and surrogates need integers that are not beyond all floats")
+_FIRST = exact("the decision comes first in the tree")
+_FIRST_INSIDE = approximated("the decision comes first below the branch that leads to it")
+
+
+@dataclass(frozen=True, slots=True)
+class Mosaic:
+    """The structural tree: decisions one below the other, the estimator first."""
+
+    paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("each decision is a level of the tree, each admissible structure a leaf"),),
+        Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
+        Construct.ORDERS: (exact("the order of the steps is a level"),),
+        Construct.FLOATS: (_NUMBERS,),
+        Construct.INTEGERS: (_NUMBERS, _PLACED, _ENDLESS),
+        Construct.LOG: (exact("drawn log-uniformly in D(X(s)), on logarithms for the surrogate"),),
+        Construct.STEPS: (exact("draws and neighbours are on the grid"),),
+        Construct.OPEN: (exact("excluded ends are not drawn, nor are they neighbours"),),
+        Construct.SETS: (exact("drawn evenly in D(X(s)), a column of the vector holds the place"),),
+        Construct.ORDERED: (exact("a set whose places are in its order"),),
+        Construct.UNIONS: (exact("a column of the vector for the part, one for the value in it"),),
+        Construct.CONDITIONS: (exact("what is inactive is not drawn, and -1 in the vector"),),
+        Construct.RULES_ON_DECISIONS: (exact("no node is offered that has no admissible completion"),),
+        Construct.RULES_ON_VALUES: (exact("a node is offered where some values satisfy them, and those are drawn"),),
+        Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
+        Construct.FIRST: (_FIRST, _FIRST_INSIDE),
+        Construct.WEIGHTS: (approximated("D(X(s)) is uniform over admissible structures"),),
+        Construct.PRIORS: (approximated("D(X(s)) is uniform or log-uniform over each range"),),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered["StructuralTree", Vector]:
+        """The structural tree of the space of the structures."""
+        tree = StructuralTree(structures)
+        report = report_of(structures.space, self.keeps, _findings(structures.space))
+        return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.draw, report)
+
+
+class StructuralTree:
+    """The admissible structures of a space as a tree that is walked lazily, with what a search asks of its nodes.
+
+    `decisions` are all decisions in the order of the tree; a prefix names the branches of those that it reaches.
+    Methods that take a prefix raise ValueError where no admissible structure begins with it.
+    """
+
+    def __init__(self, structures: Structures) -> None:
+        """The tree over compiled structures; its cost does not depend on their number."""
+        self.structures = structures
+        self.space: Space = structures.space
+        self.decisions: tuple[Choice, ...] = tree_order(self.space)
+        self._completions = Completions(structures)
+
+    # ---- nodes
+
+    def decision_after(self, prefix: Prefix) -> Choice | None:
+        """The decision that a node asks for; None where it is a whole structure."""
+        return self._node(prefix).decision
+
+    def actions(self, prefix: Prefix) -> tuple[str, ...]:
+        """The branches that may follow, in the order of the text; each has an admissible completion."""
+        return tuple(self.counts(prefix))
+
+    def counts(self, prefix: Prefix) -> Mapping[str, int]:
+        """How many structures there are below each branch that may follow."""
+        return self._node(prefix).counts
+
+    def structures_below(self, prefix: Prefix) -> int:
+        """How many admissible structures begin with the prefix."""
+        return self._node(prefix).structures
+
+    def leaves(self, prefix: Prefix = ()) -> Iterator[Prefix]:
+        """The whole structures that begin with the prefix, lazily, in the order of the tree."""
+        waiting = [prefix]
+        while waiting:
+            node = waiting.pop()
+            if self.decision_after(node) is None:
+                yield node
+            waiting.extend((*node, branch) for branch in reversed(self.actions(node)))
+
+    def structure_of(self, prefix: Prefix) -> Structure:
+        """The branches of a prefix by the addresses of their decisions."""
+        return self._node(prefix).taken
+
+    def prefix_of(self, configuration: Configuration) -> Prefix:
+        """The whole structure of a member."""
+        return self._prefix(structure_of(self.space, configuration))
+
+    # ---- configurations below a node
+
+    def default_completion(self, prefix: Prefix) -> Configuration:
+        """The member below a node that is nearest to all defaults (`Completions.nearest`, `Completer.complete`)."""
+        return self._completer.complete(self._completions.nearest(self._node(prefix).taken))
+
+    def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Columns:
+        """So many draws from D(X(s)): uniform over the structures below a node, then over admissible values.
+
+        Values are drawn as `Sampler` does, log-uniformly where the space says so; it may raise UnlikelyError.
+        """
+        return self._sampler.columns(count, rng, self._node(prefix).taken)
+
+    def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
+        """The neighbours of a member below a node, by ALGORITHMS.md 2.7; none leaves the prefix.
+
+        For every active hyperparameter each other value of a set and four draws in a range, then for every decision
+        after the prefix each other admissible branch, with every hyperparameter of the pipeline at its default.
+        Decisions that only this branch leads to are as near to their defaults as they can be.
+        """
+        kept = self._node(prefix).taken
+        fixed = [(self._keys[address], branch) for address, branch in kept.items()]
+        inside = self._moved_inside(structure_of(self.space, configuration))
+        found = [*self._neighbourhood.of(configuration, rng), *inside]
+        views = ((other, other.view) for other in found)
+        return [other for other, view in views if all(view[key] == branch for key, branch in fixed)]
+
+    # ---- vectors
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the columns of vectors are: decisions in the order of the tree, then hyperparameters."""
+        return self._vectors.names
+
+    def encode_all(self, configurations: Sequence[Configuration] | Columns) -> Vector:
+        """Members as rows, exactly; what is inactive is -1 (see `_vectors`)."""
+        if not isinstance(configurations, Columns):
+            configurations = self._tabulator.columns(configurations)
+        return self._vectors.encode(configurations)
+
+    def decode_all(self, vectors: Vector) -> list[Configuration]:
+        """The members that rows stand for."""
+        return self._vectors.decode(vectors).configurations()
+
+    def features(self, configurations: Sequence[Configuration] | Columns) -> Vector:
+        """Members as a surrogate sees them: numbers scaled to [0, 1] (2.3), places of branches and values, else -1."""
+        return self._vectors.scaled(self.encode_all(configurations))
+
+    def encode(self, configuration: Configuration) -> Vector:
+        """The row of one member."""
+        row: Vector = self.encode_all([configuration])[0]
+        return row
+
+    def decode(self, vector: Vector) -> Configuration:
+        """The member of one row."""
+        return self.decode_all(vector[np.newaxis])[0]
+
+    def reaches(self, vector: Vector) -> bool:
+        """Whether a walk of the tree takes the branches of a row, and its other columns are those of a member."""
+        if vector.shape != (len(self.feature_names),) or not np.isfinite(vector).all() or not self._is_leaf(vector):
+            return False
+        try:
+            with np.errstate(invalid="ignore"):
+                configuration = self.decode(vector)
+        except (IndexError, ValueError, OverflowError):
+            return False
+        return exclusion(self.space, configuration) is None and np.array_equal(self.encode(configuration), vector)
+
+    def draw(self, count: int, rng: "Generator") -> list[Vector]:
+        """So many draws from the whole space, as rows."""
+        return list(self.encode_all(self.sample((), count, rng)))
+
+    # ---- documents
+
+    def to_json(self) -> dict[str, object]:
+        """The decisions in the order of the tree, what is below each branch of the root, and the vector's columns."""
+        return {
+            "decisions": [choice.address for choice in self.decisions],
+            "structures": self.structures.count,
+            "default": self.default_completion(()).to_dict(),
+            "root": [{"alternative": name, "structures": count} for name, count in self.counts(()).items()],
+            "tree": [self._level_to_json(choice) for choice in self.decisions],
+            "vector": {"columns": list(self.feature_names), "inactive": -1},
+        }
+
+    def to_text(self) -> str:
+        """The tree along its default path, with the structures below each branch that leaves it."""
+        return outline(self.space.name, self.structures.count, self._default_path())
+
+    def to_dot(self) -> str:
+        """The same as a graph."""
+        return graph(self.space.name, self.structures.count, self._default_path())
+
+    # ---- inside
+
+    @cached_property
+    def _completer(self) -> Completer:
+        return Completer(self.structures)
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.structures)
+
+    @cached_property
+    def _neighbourhood(self) -> Neighbourhood:
+        return Neighbourhood(self.structures)
+
+    @cached_property
+    def _vectors(self) -> Vectors:
+        return Vectors(self.space, self.decisions)
+
+    @cached_property
+    def _tabulator(self) -> Tabulator:
+        return Tabulator(self.space)
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        return {choice.address: choice.key for choice in self.decisions}
+
+    @cached_property
+    def _nesting(self) -> frozenset[tuple[str, str]]:
+        """The branches that have decisions inside."""
+        variables = self.space.variables
+        return frozenset(owner for choice in self.decisions for owner in variables[choice.address].owners)
+
+    @cached_property
+    def _known(self) -> dict[Prefix, "_Node"]:
+        return {(): self._make_node(0, {}, self.structures.count)}
+
+    def _node(self, prefix: Prefix) -> "_Node":
+        known = prefix
+        while known not in self._known:
+            known = known[:-1]
+        node = self._known[known]
+        for place in range(len(known), len(prefix)):
+            node = self._known[prefix[: place + 1]] = self._below(node, prefix, prefix[place])
+        if len(self._known) > KEPT:
+            del self._known
+        return node
+
+    def _below(self, node: "_Node", prefix: Prefix, branch: str) -> "_Node":
+        if node.decision is None or branch not in node.counts:
+            raise ValueError(f"no admissible structure begins with {', '.join(map(repr, prefix))}")
+        taken = {**node.taken, node.decision.address: branch}
+        return self._make_node(node.level + 1, taken, node.counts[branch])
+
+    def _make_node(self, level: int, taken: Structure, structures: int) -> "_Node":
+        for place, choice in enumerate(self.decisions[level:], level):
+            if all(taken.get(owner) == branch for owner, branch in self.space.variables[choice.address].owners):
+                return _Node(taken, structures, place, choice, self._completions.counts(taken, choice, structures))
+        return _Node(taken, structures, len(self.decisions), None, {})
+
+    def _prefix(self, structure: Structure) -> Prefix:
+        return tuple(structure[choice.address] for choice in self.decisions if choice.address in structure)
+
+    def _is_leaf(self, vector: Vector) -> bool:
+        prefix: Prefix = ()
+        while (node := self._node(prefix)).decision is not None:
+            place, branches = float(vector[node.level]), node.decision.branches
+            if not (place.is_integer() and 0 <= place < len(branches) and branches[int(place)].name in node.counts):
+                return False
+            prefix = (*prefix, branches[int(place)].name)
+        return True
+
+    def _moved_inside(self, structure: Structure) -> Iterator[Configuration]:
+        """The structural neighbours whose inner decisions cannot all take their defaults."""
+        for address, taken in structure.items():
+            for branch in self.space.variables[address].node.places:  # type: ignore[union-attr]
+                if branch == taken or (address, branch) not in self._nesting:
+                    continue
+                if not self.structures.admits(default_structure(self.space, {**structure, address: branch})):
+                    kept = {**self._outside(structure, address), address: branch}
+                    if self._completions.admits(kept):
+                        yield self._completer.complete(self._completions.nearest(kept))
+
+    def _outside(self, structure: Structure, address: str) -> Structure:
+        """The branches of a structure that are not below a decision."""
+        variables = self.space.variables
+        return {
+            other: branch
+            for other, branch in structure.items()
+            if all(owner != address for owner, _ in variables[other].owners)
+        }
+
+    def _default_path(self) -> list[Level]:
+        taken = self._completions.nearest({})
+        path: list[Level] = []
+        prefix: Prefix = ()
+        while (node := self._node(prefix)).decision is not None:
+            branch = taken[node.decision.address]
+            path.append(Level(node.decision.address, node.counts, branch))
+            prefix = (*prefix, branch)
+        return path
+
+    def _level_to_json(self, choice: Choice) -> dict[str, object]:
+        document: dict[str, object] = {
+            "decision": choice.address,
+            "stage": choice.key,
+            "alternatives": list(choice.places),
+            "default": choice.branches[choice.default].name,
+        }
+        owners = self.space.variables[choice.address].owners
+        if owners:
+            address, branch = owners[-1]
+            document["owner"] = {"decision": address, "alternative": branch}
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A prefix: its branches, the structures below, the decision that it asks for with its place, what may follow."""
+
+    taken: Structure
+    structures: int
+    level: int
+    decision: Choice | None
+    counts: Mapping[str, int]
+
+
+def _findings(space: Space) -> Iterator[Finding]:
+    for choice in space.decisions:
+        if choice.first and space.variables[choice.address].owners:
+            yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)
+    for node in space.hyperparameters:
+        giants = [part for part in parts(node.domain) if isinstance(part, Integer) and not is_exact(part)]
+        if any(max(abs(part.lower), abs(part.upper)) > sys.float_info.max / 2 for part in giants):
+            yield Finding(Construct.INTEGERS, _ENDLESS, node.span)
+        elif giants:
+            yield Finding(Construct.INTEGERS, _PLACED, node.span)

@@ -1,0 +1,297 @@
+"""The target `optuna`: a function `suggest(trial)` that asks a trial of optuna for a configuration, define-by-run.
+
+What is asked depends on what was answered before, so that conditions and constraints are kept and every answer is a
+member. Each part of the unfolded space has a name of its own, under which a trial is always asked for the same
+distribution. An encoding is the dictionary of a trial's parameters, as `FixedTrial` and `study.enqueue_trial` take it.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Choice
+from spacelang.ir.unfolding import Case, Fork, Free, Parts
+from spacelang.ir.value import Value
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._optional import library
+from spacelang.targets._optuna_questions import answer_of, asked, categorical, piece_words, question_of, words_of
+from spacelang.targets._python import (
+    Call,
+    Keyed,
+    Literal,
+    evaluated,
+    expression,
+    one_line,
+    source,
+    text,
+)
+from spacelang.targets._showing import document, graph, listing
+from spacelang.targets._unfolded import (
+    Draw,
+    Slot,
+    Taken,
+    Unfolded,
+    giants,
+    unfolded,
+    uniform_priors,
+)
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Parameters: TypeAlias = dict[str, Any]
+"""What a trial answered, by the name that it was asked under."""
+
+DEEP: Final = 6
+"""So many `match` statements stand within each other at most."""
+
+UNIFORM: Final = exact("values are drawn uniformly")
+NO_PRIOR: Final = approximated("values are suggested as if there were no prior: optuna has none")
+TIED: Final = refused("it compares large ranges with each other or ties too much: no sequence of questions says it")
+GIANT: Final = refused("optuna keeps integers as floats, which tell apart 2^53 of them at most")
+
+
+@dataclass(frozen=True, slots=True)
+class Optuna:
+    """A define-by-run function of optuna: it asks a trial for a configuration, one part after another."""
+
+    paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("`suggest_categorical` of the alternatives"),),
+        Construct.NESTED: (exact("asked where the alternative that leads to it was taken"),),
+        Construct.ORDERS: (exact("`suggest_categorical` of the orders"),),
+        Construct.FLOATS: (exact("`suggest_float`"),),
+        Construct.INTEGERS: (exact("`suggest_int`"), GIANT),
+        Construct.LOG: (exact("`log=True`"),),
+        Construct.STEPS: (rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),),
+        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
+        Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
+        Construct.ORDERED: (rewritten("`suggest_int` of the place in the order"),),
+        Construct.UNIONS: (rewritten("`suggest_categorical` of the parts"),),
+        Construct.CONDITIONS: (rewritten("a hyperparameter is asked for where it is active"), TIED),
+        Construct.RULES_ON_DECISIONS: (rewritten("what is asked leaves only what is admissible"), TIED),
+        Construct.RULES_ON_VALUES: (rewritten("what is asked leaves only what is admissible"), TIED),
+        Construct.DEFAULTS: (approximated("optuna knows none; `default` is a trial for `enqueue_trial`"),),
+        Construct.FIRST: (approximated("questions are in the order of the parts"),),
+        Construct.WEIGHTS: (approximated("optuna takes alternatives alike until it has seen trials"),),
+        Construct.PRIORS: (NO_PRIOR, UNIFORM),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever runs trials measures them"),),
+    }
+
+    def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
+        """The function for the space of the structures; optuna itself is imported when it is first needed."""
+        named = unfolded(structures, self.keeps, TIED)
+        findings = [*giants(named, GIANT), *uniform_priors(structures.space, UNIFORM)]
+        report = report_of(structures.space, self.keeps, findings)
+        form = OptunaFunction(named)
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+
+class OptunaFunction:
+    """What asks trials of optuna for configurations."""
+
+    def __init__(self, named: Unfolded) -> None:
+        """The function over named parts; it needs optuna only to make trials of its own."""
+        self.named = named
+        self._words = {id(part): words_of(part) for part in named.all if isinstance(part, Fork)}
+        self._draws = {id(part): asked(named.draws[id(part)]) for part in named.all if isinstance(part, Free)}
+
+    def suggest(self, trial: Any) -> dict[str, Value]:
+        """The configuration that a trial answers, as a dictionary; to be called by an objective."""
+        found: dict[str, Value] = {}
+        self._ask(self.named.parts, trial, found)
+        return found
+
+    @cached_property
+    def default(self) -> Parameters:
+        """The default configuration, as `study.enqueue_trial` takes it."""
+        return self.encode(self.named.default)
+
+    def encode(self, configuration: Configuration) -> Parameters:
+        """The parameters of a trial that answers a member."""
+        return {taken.name: self._answer(taken) for taken in self.named.taken(configuration)}
+
+    def decode(self, parameters: Mapping[str, Any]) -> Configuration:
+        """The member that a trial with these parameters answers; raises ValueError where one is missing or unknown."""
+        return Configuration(self.suggest(library("optuna").trial.FixedTrial(dict(parameters))))
+
+    def reaches(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a trial can have exactly these parameters: each within its distribution, none too many or missing."""
+        trial = library("optuna").trial.FixedTrial(dict(parameters))
+        try:
+            # Optuna only warns of parameters that a distribution does not contain.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.suggest(trial)
+        except (ValueError, TypeError, UserWarning):
+            return False
+        return set(trial.params) == set(parameters)
+
+    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
+        """The parameters of so many trials of a study with optuna's own random sampler."""
+        optuna = library("optuna")
+        sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
+        verbosity = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            study = optuna.create_study(sampler=sampler)
+        finally:
+            optuna.logging.set_verbosity(verbosity)
+        trials = [study.ask() for _ in range(count)]
+        for trial in trials:
+            self.suggest(trial)
+        return [dict(trial.params) for trial in trials]
+
+    def to_json(self) -> dict[str, object]:
+        """The parts with optuna's words for each, the default trial, and the module."""
+        return {**document(self.named, self._says), "default": self.default, "python": self.to_python()}
+
+    def to_text(self) -> str:
+        """What is asked as a tree."""
+        return listing(self.named, self._says)
+
+    def to_dot(self) -> str:
+        """A graph of what is asked."""
+        return graph(self.named, self._says)
+
+    def to_python(self) -> str:
+        """A module with `suggest(trial)` and the parameters of a `default` trial; it needs nothing but optuna."""
+        default = Keyed(tuple((name, Literal(value)) for name, value in self.default.items()))
+        blocks = [
+            f'"""The search space `{one_line(self.named.space.name)}` for optuna."""',
+            "# The default configuration, for `study.enqueue_trial(default)`.\n" + source("default", default),
+            *_Source(self).functions(),
+        ]
+        return "\n\n\n".join(blocks)
+
+    def words(self, fork: Fork) -> tuple[str, ...]:
+        """What the cases of a fork are called."""
+        return self._words[id(fork)]
+
+    def question(self, fork: Fork) -> Call:
+        """What asks for the case of a fork."""
+        return categorical(self.named.forks[id(fork)], self.words(fork))
+
+    def _ask(self, several: Parts, trial: Any, found: dict[str, Value]) -> None:
+        for part in several:
+            if isinstance(part, Fork):
+                place = 0
+                if id(part) in self.named.forks:
+                    place = self.words(part).index(evaluated(self.question(part), {"trial": trial}))
+                case = part.cases[place]
+                if isinstance(part.node, Choice) and case.branch is not None:
+                    found[part.node.key] = case.branch
+                self._ask(case.parts, trial, found)
+            else:
+                assert isinstance(part, Free)
+                found[part.node.key] = self._value(part, trial)
+
+    def _value(self, free: Free, trial: Any) -> Value:
+        question, pieces = self._draws[id(free)]
+        names = {"trial": trial, "round": round}
+        place = 0 if question is None else [word for word, _ in pieces].index(evaluated(question, names))
+        answer = evaluated(pieces[place][1], names)
+        # Optuna answers with NumPy's numbers near the ends of ranges.
+        value: Value = answer.item() if hasattr(answer, "item") else answer
+        return value
+
+    def _answer(self, taken: Taken) -> Any:
+        match taken.of:
+            case Fork() as fork:
+                return self.words(fork)[taken.place]
+            case Draw() as draw:
+                return piece_words(draw.pieces[taken.place])
+            case Slot() as slot:
+                return answer_of(slot, taken.value)
+            case _:
+                assert_never(taken.of)
+
+    def _says(self, part: Fork | Free) -> str:
+        if isinstance(part, Fork):
+            return "suggest_categorical"
+        question, pieces = self._draws[id(part)]
+        asks = [question, *(code for _, code in pieces)]
+        return ", ".join(dict.fromkeys(question_of(code) for code in asks if not isinstance(code, Literal | None)))
+
+
+class _Source:
+    """The function as source: what is asked in several places, or deep inside, is a function of its own."""
+
+    def __init__(self, form: OptunaFunction) -> None:
+        self._form = form
+        cases = [case.parts for part in form.named.all if isinstance(part, Fork) for case in part.cases]
+        self._uses = Counter(id(part) for parts in (form.named.parts, *cases) for part in parts)
+        self._names: dict[int, str] = {}
+        self._written: list[str] = []
+
+    def functions(self) -> list[str]:
+        """The source of every function, `suggest` last."""
+        head = ["def suggest(trial):", '    """The configuration that a trial answers."""', "    found = {}"]
+        last = "\n".join([*head, *self._lines(self._form.named.parts, 1), "    return found"])
+        return [*self._written, last]
+
+    def _lines(self, several: Parts, depth: int) -> Iterator[str]:
+        for part in several:
+            if isinstance(part, Free):
+                yield from self._value(part, depth)
+            elif isinstance(part, Fork):
+                is_choice = id(part) in self._form.named.forks
+                if is_choice and (self._uses[id(part)] > 1 or depth > DEEP):
+                    yield f"{'    ' * depth}{self._function(part)}(trial, found)"
+                else:
+                    yield from self._fork(part, depth)
+
+    def _function(self, fork: Fork) -> str:
+        if id(fork) not in self._names:
+            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in self._form.named.forks[id(fork)])
+            name = f"_{word}"
+            while name in self._names.values():
+                name += "_"
+            self._names[id(fork)] = name
+            self._written.append("\n".join([f"def {name}(trial, found):", *self._fork(fork, 1)]))
+        return self._names[id(fork)]
+
+    def _fork(self, fork: Fork, depth: int) -> Iterator[str]:
+        indent = "    " * depth
+        if len(fork.cases) == 1:
+            yield from self._case(fork, fork.cases[0], depth)
+            return
+        question = expression(self._form.question(fork), len(indent), 20)
+        told = list(zip(self._form.words(fork), fork.cases, strict=True))
+        if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
+            entry = f"found[{text(fork.node.key)}]"
+            yield f"{indent}{entry} = {expression(self._form.question(fork), len(indent), len(entry) + 3)}"
+            bodies = [(word, list(self._lines(case.parts, depth + 2))) for word, case in told]
+            question = entry
+        else:
+            bodies = [(word, list(self._case(fork, case, depth + 2))) for word, case in told]
+        if any(body for _, body in bodies):
+            yield f"{indent}match {question}:"
+        for word, body in bodies:
+            if body:
+                yield f"{indent}    case {text(word)}:"
+                yield from body
+
+    def _case(self, fork: Fork, case: Case, depth: int) -> Iterator[str]:
+        if isinstance(fork.node, Choice) and case.branch is not None:
+            yield f"{'    ' * depth}found[{text(fork.node.key)}] = {text(case.branch)}"
+        yield from self._lines(case.parts, depth)
+
+    def _value(self, free: Free, depth: int) -> Iterator[str]:
+        question, pieces = asked(self._form.named.draws[id(free)])
+        indent, entry = "    " * depth, f"found[{text(free.node.key)}]"
+        if question is None:
+            yield f"{indent}{entry} = {expression(pieces[0][1], len(indent), len(entry) + 3)}"
+            return
+        yield f"{indent}match {expression(question, len(indent), 7)}:"
+        for word, code in pieces:
+            yield f"{indent}    case {text(word)}:"
+            yield f"{indent}        {entry} = {expression(code, len(indent) + 8, len(entry) + 3)}"

@@ -1,0 +1,250 @@
+"""The target `random`: configurations that were drawn, as arrays of floats for anybody who has NumPy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from spacelang.ir.columns import Columns
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import default, nearest_admissible
+from spacelang.ir.domain import Integer, literal, parts
+from spacelang.ir.membership import exclusion
+from spacelang.ir.sampling import Sampler, UnlikelyError
+from spacelang.ir.space import Choice
+from spacelang.ir.value import Value, to_json
+from spacelang.plugins import OptionError, option
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._random_layout import Column, Layout, Rows, is_giant, width
+from spacelang.targets._random_source import source
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+DIGITS = rewritten("integers beyond 2^53 are the digits of their place in the range, in several columns")
+UNLIKELY = refused("values drawn from the ranges that it compares hardly ever satisfy it")
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """A random sample of configurations as a matrix of floats, with what its columns mean."""
+
+    n: int = option(1000, "how many configurations are drawn, at least 1")
+    seed: int = option(0, "the seed of the draw, at least 0")
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (exact("the place of the alternative"),),
+        Construct.NESTED: (exact("the place of the alternative, NaN where it is not reached"),),
+        Construct.ORDERS: (exact("the place of the order"),),
+        Construct.FLOATS: (exact("the number"),),
+        Construct.INTEGERS: (exact("the number"), DIGITS),
+        Construct.LOG: (exact("drawn and marked as logarithmic"),),
+        Construct.STEPS: (exact("the number"),),
+        Construct.OPEN: (exact("an excluded end is never drawn"),),
+        Construct.SETS: (exact("the place of the value"),),
+        Construct.ORDERED: (exact("the place of the value"),),
+        Construct.UNIONS: (exact("the place of the part, and the value within it"),),
+        Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
+        Construct.RULES_ON_DECISIONS: (exact("every row satisfies them"), UNLIKELY),
+        Construct.RULES_ON_VALUES: (exact("every row satisfies them"), UNLIKELY),
+        Construct.DEFAULTS: (exact("the row of the default configuration is given, too"),),
+        Construct.FIRST: (approximated("columns stay in the order of the text"),),
+        Construct.WEIGHTS: (approximated("structures are drawn uniformly"),),
+        Construct.PRIORS: (approximated("values are drawn evenly"),),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
+    }
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for numbers out of their bounds."""
+        for name, number, least in (("n", self.n, 1), ("seed", self.seed, 0)):
+            if number < least:
+                raise OptionError(f"`{name}` is {number}", f"`{name}` is at least {least}")
+
+    def lower(self, structures: Structures) -> Lowered["RandomArrays", Rows]:
+        """So many configurations of the space of the structures: those that its sampler draws with the seed."""
+        space = structures.space
+        sampler = Sampler(structures)
+        try:
+            columns = sampler.columns(self.n, np.random.default_rng(self.seed))
+        except UnlikelyError:
+            tied = [rule for rule in space.constraints if len(rule.scope) > 1] or space.constraints
+            places = [(Construct.RULES_ON_VALUES if r.scope else Construct.RULES_ON_DECISIONS, r.span) for r in tied]
+            report_of(space, self.keeps, [Finding(construct, UNLIKELY, span) for construct, span in places])
+            raise
+        form = RandomArrays(structures, sampler, columns, self.seed)
+        giants = [node for node in space.hyperparameters if any(is_giant(part) for part in parts(node.domain))]
+        report = report_of(space, self.keeps, [Finding(Construct.INTEGERS, DIGITS, node.span) for node in giants])
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+
+class RandomArrays:
+    """Drawn configurations: `columns` as the sampler drew them, `values` as one matrix of floats."""
+
+    def __init__(self, structures: Structures, sampler: Sampler, columns: Columns, seed: int) -> None:
+        """The arrays of drawn columns."""
+        self.structures = structures
+        self.space = structures.space
+        self.layout = Layout(self.space)
+        self.columns = columns
+        self.seed = seed
+        self._sampler = sampler
+
+    @cached_property
+    def values(self) -> Rows:
+        """The configurations as rows, (n, d); NaN where nothing is active."""
+        return self.layout.rows(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the d columns; a union has one more for its part, a giant integer one for each further digit."""
+        return tuple(column.name for column in self.layout.columns)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: decision, part, categorical, ordinal, int, float, digit or mixed."""
+        return tuple(column.kind for column in self.layout.columns)
+
+    @property
+    def bounds(self) -> Rows:
+        """The least and the greatest number of each column, (d, 2)."""
+        return np.array([(column.lower, column.upper) for column in self.layout.columns]).reshape(-1, 2)
+
+    @property
+    def log(self) -> "np.typing.NDArray[np.bool_]":
+        """Whether each column is on a logarithmic scale, (d,)."""
+        return np.array([column.log for column in self.layout.columns], bool)
+
+    @property
+    def categories(self) -> tuple[tuple[Value, ...] | None, ...]:
+        """What the places in each column stand for; None where its numbers are numbers."""
+        return tuple(column.categories for column in self.layout.columns)
+
+    @cached_property
+    def default(self) -> Rows:
+        """The row of the default configuration, or of the member nearest to it where constraints exclude that."""
+        ours = default(self.space)
+        if exclusion(self.space, ours) is not None:
+            _, ours = nearest_admissible(self.structures)
+        return self.encode(ours)
+
+    def encode(self, configuration: Configuration) -> Rows:
+        """The row of a member, (d,)."""
+        return self.layout.row(configuration)
+
+    def decode(self, row: Rows) -> Configuration:
+        """The configuration of a row; raises ValueError for numbers that stand for nothing."""
+        return self.decode_all(np.asarray(row, float).reshape(1, -1))[0]
+
+    def encode_all(self, configurations: Sequence[Configuration]) -> Rows:
+        """The rows of members, (n, d)."""
+        rows = [self.encode(configuration) for configuration in configurations]
+        return np.array(rows, float).reshape(len(rows), len(self.layout.columns))
+
+    def decode_all(self, rows: Rows) -> list[Configuration]:
+        """The configurations of rows, column by column; raises ValueError for numbers that stand for nothing."""
+        if rows.ndim != 2 or rows.shape[1] != len(self.layout.columns):
+            raise ValueError(f"rows have {len(self.layout.columns)} columns")
+        return self.layout.columns_of(rows).configurations()
+
+    def reaches(self, row: Rows) -> bool:
+        """Whether a row is one that could have been drawn: that of a member, with nothing beside it."""
+        try:
+            configuration = self.decode(row)
+        except ValueError:
+            return False
+        is_member = exclusion(self.space, configuration) is None
+        return is_member and np.array_equal(self.encode(configuration), row, equal_nan=True)
+
+    def sample(self, count: int, rng: "Generator") -> list[Rows]:
+        """So many further rows."""
+        return list(self.layout.rows(self._sampler.columns(count, rng)))
+
+    def to_json(self) -> dict[str, object]:
+        """The columns, the rows with null for what is not active, and the row of the default configuration."""
+        return {
+            "seed": self.seed,
+            "columns": [self._described(column) for column in self.layout.columns],
+            "default": _listed(self.default),
+            "rows": [_listed(row) for row in self.values],
+        }
+
+    def to_text(self) -> str:
+        """The columns, with the numbers of rows in which they are active."""
+        active = (~np.isnan(self.values)).sum(axis=0).tolist()
+        lines = [f"{self.space.name}: {len(self.columns)} rows, {len(self.names)} columns, seed {self.seed}"]
+        wide = max(map(len, self.names), default=0)
+        for column, rows in zip(self.layout.columns, active, strict=True):
+            lines.append(f"  {column.name:{wide}}  {rows:>7,}  {column.kind:11}  {_range(column)}".rstrip())
+        return "\n".join(lines)
+
+    def to_dot(self) -> str:
+        """A graph of the columns, below the alternatives that they belong to."""
+        return "\n".join(["digraph random {", "  rankdir=LR;", "  node [shape=box];", *self._edges(), "}"])
+
+    def to_python(self) -> str:
+        """A module that knows the columns: it reads the rows of a JSON file and makes dictionaries of them."""
+        return source(self.space.name, self._specifications())
+
+    def _edges(self) -> Iterator[str]:
+        for column in self.layout.columns:
+            yield f"  {_quoted(column.name)} [label={_quoted(f'{column.name}: {column.kind}')}];"
+            owners = self.space.variables[column.address].owners
+            if owners:
+                owner, branch = owners[-1]
+                above = next(other.name for other in self.layout.columns if other.address == owner)
+                yield f"  {_quoted(above)} -> {_quoted(column.name)} [label={_quoted(branch)}];"
+
+    def _described(self, column: Column) -> dict[str, object]:
+        node = self.space.variables[column.address].node
+        found: dict[str, object] = {"name": column.name, "key": node.key, "kind": column.kind}
+        found |= {"lower": column.lower, "upper": column.upper, "log": column.log}
+        if column.categories is not None:
+            found["categories"] = [to_json(value) for value in column.categories]
+        if column.inner:
+            found["parts"] = [self._described(inner) for inner in column.inner]
+        return found
+
+    def _specifications(self) -> Iterator[Mapping[str, object]]:
+        """For each variable its key, where it starts, and how its numbers are read, part by part."""
+        start = 0
+        for variable in self.space.variables.values():
+            node = variable.node
+            if isinstance(node, Choice):
+                yield {"key": node.key, "start": start, "parts": [_names_of(node)]}
+                start += 1
+                continue
+            several = parts(node.domain)
+            yield {"key": node.key, "start": start, "parts": [_read_as(part) for part in several]}
+            start += max(map(width, several)) + (len(several) > 1)
+
+
+def _names_of(choice: Choice) -> tuple[object, ...]:
+    return ("values", [branch.name for branch in choice.branches])
+
+
+def _read_as(part: object) -> tuple[object, ...]:
+    """How the numbers of a part become a value: by their place among values, as digits, or as they are."""
+    if isinstance(part, Integer):
+        return ("digits", width(part), part.lower, part.step) if is_giant(part) else ("int",)
+    values = getattr(part, "values", None)
+    return ("float",) if values is None else ("values", list(values))
+
+
+def _listed(row: Rows) -> list[float | None]:
+    return [None if number != number else number for number in row.tolist()]  # noqa: PLR0124 - NaN
+
+
+def _range(column: Column) -> str:
+    if column.categories is not None:
+        return "{" + ", ".join(map(literal, column.categories)) + "}"
+    return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

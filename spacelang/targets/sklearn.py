@@ -1,0 +1,370 @@
+"""The target `sklearn`: the dictionaries that `RandomizedSearchCV` and `GridSearchCV` take.
+
+A dictionary is a product of values, so that a space with conditions, constraints and nested decisions is a list of
+them; where it would be too long, one distribution draws whole configurations. Keys are those of configurations: the
+parameters that a search finds best *are* a configuration, from which the space builds its pipeline.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, assert_never
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Integer, Real, contains
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Hyperparameter
+from spacelang.ir.unfolding import Fork, Free
+from spacelang.ir.unit import placer
+from spacelang.ir.value import Value, identity
+from spacelang.plugins import OptionError, option
+from spacelang.targets import _python
+from spacelang.targets._constructs import Construct, constructs_of
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._nested import Nested
+from spacelang.targets._python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
+from spacelang.targets._showing import document, graph, listing
+from spacelang.targets._sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
+from spacelang.targets._unfolded import Piece, Slot, Unfolded, decimals, ends, unfolded, uniform_priors
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Parameters: TypeAlias = dict[str, Any]
+"""What a search tries at once: `best_params_`. Where whole configurations are drawn, one under the key WHOLE."""
+WHOLE: Final = "configuration"
+
+UNIFORM: Final = exact("values are drawn uniformly")
+NORMAL: Final = exact("values are drawn from the normal distribution within the bounds")
+NO_PRIOR: Final = approximated("values are taken as if there were no prior")
+TIED: Final = refused("it compares large ranges with each other or ties too much: no list of products says it")
+JOINT: Final = rewritten("one distribution draws whole configurations: as dictionaries they would be more than `most`")
+SPACED: Final = approximated("a grid has `points` values of a range")
+SHARED: Final = exact("alternatives are drawn by their weights")
+
+
+@dataclass(frozen=True, slots=True)
+class Sklearn:
+    """The dictionaries of scikit-learn's `RandomizedSearchCV` and `GridSearchCV`."""
+
+    keeps: ClassVar[Keeps] = {
+        Construct.DECISIONS: (rewritten("a dictionary for alternatives that leave the same to choose"), JOINT),
+        Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
+        Construct.ORDERS: (rewritten("in the dictionaries as the other decisions are"),),
+        Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
+        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED),
+        Construct.LOG: (exact("a distribution of logarithms, or values that are evenly spaced in them"),),
+        Construct.STEPS: (exact("a distribution of the members"), SPACED),
+        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
+        Construct.SETS: (exact("the list of the values"),),
+        Construct.ORDERED: (exact("the list of the values"),),
+        Construct.UNIONS: (exact("a distribution over the parts, or the values of all of them"),),
+        Construct.CONDITIONS: (rewritten("a hyperparameter is in the dictionaries in which it is active"), TIED),
+        Construct.RULES_ON_DECISIONS: (rewritten("dictionaries hold only what is admissible"), TIED),
+        Construct.RULES_ON_VALUES: (rewritten("dictionaries hold only what is admissible"), TIED),
+        Construct.DEFAULTS: (approximated("the searches know none; `default` is the default configuration"),),
+        Construct.FIRST: (approximated("all parts are drawn at once"),),
+        Construct.WEIGHTS: (approximated("the searches take their dictionaries alike"), SHARED),
+        Construct.PRIORS: (NO_PRIOR, UNIFORM, NORMAL),
+        Construct.SPLITS: (approximated("nothing is split"),),
+        Construct.BOUNDS: (approximated("the searches measure no bounds"),),
+    }
+
+    search: Literal["random", "grid"] = option(
+        "random", "which search it is for: `RandomizedSearchCV` or `GridSearchCV`"
+    )
+    points: int = option(5, "for `grid`, how many values a range with more members is given, from 2")
+    most: int = option(2000, "how many dictionaries are listed at most")
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for numbers out of their bounds."""
+        if self.points < 2:
+            raise OptionError(f"`points` cannot be {self.points}", "a range has two ends: `points` is 2 or more")
+        if self.most < 1:
+            raise OptionError(f"`most` cannot be {self.most}", "a search has one at least: `most` is 1 or more")
+
+    def lower(self, structures: Structures) -> Lowered["SearchDictionaries", Parameters]:
+        """The dictionaries for the space of the structures; they are listed when they are first asked for."""
+        named = unfolded(structures, self.keeps, TIED)
+        needed = dictionaries_needed(named.parts)
+        if self.search == "grid" and needed > self.most:
+            raise OptionError(
+                f"a grid of `{structures.space.name}` has {needed:,} dictionaries, more than `most` allows",
+                f"set `most` to {needed} or more, or `search` to `random`, which then draws whole configurations",
+            )
+        form = SearchDictionaries(named, self.points if self.search == "grid" else None, needed, self.most)
+        report = report_of(structures.space, self.keeps, self._findings(form))
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+
+    @staticmethod
+    def _findings(form: "SearchDictionaries") -> Iterator[Finding]:
+        space = form.named.space
+        if form.is_joint:
+            there = constructs_of(space)
+            yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
+            yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
+        if form.points is None:
+            yield from uniform_priors(space, UNIFORM)
+            yield from (
+                Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _is_normal(node)
+            )
+            return
+        for free, slot in form.named.slots():
+            if isinstance(slot.part, Real | Integer) and not _is_listed(slot, form.points):
+                for construct in _ranges_of(slot.part):
+                    yield Finding(construct, SPACED, free.node.span)
+
+
+class SearchDictionaries:
+    """What a search of scikit-learn takes, with the way from its parameters to configurations."""
+
+    def __init__(self, named: Unfolded, points: int | None, needed: int, most: int) -> None:
+        """Over named parts; `points` are those of a grid, None for distributions. `needed` dictionaries say it all."""
+        self.named = named
+        self.points = points
+        self.needed = needed
+        self.is_joint = needed > most
+
+    @cached_property
+    def dictionaries(self) -> list[dict[str, Any]]:
+        """What `RandomizedSearchCV` takes as `param_distributions`, `GridSearchCV` as `param_grid`."""
+        found = evaluated(self._code, _vocabulary(functions(self._code)))
+        return [found] if isinstance(found, dict) else list(found)
+
+    @cached_property
+    def default(self) -> Parameters:
+        """The default configuration, as the searches have parameters."""
+        return self.encode(self.named.default)
+
+    def encode(self, configuration: Configuration) -> Parameters:
+        """The parameters that stand for a member: `best_params_`, where a search finds it best."""
+        return {WHOLE: dict(configuration)} if self.is_joint else dict(configuration)
+
+    def decode(self, parameters: Mapping[str, Any]) -> Configuration:
+        """The member that parameters stand for."""
+        values = parameters[WHOLE] if self.is_joint else parameters
+        return Configuration({key: _plain(value) for key, value in values.items()})
+
+    def reaches(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether one of the dictionaries has all of the parameters and no others."""
+        if self.is_joint:
+            return set(parameters) == {WHOLE} and self._draws_whole(self.decode(parameters))
+        return any(
+            all(self._has(entry, parameters[key]) for key, entry in dictionary)
+            for dictionary in self._by_keys.get(frozenset(parameters), ())
+        )
+
+    def sample(self, count: int, rng: "Generator") -> list[Parameters]:
+        """So many draws of scikit-learn's own `ParameterSampler`.
+
+        It draws lists without any distribution until they are used up: then it begins again.
+        """
+        from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+        are_lists = all(isinstance(entry, list) for each in self.dictionaries for entry in each.values())
+        at_once = min(count, len(ParameterGrid(self.dictionaries))) if are_lists else count
+        found: list[Parameters] = []
+        while len(found) < count:
+            wanted = min(at_once, count - len(found))
+            found.extend(ParameterSampler(self.dictionaries, wanted, random_state=int(rng.integers(2**31 - 1))))
+        return found
+
+    def to_json(self) -> dict[str, object]:
+        """The parts, how many dictionaries say them, and the module."""
+        return {
+            **document(self.named, self._says),
+            "search": "random" if self.points is None else "grid",
+            "dictionaries": 1 if self.is_joint else self.needed,
+            "default": self.named.default.to_dict(),
+            "python": self.to_python(),
+        }
+
+    def to_text(self) -> str:
+        """How many dictionaries there are, and the parts that they are products of."""
+        if self.is_joint:
+            head = f"one distribution for RandomizedSearchCV, instead of {self.needed:,} dictionaries"
+        else:
+            which = "RandomizedSearchCV" if self.points is None else "GridSearchCV"
+            head = f"{self.needed:,} {'dictionary' if self.needed == 1 else 'dictionaries'} for {which}"
+        return f"{head}\n{listing(self.named, self._says)}"
+
+    def to_dot(self) -> str:
+        """A graph of the parts."""
+        return graph(self.named, self._says)
+
+    def to_python(self) -> str:
+        """A module with the `dictionaries`; it needs nothing but scikit-learn. Keys are those of configurations."""
+        used = functions(self._code)
+        blocks = [
+            f'"""The search space `{one_line(self.named.space.name)}` for scikit-learn\'s searches."""',
+            *([_distributions_source()] if used else []),
+            source("dictionaries", self._code),
+            source("default", Keyed(tuple((key, _python.Literal(value)) for key, value in self.default.items()))),
+        ]
+        return "\n\n".join(blocks)
+
+    @cached_property
+    def _code(self) -> Listed | Keyed:
+        if self.is_joint:
+            tree = Nested(self.named, _one_of, self._values).entries(self.named.parts)
+            return Keyed(((WHOLE, call("Together", tree)),))
+
+        def code(entry: Free | tuple[str, ...]) -> Code:
+            if not isinstance(entry, Free):
+                return Listed(tuple(map(_python.Literal, entry)))
+            return _list_of(self._values(entry))
+
+        return Listed(tuple(Keyed(tuple((key, code(entry)) for key, entry in each)) for each in self._products))
+
+    @cached_property
+    def _products(self) -> tuple[Dictionary, ...]:
+        return tuple(dictionaries(self.named.parts))
+
+    @cached_property
+    def _by_keys(self) -> dict[frozenset[str], list[Dictionary]]:
+        found: dict[frozenset[str], list[Dictionary]] = {}
+        for dictionary in self._products:
+            found.setdefault(frozenset(key for key, _ in dictionary), []).append(dictionary)
+        return found
+
+    def _has(self, entry: Free | tuple[str, ...], given: object) -> bool:
+        value = _plain(given)
+        if not isinstance(entry, Free):
+            return value in entry
+        if self.points is None:
+            return contains(entry.domain, value)
+        draw = self.named.draws[id(entry)]
+        listed = (each for piece in draw.pieces for each in _listed(piece, self.points or 0))
+        return any(identity(each) == identity(value) for each in listed)
+
+    def _draws_whole(self, configuration: Configuration) -> bool:
+        """Whether the tree of choices comes by a configuration."""
+        if exclusion(self.named.space, configuration) is not None:
+            return False
+        try:
+            list(self.named.taken(configuration))
+        except LookupError:
+            return False
+        return True
+
+    def _values(self, free: Free) -> Code:
+        """The values of a free hyperparameter: a list where each of them is meant, else a distribution."""
+        draw = self.named.draws[id(free)]
+        if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
+            values = [value for piece in draw.pieces for value in _listed(piece, self.points or 0)]
+            return _choosable(values, is_joint=self.is_joint)
+        normal = free.node.prior.parameters if free.node.prior is not None and _is_normal(free.node) else ()
+        pieces = [_piece(piece, normal) for piece in draw.pieces]
+        return call("OneOf", Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+
+    def _says(self, part: Fork | Free) -> str:
+        if isinstance(part, Fork):
+            return "one of"
+        return ", ".join(sorted(functions(self._values(part))) or ["list"])
+
+
+def _choosable(values: Sequence[Value], *, is_joint: bool) -> Code:
+    literals = tuple(map(_python.Literal, values))
+    if not is_joint:
+        return Listed(literals)
+    return call("OneOf", Listed(literals)) if len(literals) > 1 else literals[0]
+
+
+def _list_of(code: Code) -> Code:
+    """A value alone as the list that a dictionary has of it."""
+    return Listed((code,)) if isinstance(code, _python.Literal) else code
+
+
+def _one_of(_name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
+    listed = Listed(tuple(options))
+    if shares is None:
+        return call("OneOf", listed)
+    return call("OneOf", listed, shares=Listed(tuple(map(_python.Literal, shares))))
+
+
+def _is_normal(node: Hyperparameter) -> bool:
+    """Whether a range is drawn from a normal prior."""
+    is_range = isinstance(node.domain, Real) and node.domain.step is None
+    return is_range and node.prior is not None and node.prior.distribution == "normal"
+
+
+def _piece(piece: Piece, normal: tuple[float, ...]) -> Code:
+    if not isinstance(piece, Slot):
+        return _python.Literal(piece.value)
+    match piece.part:
+        case Categorical(values=values):
+            return call("OneOf", Listed(tuple(map(_python.Literal, values))))
+        case Integer() as part:
+            flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
+            return call("Whole", part.lower, part.at(part.size - 1), **flags, **({"log": True} if part.log else {}))
+        case Real(step=None) as part:
+            log = {"log": True} if part.log else {}
+            return call("Normal" if normal else "Uniform", *ends(part), *normal, **log)
+        case Real() as part:
+            return call("Steps", *decimals(part), part.first_index, part.last_index)
+        case _:
+            assert_never(piece.part)
+
+
+def _is_range(piece: Piece) -> bool:
+    return isinstance(piece, Slot) and not isinstance(piece.part, Categorical)
+
+
+def _is_listed(slot: Slot, points: int) -> bool:
+    """Whether a grid has all members of a range."""
+    return slot.part.size is not None and slot.part.size <= points
+
+
+def _listed(piece: Piece, points: int) -> list[Value]:
+    """All values of a set, so many of a range: evenly spaced, on logarithms under `log`, both ends among them."""
+    if not isinstance(piece, Slot):
+        return [piece.value]
+    match piece.part:
+        case Categorical() as part:
+            return [*part.values]
+        case Integer() | Real() as part if _is_listed(piece, points):
+            first = part.first_index if isinstance(part, Real) else 0
+            return [part.at(first + place) for place in range(part.size or 0)]
+        case Integer() | Real() as part:
+            at = placer(part)
+            least, most = _bounds(part)
+            values = [least, *(at(place / (points - 1)) for place in range(1, points - 1)), most]
+            return list({identity(value): value for value in values}.values())
+        case _:
+            assert_never(piece.part)
+
+
+def _bounds(part: Real | Integer) -> tuple[Value, Value]:
+    """The smallest and the largest member of a range."""
+    if isinstance(part, Integer):
+        return part.at(0), part.at(part.size - 1)
+    return ends(part) if part.step is None else (part.at(part.first_index), part.at(part.last_index))
+
+
+def _ranges_of(part: Real | Integer) -> tuple[Construct, ...]:
+    kind = Construct.INTEGERS if isinstance(part, Integer) else Construct.FLOATS
+    has_steps = part.step is not None and not (isinstance(part, Integer) and part.step == 1)
+    return (kind, Construct.STEPS) if has_steps else (kind,)
+
+
+def _plain(value: Any) -> Value:
+    """Python's own value of one of NumPy's."""
+    found: Value = value.item() if hasattr(value, "item") else value
+    return found
+
+
+def _vocabulary(used: frozenset[str]) -> dict[str, Callable[..., Any]]:
+    """The distributions that code names; where it names none, scikit-learn is not asked for."""
+    if not used:
+        return {}
+    module = import_module("spacelang.targets._sklearn_distributions")
+    return {name: getattr(module, name) for name in used}
+
+
+def _distributions_source() -> str:
+    """The source of the distributions without the docstring of their module."""
+    text = inspect.getsource(import_module("spacelang.targets._sklearn_distributions"))
+    return text.split('"""', 2)[2].strip()

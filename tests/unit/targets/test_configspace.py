@@ -1,0 +1,264 @@
+"""ConfigSpace's object, JSON and source: what a small space becomes, domains at the edges, and what is refused."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import Configuration as Theirs
+from small_spaces import branch, choice, forbid, made, nested, number, require, span_of
+
+import spacelang
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, describe
+from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.membership import exclusion
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Space
+from spacelang.targets._configspace_json import document
+from spacelang.targets._lowered import Lowered, RefusedError, Status
+from spacelang.targets.configspace import Configspace
+
+TEXT = """
+space example
+abstract Tree {
+  depth : {none} | int[2, 50] = none
+  rate  : float(0, 1] = 0.5
+}
+abstract Linear {
+  penalty : {l1, l2} = l2
+  C       : float[1e-4, 1e4] log = 1 @prior(normal, 0, 2)
+  tol     : float[1e-5, 1e-1] log = 1e-4 when penalty == l1 and C < 10
+  leaves  : int[10, 1000] log = 20
+  deep    : bool = true when leaves > 100
+  forbid penalty == l1 and leaves > 100
+}
+abstract Scale
+stage scaler = none | Scale @weight(2)
+stage model @first = Linear | Tree
+forbid scaler is Scale and model is Tree
+require model.Tree.rate < 0.9 or scaler is none
+"""
+LISTING = """\
+example: 12 hyperparameters, 10 conditions, 4 forbidden clauses
+  scaler : {none, Scale} = none
+  model : {Linear, Tree} = Linear
+    model.rate : float[0.0, 1.0] = 0.5  when model == Tree
+    model.penalty : {l1, l2} = l2  when model == Linear
+    model.C : float[0.0001, 10000.0] log normal(1.0, 7.3889560989306) = 1.0  when model == Linear
+      model.tol : float[1e-05, 0.1] log = 0.0001  when model.penalty == l1 and model.C < 10.0"""
+
+
+def lowered(space: Space) -> Lowered[Any, Any]:
+    return Configspace().lower(Structures(space))
+
+
+def test_a_small_space_reads_like_its_text() -> None:
+    form = lowered(spacelang.parse(TEXT).checked).form
+    lines = form.to_text().splitlines()
+    assert "\n".join(lines[:7]) == LISTING
+    assert lines[-4:] == [
+        "  forbid scaler == Scale and model == Tree",
+        "  forbid scaler == Scale and model.rate > 0.9",
+        "  forbid scaler == Scale and model.rate == 0.9",
+        "  forbid model.penalty == l1 and model.leaves:part == int[101, 1000] log",
+    ]
+    assert form.to_dot().count(" -> ") == 11
+    assert form.to_json()["codes"][-1] == {
+        "names": ["model.depth:part", "model.depth:int[2, 50]"],
+        "key": "model.depth",
+        "domain": "{none} | int[2, 50]",
+    }
+
+
+def test_the_object_knows_weights_priors_and_defaults() -> None:
+    space = spacelang.parse(TEXT)
+    form = lowered(space.checked)
+    theirs = form.form.object
+    assert theirs["scaler"].probabilities.tolist() == [1 / 3, 2 / 3]
+    # The deviation is one of natural logarithms, as a share of the whole range.
+    deviation = theirs["model.C"]._vector_dist.rv.std()
+    assert deviation == pytest.approx(2 / (math.log(1e4) - math.log(1e-4)), rel=1e-3)
+    assert form.decode(theirs.get_default_configuration()) == space.default()
+
+
+def test_encodings_are_plain_values() -> None:
+    form = lowered(spacelang.parse(TEXT).checked)
+    ours = Configuration({"scaler": "none", "model": "Tree", "model.depth": None, "model.rate": 0.25})
+    encoding = {"scaler": "none", "model": "Tree", "model.depth:part": "{none}", "model.rate": 0.25}
+    assert form.encode(ours) == encoding
+    assert form.decode(Theirs(form.form.object, values=encoding)) == ours
+    assert form.reaches(encoding)
+    assert not form.reaches({**encoding, "model.rate": 2.0})
+    assert not form.reaches({**encoding, "model.C": 1.0})
+    assert not form.reaches({"scaler": "none"})
+    with pytest.raises(ValueError, match="there is no hyperparameter `made`"):
+        form.decode({**encoding, "made": 1})
+    with pytest.raises(ValueError, match="`made` is not a value of `model`"):
+        form.decode({**encoding, "model": "made"})
+
+
+def test_keys_that_two_decisions_share_have_names_of_their_own() -> None:
+    form = lowered(nested())
+    assert list(form.form.plan.parameters) == ["a", "b", "b.q.in", "b.r.in", "b.in.at"]
+    assert form.encode(Configuration({"a": "m", "b": "q", "b.in": "k"})) == {"a": "m", "b": "q", "b.q.in": "k"}
+
+
+def test_decisions_may_be_named_as_auto_sklearn_does() -> None:
+    form = Configspace(choices=True).lower(Structures(nested())).form
+    assert list(form.plan.parameters) == [f"{name}:__choice__" for name in ("a", "b", "b.q.in", "b.r.in", "b.in.at")]
+
+
+# ---- what ConfigSpace's own looking at conditions would spoil
+
+
+def asked(address: str, value: object) -> Compare:
+    return Compare("==", Reference(address), Constant(value))  # type: ignore[arg-type]
+
+
+def check(space: Space, count: int = 300) -> Lowered[Any, Any]:
+    """Draws of both sides are taken by the other."""
+    structures = Structures(space)
+    form = Configspace().lower(structures)
+    form.form.object.seed(0)
+    rng = np.random.default_rng(0)
+    for drawn in (*form.form.object.sample_configuration(count), *form.sample(20, rng)):
+        reason = exclusion(space, form.decode(drawn))
+        assert reason is None, (reason, dict(drawn))
+    for ours in Sampler(structures).columns(count, rng).configurations():
+        assert form.decode(form.encode(ours)) == ours
+        assert form.reaches(form.encode(ours)), ours
+    return form
+
+
+def test_all_of_these_is_not_one_of_these() -> None:
+    """ConfigSpace takes a conjunction and a disjunction of the same terms for one condition."""
+    flags = [number(name, Categorical((True, False)), True) for name in ("a", "b")]
+    terms = (asked("a", True), asked("b", True))
+    every, some = And(terms), Or(terms)
+    check(made("both", *flags, number("x", Integer(1, 2), 1, every), number("y", Integer(1, 2), 1, some)))
+
+
+def test_what_is_not_active_counts_for_nothing() -> None:
+    """ConfigSpace looks at a condition before it knows whether all that it names is active."""
+    chain = [number("a", Categorical((True, False)), True), number("b", Categorical((True, False)), True)]
+    for name, above in (("c", "b"), ("d", "c"), ("e", "d")):
+        chain.append(number(name, Categorical((True, False)), True, asked(above, True)))
+    last = number("x", Integer(1, 3), 1, And((asked("a", True), asked("e", True))))
+    other = number("y", Integer(1, 3), 1, Or((asked("a", False), Not(asked("e", False)))))
+    check(made("chain", *chain, last, other))
+
+
+# ---- domains at the edges
+
+EDGES: tuple[Domain, ...] = (
+    Real(0.0, 1.0, lower_open=True, upper_open=True),
+    Real(1.0, math.nextafter(1.0, 2.0)),
+    Real(1e16, 1e16 + 4),
+    Real(3.0517578125e-05, 8.0, log=True),
+    Real(1 / 3, 2 / 3, lower_open=True, upper_open=True),
+    Real(1e-20, 0.1, log=True),
+    Real(0.0, 1e-12),
+    Real(5e-324, 1e-310),
+    Real(1e-300, 1e-290, log=True),
+    Real(-1.7e308, 1.7e308),
+    Real(0.0, 1.0, step=0.1),
+    Real(0.0, 1000.0, step=0.1),
+    Integer(-(2**52), 2**52),
+    Integer(1, 10**6, log=True),
+    Integer(2, 50, log=True, step=3),
+    Integer(1, 10**6, log=True, step=3),
+    Integer(7, 7),
+    Categorical((True, 1, None, (1, (2,)), "none")),
+    Categorical(("", 'a"b', "x\0", "a\nb")),
+    Categorical((2**60, 1, 0.5)),
+    Ordinal((3, 1, 2)),
+    Ordinal(((1,), "x")),
+    Union((Categorical((None,)), Real(1e-20, 1.0, log=True), Integer(5, 10**6))),
+)
+
+
+@pytest.mark.parametrize("domain", EDGES, ids=describe)
+def test_domains_at_the_edges(domain: Domain) -> None:
+    check(made("edges", choice("e", branch("f", number("e.f.x", domain, domain.middle)), "g")))
+
+
+@pytest.mark.parametrize("domain", EDGES, ids=describe)
+def test_domains_at_the_edges_with_conditions_and_a_constraint(domain: Domain) -> None:
+    middle = Constant(domain.middle)
+    x = number("e.f.x", domain, domain.middle)
+    y = number("e.f.y", Categorical((1, 2)), 1, Compare("<=", Reference(x.address), middle))
+    z = number("e.f.z", Categorical((1, 2)), 1, Not(Compare(">", Reference(x.address), middle)))
+    rule = forbid(And((Is("e", ("f",)), Compare("==", Reference(x.address), middle))))
+    check(made("edges", choice("e", branch("f", x, y, z), "g"), constraints=(rule,) if domain.size != 1 else ()))
+
+
+@pytest.mark.parametrize(
+    "domain", [Integer(0, 10**30), Integer(-(10**20), 10**20, step=7), Integer(1, 2**60, log=True)], ids=describe
+)
+def test_giant_integers_are_written_in_digits(domain: Integer) -> None:
+    form = check(made("giants", number("x", domain, 1 if domain.lower == 1 else domain.lower)))
+    for value in (domain.lower, domain.at(domain.size - 1), domain.at(domain.size // 3)):
+        ours = Configuration({"x": value})
+        assert form.decode(form.encode(ours)) == ours
+    assert {entry.status for entry in form.report if entry.construct == "integer ranges"} == {Status.REWRITTEN}
+    if domain.log:
+        assert {entry.status for entry in form.report if entry.construct == "log scales"} == {Status.APPROXIMATED}
+
+
+# ---- constraints
+
+
+def test_comparisons_of_ranges_are_relations() -> None:
+    low, high = number("low", Real(0.0, 1.0), 0.1), number("high", Real(0.0, 2.0), 0.9)
+    form = check(made("relation", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),)))
+    assert [entry["type"] for entry in form.form.configuration_space["forbiddens"]] == ["RELATION_GE"]
+
+
+def test_arithmetic_of_few_values_is_listed_and_of_more_unfolded() -> None:
+    total: Expr = Arithmetic("+", Reference("x"), Reference("y"))
+    for size in (3, 101):
+        sides = [number(name, Integer(1, size), 1) for name in ("x", "y")]
+        form = check(made("sum", *sides, constraints=(require(Compare("<=", total, Constant(size))),)), 50)
+        assert bool(form.form.plan.unfolded) == (size == 101)
+
+
+def test_a_single_number_of_a_range_is_drawn_all_the_same() -> None:
+    rate = number("e.f.rate", Real(0.0, 1.0), 0.25)
+    form = check(made("pinned", choice("e", branch("f", rate), "g"), constraints=(require(asked("e.f.rate", 0.5)),)))
+    assert {entry.status for entry in form.report if "constraints" in entry.construct} == {Status.REWRITTEN}
+    assert {form.decode(drawn)["e"] for drawn in form.sample(50, np.random.default_rng(0))} == {"f", "g"}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Compare("<", Arithmetic("+", Reference("x"), Reference("y")), Constant(1)),
+        Compare("==", Reference("x"), Reference("y")),
+        Compare("<", Arithmetic("*", Reference("x"), Constant(2)), Reference("y")),
+    ],
+)
+def test_what_no_clause_says_is_refused_on_its_line(expression: Expr) -> None:
+    sides = [number(name, Real(0.0, 1.0), 0.5) for name in ("x", "y")]
+    text = "space s\nrequire this"
+    rule = forbid(Not(expression), span_of(text, "require this"))
+    with pytest.raises(RefusedError) as caught:
+        lowered(made("refused", *sides, constraints=(rule,)))
+    (entry,) = [entry for entry in caught.value.report if entry.status is Status.REFUSED]
+    assert entry.construct == "constraints over hyperparameters"
+    assert entry.line == 2
+
+
+def test_a_logarithmic_range_of_all_floats_is_refused() -> None:
+    with pytest.raises(RefusedError, match="280 powers of ten"):
+        lowered(made("wide", number("x", Real(1e-300, 1e300, log=True), 1.0)))
+
+
+def test_compiling_does_not_depend_on_the_number_of_structures() -> None:
+    space = made("large", *(choice(f"s{place}", *(f"a{each}" for each in range(10))) for place in range(12)))
+    form = lowered(space).form
+    assert Structures(space).count == 10**12
+    assert len(form.plan.parameters) == 12
+    assert json.dumps(document(form.plan, "large", {})).count("categorical") == 12

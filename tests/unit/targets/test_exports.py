@@ -1,0 +1,260 @@
+"""The exports to hyperopt, optuna and scikit-learn: small worked examples, options, reports, what they cost."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from laws import crafted
+from small_spaces import plain
+
+import spacelang as sl
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.expr import And, Is
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.plugins import OptionError
+from spacelang.targets import TARGETS
+from spacelang.targets._lowered import Lowered
+from spacelang.targets._optional import MissingLibraryError, library
+
+TOOLS = ("hyperopt", "optuna", "sklearn")
+SVM = """space svm
+stage scaler = none | StandardScaler @weight(3)
+stage estimator =
+  | SVC {
+      C      : float[1e-3, 1e3] log = 1.0 @prior(normal, 0, 1)
+      kernel : {rbf, poly} = rbf
+      degree : int[2, 4] = 3 when kernel == poly
+    }
+  | KNeighborsClassifier { n_neighbors : ordered {1, 3, 5} = 3, leaf_size : int[10, 30] step 10 = 30 }
+forbid scaler is none and estimator is KNeighborsClassifier
+"""
+
+
+def form_of(name: str, space: Space, **options: Any) -> Lowered[Any, Any]:
+    found = TARGETS.load(name)(**options).lower(Structures(space))
+    assert isinstance(found, Lowered)
+    return found
+
+
+def svm(name: str, **options: Any) -> Any:
+    return sl.parse(SVM).compile(name, **options)
+
+
+def status(compiled: Any, construct: str) -> set[str]:
+    return {entry.status.value for entry in compiled.report if entry.construct == construct}
+
+
+def test_hyperopts_words_for_each_construct() -> None:
+    written = svm("hyperopt").form.to_python()
+    for line in (
+        '_estimator_C = scope.max(0.001, scope.min(1000.0, hp.loguniform("estimator.C", log(0.001), log(1000.0))))',
+        '    ["rbf", {"estimator.kernel": "poly", "estimator.degree": hp.uniformint("estimator.degree", 2, 4)}],',
+        '    "scaler": hp.pchoice(',
+        '                "estimator.leaf_size": 10 + 10 * hp.uniformint("estimator.leaf_size", 0, 2),',
+        'default = {"scaler": 0, "estimator.C": 1.0, "estimator.kernel:case": 0}',
+    ):
+        assert line.strip() in [each.strip() for each in written.splitlines()]
+
+
+def test_hyperopts_values_are_those_of_its_trials() -> None:
+    compiled = svm("hyperopt")
+    near = {"scaler": "StandardScaler", "estimator": "KNeighborsClassifier"}
+    configuration = Configuration({**near, "estimator.n_neighbors": 5, "estimator.leaf_size": 20})
+    values = {"scaler": 1, "estimator": 1, "estimator.n_neighbors": 2, "estimator.leaf_size": 1}
+    assert compiled.encode(configuration) == values
+    assert compiled.decode(values) == configuration
+    assert compiled.reaches(values)
+    assert not compiled.reaches({**values, "estimator.C": 1.0}), "a label that is not come by"
+    assert not compiled.reaches({**values, "estimator.leaf_size": 3}), "no such step"
+    assert not compiled.reaches({"scaler": 1, "estimator": 1}), "labels are missing"
+
+
+def test_optunas_function() -> None:
+    written = svm("optuna").form.to_python()
+    assert written.split("\n\n\n")[1:] == [
+        "# The default configuration, for `study.enqueue_trial(default)`.\n"
+        'default = {"scaler": "none", "estimator.C": 1.0, "estimator.kernel:case": "{rbf}"}',
+        """def _estimator_kernel_case(trial, found):
+    match trial.suggest_categorical("estimator.kernel:case", ["{rbf}", "{poly}"]):
+        case "{rbf}":
+            found["estimator.kernel"] = "rbf"
+        case "{poly}":
+            found["estimator.kernel"] = "poly"
+            found["estimator.degree"] = trial.suggest_int("estimator.degree", 2, 4)""",
+        """def suggest(trial):
+    \"\"\"The configuration that a trial answers.\"\"\"
+    found = {}
+    found["scaler"] = trial.suggest_categorical("scaler", ["none", "StandardScaler"])
+    match found["scaler"]:
+        case "none":
+            found["estimator"] = "SVC"
+            found["estimator.C"] = trial.suggest_float("estimator.C", 0.001, 1000.0, log=True)
+            _estimator_kernel_case(trial, found)
+        case "StandardScaler":
+            found["estimator"] = trial.suggest_categorical("estimator", ["SVC", "KNeighborsClassifier"])
+            match found["estimator"]:
+                case "SVC":
+                    found["estimator.C"] = trial.suggest_float("estimator.C", 0.001, 1000.0, log=True)
+                    _estimator_kernel_case(trial, found)
+                case "KNeighborsClassifier":
+                    found["estimator.n_neighbors"] = [1, 3, 5][trial.suggest_int("estimator.n_neighbors", 0, 2)]
+                    found["estimator.leaf_size"] = trial.suggest_int("estimator.leaf_size", 10, 30, step=10)
+    return found""",
+    ]
+
+
+def test_optunas_parameters_are_asked_for_exactly() -> None:
+    compiled = svm("optuna")
+    parameters = {"scaler": "none", "estimator.C": 0.5, "estimator.kernel:case": "{poly}", "estimator.degree": 4}
+    found = {"scaler": "none", "estimator": "SVC", "estimator.C": 0.5}
+    assert dict(compiled.decode(parameters)) == {**found, "estimator.kernel": "poly", "estimator.degree": 4}
+    assert compiled.reaches(parameters)
+    assert not compiled.reaches({**parameters, "estimator": "SVC"}), "a name that is not asked for"
+    assert not compiled.reaches({**parameters, "estimator.degree": 5}), "out of bounds"
+    assert not compiled.reaches({**parameters, "estimator.kernel:case": "{linear}"})
+    assert not compiled.reaches({"scaler": "none"})
+
+
+def test_scikit_learns_dictionaries() -> None:
+    compiled = svm("sklearn", search="grid", points=3)
+    assert compiled.form.dictionaries == [
+        {"scaler": ["none"], "estimator": ["SVC"], "estimator.C": [0.001, 1.0, 1000.0], "estimator.kernel": ["rbf"]},
+        {
+            "scaler": ["none"],
+            "estimator": ["SVC"],
+            "estimator.C": [0.001, 1.0, 1000.0],
+            "estimator.kernel": ["poly"],
+            "estimator.degree": [2, 3, 4],
+        },
+        {
+            "scaler": ["StandardScaler"],
+            "estimator": ["SVC"],
+            "estimator.C": [0.001, 1.0, 1000.0],
+            "estimator.kernel": ["rbf"],
+        },
+        {
+            "scaler": ["StandardScaler"],
+            "estimator": ["SVC"],
+            "estimator.C": [0.001, 1.0, 1000.0],
+            "estimator.kernel": ["poly"],
+            "estimator.degree": [2, 3, 4],
+        },
+        {
+            "scaler": ["StandardScaler"],
+            "estimator": ["KNeighborsClassifier"],
+            "estimator.n_neighbors": [1, 3, 5],
+            "estimator.leaf_size": [10, 20, 30],
+        },
+    ]
+    assert status(compiled, "float ranges") == {"approximated"}
+    assert status(compiled, "integer ranges") == {"exact"}, "all three members are in the grid"
+    assert not compiled.reaches({**compiled.form.default, "estimator.C": 2.0})
+
+
+def test_alternatives_that_leave_the_same_share_a_dictionary() -> None:
+    assert form_of("sklearn", plain(3, 2)).form.dictionaries == [{"s0": ["a0", "a1", "a2"], "s1": ["a0", "a1"]}]
+    assert form_of("sklearn", plain(3, 2)).form.to_text().startswith("1 dictionary for RandomizedSearchCV")
+
+
+def test_too_many_dictionaries_are_one_distribution_or_no_grid() -> None:
+    compiled = svm("sklearn", most=4)
+    assert compiled.form.to_text().startswith("one distribution for RandomizedSearchCV, instead of 5 dictionaries")
+    assert [*compiled.form.dictionaries[0]] == ["configuration"]
+    assert status(compiled, "`@weight`") == {"exact"}
+    drawn = [compiled.decode(each)["scaler"] for each in compiled.sample(2000, np.random.default_rng(0))]
+    assert 0.72 < drawn.count("StandardScaler") / 2000 < 0.78
+    with pytest.raises(OptionError, match="has 5 dictionaries") as error:
+        svm("sklearn", search="grid", most=4)
+    assert "set `most` to 5 or more, or `search` to `random`" in error.value.help
+
+
+@pytest.mark.parametrize("options", [{"points": 1}, {"most": 0}, {"search": "bayes"}])
+def test_options_out_of_their_bounds_are_named(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        svm("sklearn", **options)
+
+
+def test_a_normal_prior_is_drawn_within_the_bounds() -> None:
+    compiled = svm("sklearn")
+    assert status(compiled, "`@prior`") == {"exact"}
+    drawn = [
+        compiled.decode(each)["estimator.C"]
+        for each in compiled.sample(3000, np.random.default_rng(0))
+        if "estimator.C" in each
+    ]
+    logarithms = np.log(drawn)
+    assert abs(logarithms.mean()) < 0.1
+    assert abs(logarithms.std() - 1) < 0.1
+    far = sl.parse(SVM.replace("normal, 0, 1", "normal, 900000, 0.001")).compile("sklearn", search="random")
+    for parameters in far.sample(50, np.random.default_rng(0)):
+        assert far.reaches(parameters)
+
+
+@pytest.mark.parametrize("name", ["hyperopt", "optuna"])
+def test_other_tools_say_that_they_lose_a_prior(name: str) -> None:
+    assert status(svm(name), "`@prior`") == {"approximated"}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_defaults_that_a_constraint_excludes_are_not_the_default(name: str) -> None:
+    space = crafted.space_of(
+        crafted.plain("a", "A", "B"),
+        crafted.plain("b", "C", "D"),
+        constraints=[crafted.forbid(And((Is("a", ("A",)), Is("b", ("C",)))))],
+    )
+    compiled = form_of(name, space)
+    assert exclusion(space, compiled.decode(compiled.form.default)) is None
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_equal_parts_are_one_name(name: str) -> None:
+    """The degree is asked for below both scalers, and learned about once."""
+    text = svm(name).form.to_text()
+    assert text.count("estimator.kernel:case") == 2
+    assert text.count("as above") == 1
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_space_of_a_million_million_structures_costs_no_more(name: str) -> None:
+    space = plain(*[10] * 12)
+    compiled = form_of(name, space)
+    drawn = compiled.sample(3, np.random.default_rng(0))
+    assert all(exclusion(space, compiled.decode(each)) is None for each in drawn)
+    assert len(compiled.form.to_python()) < 10_000
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_compiling_imports_none_of_the_libraries(name: str) -> None:
+    code = (
+        f"import spacelang as sl, sys; form = sl.load('boasf_models').compile('{name}').form; "
+        "form.to_text(); form.to_dot(); "
+        "assert not {'hyperopt', 'optuna', 'sklearn', 'scipy.stats'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hyperopt", None)
+    with pytest.raises(MissingLibraryError, match="hyperopt") as error:
+        svm("hyperopt").sample(1, np.random.default_rng(0))
+    assert error.value.help == '`pip install "spacelang[hyperopt]"`'
+    with pytest.raises(ModuleNotFoundError):
+        library("optuna", "optuna.no_such_room")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_document_is_json_and_holds_the_module(name: str) -> None:
+    compiled = svm(name)
+    written = json.loads(json.dumps(compiled.form.to_json()))
+    assert written["python"] == compiled.form.to_python()
+    assert written["products"] == 5
+    numbers = range(len(written["parts"]))
+    assert all(
+        number in numbers for part in written["parts"] for case in part.get("cases", ()) for number in case["parts"]
+    )
+    assert {part["kind"] for part in written["parts"]} == {"decision", "case", "hyperparameter"}

@@ -5,6 +5,7 @@ depends on such a hyperparameter. What is left belongs to steps that every pipel
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, TypeAlias
 
 from spacelang.importers._checking import Sound
@@ -111,7 +112,10 @@ class _Finder:
         if isinstance(term, Some):
             found = [self._needed(one) for one in term.terms]
             joined = tuple(dict.fromkeys(path for paths in found for path in paths))
-            return joined if all(found) and len(joined) <= MOST_BODIES else ()
+            if not all(found) or len(joined) > MOST_BODIES:
+                return ()
+            # In two bodies that are reached together it would be active twice.
+            return () if any(agree(*pair) for pair in combinations(joined, 2)) else joined
         if isinstance(term, Every):
             return max(map(self._needed, term.terms), key=lambda paths: min(map(len, paths), default=0), default=())
         if term.operator == "!=":

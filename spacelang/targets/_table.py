@@ -57,7 +57,8 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
         yield (target.__doc__ or "").strip().splitlines()[0]
         yield ""
         for option in Plugins.options(target):
-            yield f"- `--set {option.name}={option.default}` ({option.type}): {option.doc}"
+            default = str(option.default).lower() if isinstance(option.default, bool) else option.default
+            yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
         if Plugins.options(target):
             yield ""
         for verdict, constructs in _by_verdict(target).items():

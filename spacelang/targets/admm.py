@@ -14,11 +14,11 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Union
 from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
-from spacelang.targets._admm_form import Added, AdmmForm
-from spacelang.targets._admm_layout import Layout, layout_of, permutations_of
-from spacelang.targets._admm_points import Active, Point, Points
+from spacelang.targets._admm.flattening import MOST, Flattened, flattened
+from spacelang.targets._admm.form import Added, AdmmForm
+from spacelang.targets._admm.layout import Layout, layout_of, permutations_of
+from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._constructs import Construct
-from spacelang.targets._flattening import MOST, Flattened, flattened
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
 
 __all__ = ["Active", "Admm", "AdmmForm", "Point", "Points"]
@@ -32,7 +32,9 @@ CODED_MANY = rewritten(f"integers of theta_d: one alternative would become more 
 TWO = rewritten("an integer of theta_d says which member or range it is, a variable of theta_c where in the range")
 LISTED = rewritten("`project` moves to values that satisfy them, and `reaches` asks for them")
 LINEAR = rewritten("linear constraints over z")
-NOT_LINEAR = rewritten("`project` and `reaches` keep to it: it is about decisions that are integers of theta_d")
+NOT_LINEAR = rewritten(
+    "`project` and `reaches` keep to it: it is about integers of theta_d, or ties too much for z alone"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.targets._blds.drawing import draw, listing
+from spacelang.targets._blds.layers import Hurdle, Layer, hurdles_of, layers_of
 from spacelang.targets._constructs import Construct
-from spacelang.targets._drawing import draw, listing
-from spacelang.targets._layers import Hurdle, Layer, hurdles_of, layers_of
 from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, report_of
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
-from spacelang.targets._configspace_codes import is_rewritten
-from spacelang.targets._configspace_json import Document, document, source
-from spacelang.targets._configspace_pieces import Coded, Digits, Listed, Parameter, Placed, Scaled
-from spacelang.targets._configspace_plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
-from spacelang.targets._configspace_priors import is_sayable
-from spacelang.targets._configspace_text import graph, listing
-from spacelang.targets._configspace_ways import Choice
+from spacelang.targets._configspace.codes import is_rewritten
+from spacelang.targets._configspace.json_form import Document, document, source
+from spacelang.targets._configspace.pieces import Coded, Digits, Listed, Parameter, Placed, Scaled
+from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
+from spacelang.targets._configspace.priors import is_sayable
+from spacelang.targets._configspace.text import graph, listing
+from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 from spacelang.targets._optional import library

@@ -149,7 +149,9 @@ class HyperoptSpace:
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """The member that hyperopt itself (`space_eval`) makes of values by their labels."""
-        return self.configuration(library("hyperopt").space_eval(self.space, dict(values)))
+        hyperopt = library("hyperopt")
+        # Of a dictionary without entries, which is the space of the empty configuration, hyperopt makes no graph.
+        return self.configuration(hyperopt.space_eval(self.space, dict(values)) if self.space else {})
 
     def reaches(self, values: Mapping[str, Any]) -> bool:
         """Whether hyperopt can draw exactly these values: each within its distribution, none too many or missing."""

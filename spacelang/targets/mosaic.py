@@ -28,9 +28,9 @@ from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._order import tree_order
-from spacelang.targets._outline import Level, graph, outline
-from spacelang.targets._vectors import Vectors
+from spacelang.targets._mosaic.order import tree_order
+from spacelang.targets._mosaic.outline import Level, graph, outline
+from spacelang.targets._mosaic.vectors import Vectors
 
 if TYPE_CHECKING:
     from numpy.random import Generator

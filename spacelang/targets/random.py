@@ -19,8 +19,8 @@ from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._random_layout import Column, Layout, Rows, is_giant, width
-from spacelang.targets._random_source import source
+from spacelang.targets._random.layout import Column, Layout, Rows, is_giant, width
+from spacelang.targets._random.source import source
 
 if TYPE_CHECKING:
     from numpy.random import Generator

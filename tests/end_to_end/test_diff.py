@@ -97,3 +97,15 @@ def test_a_space_with_errors_cannot_be_compared(folder: Path) -> None:
     assert ended.returncode == 1
     assert "error[SL201]" in ended.stderr
     assert json.loads(ended.stdout)["diagnostics"][0]["code"] == "SL201"
+
+
+def test_orders_stand_in_quotes(tmp_path: Path) -> None:
+    text = "stage e = GaussianNB\npipeline = permute(PCA, StandardScaler{}) -> e\n"
+    (tmp_path / "two.space").write_text(text.format(""), encoding="utf-8")
+    (tmp_path / "three.space").write_text(text.format(", MinMaxScaler"), encoding="utf-8")
+    (tmp_path / "none.space").write_text("stage e = GaussianNB\n", encoding="utf-8")
+    shown = spacelang("diff", "two.space", "three.space", folder=tmp_path).stdout
+    assert '  - default of order: "PCA, StandardScaler"\n' in shown
+    assert '  - alternative order."StandardScaler, PCA"\n' in shown
+    shown = spacelang("diff", "two.space", "none.space", folder=tmp_path).stdout
+    assert '  - order = "PCA, StandardScaler" | "StandardScaler, PCA"\n' in shown

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from commands import TOY, spacelang
 
+from spacelang.cli._app import COMMANDS
+
 SECONDS, MEGABYTES = 20.0, 300.0
 """What a hostile file may cost; the seconds are ten times those of an idle machine."""
 
@@ -24,6 +26,9 @@ LIGHT_COMMANDS = [
     ["check", "wrong.space"],
 ]
 
+SLOW = {"importlib.resources", "importlib.metadata", "email", "spacelang.diagnostics.terminal", "spacelang.api"}
+"""Modules that take as long to import as a catalogue to read, and that a check of a sound file can do without."""
+
 MODULES = """
 import json, sys
 from spacelang.cli import main
@@ -31,6 +36,17 @@ try:
     main()
 except SystemExit:
     json.dump(sorted(sys.modules), sys.__stderr__)
+"""
+
+OPENED = """
+import json, sys
+from spacelang.cli import main
+opened = []
+sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
+try:
+    main()
+except SystemExit:
+    json.dump(sorted({path for path in opened if path.endswith(".json")}), sys.__stderr__)
 """
 
 AUDITED = '''
@@ -146,6 +162,28 @@ def test_light_commands_import_nothing_heavy(arguments: list[str], folder: Path)
     found = {name.partition(".")[0] for name in modules(*arguments, folder=folder)}
     assert "spacelang" in found
     assert not found & HEAVY
+
+
+def test_a_check_imports_nothing_slow_and_no_other_command(folder: Path) -> None:
+    found = modules("check", "toy.space", folder=folder)
+    assert not found & SLOW
+    assert {name for name in found if name.startswith("spacelang.cli.")} == {
+        f"spacelang.cli.{name}" for name in ("_app", "_shared", "check")
+    }
+
+
+def test_only_catalogues_that_a_space_uses_are_read(folder: Path) -> None:
+    ended = spacelang("check", "toy.space", folder=folder, code=OPENED)
+    opened = json.loads(ended.stderr.splitlines()[-1])
+    assert [Path(path).name for path in opened] == ["spacelang.tables.json", "sklearn.json"]
+
+
+def test_every_command_is_listed_and_may_be_misspelled(folder: Path) -> None:
+    listed = spacelang("--help", folder=folder).stdout
+    assert [name for name in COMMANDS if f"\n  {name} " not in listed] == []
+    for name in COMMANDS:
+        assert spacelang(name, "--help", folder=folder).stdout.startswith(f"Usage: spacelang {name}")
+    assert "did you mean `check`?" in spacelang("chek", folder=folder).stderr
 
 
 def test_a_wrong_option_imports_no_scikit_learn(folder: Path) -> None:

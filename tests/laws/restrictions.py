@@ -1,6 +1,6 @@
 """Random restrictions of spaces, and what they leave by brute force."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from hypothesis import strategies as st
@@ -9,6 +9,7 @@ from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Sim
 from spacelang.ir.space import Space
 
 from . import brute
+from .test_meaning import unfolded
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,16 @@ def _part_of_simple(draw: st.DrawFn, domain: Simple) -> Simple:
             return Real(domain.at(first), domain.at(last), log=domain.log, step=domain.step)
 
 
+def members_of(space: Space) -> set[str]:
+    """All configurations of a finite space, as canonical JSON."""
+    return left(space, Restriction({}, {}))
+
+
 def left(space: Space, restriction: Restriction) -> set[str]:
     """The configurations of a finite space that a restriction leaves, as canonical JSON."""
     found = set()
+    # Brute force knows no operators that values are fixed to.
+    space = replace(space, root=unfolded(space.root))
     for taken, hyperparameters in brute.pipelines(space.root):
         if any(branch not in restriction.branches.get(address, {branch}) for address, branch in taken.items()):
             continue

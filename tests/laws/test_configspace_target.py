@@ -24,7 +24,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
-from spacelang.targets import _configspace_plan
+from spacelang.targets._configspace import plan as _configspace_plan
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace
 from spacelang.text import Source

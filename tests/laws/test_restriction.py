@@ -16,7 +16,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import Source
 
 from . import brute
-from .restrictions import left, restrictions
+from .restrictions import left, members_of, restrictions
 from .settings import EXAMPLES, LAW
 from .spaces import finite_spaces
 from .test_whole import checked
@@ -90,7 +90,7 @@ def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> N
         return  # a part that leaves its last step out is no pipeline
     assert again.space is not None, (drawn, restriction, text, again.diagnostics)
     assert again.structures is not None
-    assert brute.configurations(again.space) == members, (drawn, restriction, text)
+    assert members_of(again.space) == members, (drawn, restriction, text)
     assert default(again.space) == default(part), (drawn, restriction, text)
     assert again.structures.count == Structures(part).count
 

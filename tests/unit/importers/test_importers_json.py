@@ -103,3 +103,22 @@ def test_more_combinations_than_can_be_written() -> None:
     found, (problem,) = read(hyperparameters=[integer("a")], forbiddens=[{"type": "AND", "clauses": [one_of] * 20}])
     assert found is None
     assert problem.code == "SL015"
+
+
+def test_a_hyperparameter_stands_in_no_two_bodies_that_are_reached_together() -> None:
+    """Below a value of one decision, or of another that may be taken beside it: it would be active twice."""
+    decisions = [
+        {"name": f"{name}:__choice__", "type": "categorical", "choices": ["a", "b"], "default_value": "a"}
+        for name in ("first", "second")
+    ]
+    one_of = [
+        {"type": "EQ", "child": "x", "parent": f"{name}:__choice__", "value": "a"} for name in ("first", "second")
+    ]
+    found, _ = read(
+        hyperparameters=[*decisions, integer("x", upper=2, default_value=1)],
+        conditions=[{"type": "OR", "child": "x", "conditions": one_of}],
+    )
+    assert found is not None
+    assert parse(found.text).statistics.configurations == 2 * 3 + 1
+    ours = found.decode({"first:__choice__": "a", "second:__choice__": "a", "x": 2})
+    assert len(ours) == 3

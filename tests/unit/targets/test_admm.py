@@ -12,6 +12,7 @@ from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.elimination import TangledError
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Constraint, Space
@@ -289,7 +290,7 @@ def test_nested_decisions_become_alternatives() -> None:
     assert masked.form.theta_d.names == ("e.in", "e.in.n")
     assert len(masked.form.value_constraints) == 1
     (rule,) = [entry for entry in masked.report if entry.construct == "constraints over decisions"]
-    assert "decisions that are integers of theta_d" in rule.message
+    assert "integers of theta_d" in rule.message
 
 
 def test_too_many_alternatives_stay_masks() -> None:
@@ -328,6 +329,23 @@ def test_excluded_combinations_are_linear_constraints() -> None:
     assert form.reaches(moved)
     found = form.decode(moved)
     assert (found["scaler"] == "none") != (found["estimator"] == "SVC")  # one change is enough
+
+
+def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tangled(*_: object) -> None:
+        raise TangledError
+
+    rule = forbid(And((Is("s0", ("a0",)), Is("s1", ("a1",)))))
+    space = Space("tangled", plain(2, 3).root, (rule,))
+    monkeypatch.setattr("spacelang.targets._admm.linear_rules.project", tangled)
+    result = lowered(space)
+    assert result.form.rules == ()
+    assert result.form.value_constraints == (rule,)
+    (entry,) = [entry for entry in result.report if entry.construct == "constraints over decisions"]
+    assert "ties too much" in entry.message
+    bad = Point(np.array([1, 0, 0, 1, 0]), np.zeros(0), np.zeros(0))
+    assert not result.form.reaches(bad)
+    assert result.form.reaches(result.form.project(bad))
 
 
 def test_a_block_needs_exactly_one() -> None:

@@ -17,7 +17,7 @@ from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not,
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
-from spacelang.targets._configspace_json import document
+from spacelang.targets._configspace.json_form import document
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace
 

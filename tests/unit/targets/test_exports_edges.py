@@ -123,3 +123,11 @@ def test_no_range_is_left_by_rounding(
     compiled = form_of(name, space)
     for encoding in compiled.sample(5, np.random.default_rng(seed)):
         assert brute.accepts(space, dict(compiled.decode(encoding)))
+
+
+@pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
+def test_a_space_without_anything_to_say_has_one_configuration(name: str) -> None:
+    compiled = form_of(name, crafted.space_of())
+    (drawn,) = compiled.sample(1, np.random.default_rng(0))
+    assert compiled.reaches(drawn)
+    assert compiled.decode(drawn) == Configuration({})

@@ -14,9 +14,9 @@ from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, Variable, order_name
 from spacelang.ir.value import identity
-from spacelang.targets._admm_boxes import Box, Coordinate, Owner
-from spacelang.targets._admm_coding import Coding
-from spacelang.targets._flattening import Settled
+from spacelang.targets._admm.boxes import Box, Coordinate, Owner
+from spacelang.targets._admm.coding import Coding
+from spacelang.targets._admm.flattening import Settled
 
 FEW: Final = 4_096
 """Of domains with so many members those are left out of D that a constraint on them alone excludes."""

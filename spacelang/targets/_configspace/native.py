@@ -26,8 +26,8 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.pieces import joined
 from spacelang.ir.value import Value
-from spacelang.targets._configspace_codes import rounded
-from spacelang.targets._configspace_pieces import (
+from spacelang.targets._configspace.codes import rounded
+from spacelang.targets._configspace.pieces import (
     LISTED,
     Coded,
     Digits,
@@ -39,7 +39,7 @@ from spacelang.targets._configspace_pieces import (
     Single,
     members,
 )
-from spacelang.targets._configspace_ways import (
+from spacelang.targets._configspace.ways import (
     NEVER,
     Among,
     Bound,

@@ -23,10 +23,10 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
-from spacelang.targets._configspace_codes import is_giant
-from spacelang.targets._configspace_pieces import Coded, Parameter
-from spacelang.targets._configspace_tests import among, atom_ways
-from spacelang.targets._configspace_ways import (
+from spacelang.targets._configspace.codes import is_giant
+from spacelang.targets._configspace.native import among, atom_ways
+from spacelang.targets._configspace.pieces import Coded, Parameter
+from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
     Among,
@@ -40,7 +40,7 @@ from spacelang.targets._configspace_ways import (
 )
 
 if TYPE_CHECKING:
-    from spacelang.targets._configspace_plan import Planner
+    from spacelang.targets._configspace.plan import Planner
 
 MOST_CELLS: Final = 12
 """Into so many parts a range may be cut."""

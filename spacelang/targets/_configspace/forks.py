@@ -12,13 +12,13 @@ from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.ir.value import Value, identity
-from spacelang.targets._configspace_codes import listed
-from spacelang.targets._configspace_pieces import LISTED, Coded, Parameter, members
-from spacelang.targets._configspace_tests import among, atom_ways
-from spacelang.targets._configspace_ways import Choice, UnsayableError, Ways, both, either
+from spacelang.targets._configspace.codes import listed
+from spacelang.targets._configspace.native import among, atom_ways
+from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter, members
+from spacelang.targets._configspace.ways import Choice, UnsayableError, Ways, both, either
 
 if TYPE_CHECKING:
-    from spacelang.targets._configspace_plan import Planner
+    from spacelang.targets._configspace.plan import Planner
 
 NOT_ACTIVE: Final = "(not active)"
 """The choice of a categorical where what it decides is not there; no value is written like it."""

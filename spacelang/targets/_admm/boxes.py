@@ -11,7 +11,7 @@ import numpy as np
 from spacelang.ir.codes import EXACT, Array
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, literal
 from spacelang.ir.value import to_json
-from spacelang.targets._admm_coding import Piece
+from spacelang.targets._admm.coding import Piece
 
 Owner: TypeAlias = tuple[str, str] | None
 """The stage and the alternative that a variable belongs to; None where it belongs to every pipeline."""

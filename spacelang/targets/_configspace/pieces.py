@@ -14,7 +14,7 @@ from spacelang.ir.domain import (
     parts,
 )
 from spacelang.ir.value import Value, identity
-from spacelang.targets._configspace_ways import Choice
+from spacelang.targets._configspace.ways import Choice
 
 PLACES: Final = 13
 """The decimals that ConfigSpace keeps of a float."""

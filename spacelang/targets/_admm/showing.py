@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure
-from spacelang.targets._admm_boxes import Coordinate, shown
-from spacelang.targets._linear_rules import Rule
+from spacelang.targets._admm.boxes import Coordinate, shown
+from spacelang.targets._admm.linear_rules import Rule
 from spacelang.text import NOWHERE
 
 if TYPE_CHECKING:
-    from spacelang.targets._admm_form import AdmmForm
-    from spacelang.targets._admm_layout import Order
+    from spacelang.targets._admm.form import AdmmForm
+    from spacelang.targets._admm.layout import Order
 
 WIDTH: Final = 110
 """Where lines of alternatives are broken."""
@@ -235,9 +235,7 @@ def draw(form: "AdmmForm") -> str:
         lines.append("  }")
         names = [f"z{number}_{place}" for place in range(len(block.alternatives))]
         if previous:
-            lines.append(
-                f"  {previous[0]} -> {names[0]} [ltail=cluster_{number - 1}, lhead=cluster_{number}, style=invis];"
-            )
+            lines.append(f"  {previous[0]} -> {names[0]} [style=invis];")
         previous = names
     for number, order in enumerate(form.orders):
         label = _quoted(f"{order.stage}: {order.size} x {order.size}")

@@ -23,13 +23,13 @@ from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.unfolding import unfolder
 from spacelang.ir.value import Value
-from spacelang.targets._configspace_codes import UnholdableError, coded
-from spacelang.targets._configspace_forks import LEAST, Forks
-from spacelang.targets._configspace_groups import Kept
-from spacelang.targets._configspace_pieces import Coded, Digits, Parameter
-from spacelang.targets._configspace_priors import normal_of
-from spacelang.targets._configspace_tests import among
-from spacelang.targets._configspace_ways import (
+from spacelang.targets._configspace.codes import UnholdableError, coded
+from spacelang.targets._configspace.forks import LEAST, Forks
+from spacelang.targets._configspace.groups import Kept
+from spacelang.targets._configspace.native import among
+from spacelang.targets._configspace.pieces import Coded, Digits, Parameter
+from spacelang.targets._configspace.priors import normal_of
+from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
     Bound,

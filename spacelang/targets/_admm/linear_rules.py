@@ -13,8 +13,8 @@ from spacelang.ir.compiled import UNREACHED, Compiled
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import contains
 from spacelang.ir.elimination import Factor, State, Table, TangledError, project
-from spacelang.ir.space import Choice
-from spacelang.targets._admm_layout import Alternative, Block, Layout
+from spacelang.ir.space import Choice, Constraint
+from spacelang.targets._admm.layout import Alternative, Block, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
 """A stage or order, by the address of its decision, and the places of some of its alternatives or orders."""
@@ -36,7 +36,15 @@ class Rule:
         return len(self.terms) - 1
 
 
-def linear_rules(structures: Structures, layout: Layout) -> tuple[Rule, ...]:
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """The rules, and the constraints of the space that are tied too closely to be said by rules."""
+
+    rules: tuple[Rule, ...]
+    left: tuple[Constraint, ...]
+
+
+def linear_rules(structures: Structures, layout: Layout) -> Linear:
     """The rules that exclude exactly the joint alternatives (and top orders) with which no member is.
 
     What alternatives settle beside their branch counts; all that z and orders do not say may take any value.
@@ -44,15 +52,19 @@ def linear_rules(structures: Structures, layout: Layout) -> tuple[Rule, ...]:
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.settled.domains)
     found: dict[Rule, None] = {}
+    left: list[Constraint] = []
     for context, groups in structures.model.by_context.items():
         for compiled in (each for each in groups if not each.is_free):
-            factors = _factors(structures, compiled, settled)
-            if context:
-                found |= dict.fromkeys(_inside(blocks[context[0][0]], context, compiled, factors))
-            else:
-                over, axes = _over_blocks(structures, blocks, compiled, factors)
-                found |= dict.fromkeys(rule for factor in over for rule in _rules(factor, axes))
-    return _sorted(found, layout)
+            try:
+                factors = _factors(structures, compiled, settled)
+                if context:
+                    found |= dict.fromkeys(_inside(blocks[context[0][0]], context, compiled, factors))
+                else:
+                    over, axes = _over_blocks(structures, blocks, compiled, factors)
+                    found |= dict.fromkeys(rule for factor in over for rule in _rules(factor, axes))
+            except TangledError:
+                left += compiled.group.constraints
+    return Linear(_sorted(found, layout), tuple(left))
 
 
 def _sorted(rules: Iterable[Rule], layout: Layout) -> tuple[Rule, ...]:
@@ -68,10 +80,7 @@ def _factors(structures: Structures, compiled: Compiled, settled: frozenset[str]
     decided = structures.existence.decision_factors(compiled)
     if not settled & compiled.states.keys():
         return decided
-    try:
-        return project(compiled.states, [*compiled.factors, *decided], compiled.existential - settled)
-    except TangledError:  # what is left out, constraints over hyperparameters still say
-        return decided
+    return project(compiled.states, [*compiled.factors, *decided], compiled.existential - settled)
 
 
 def _inside(

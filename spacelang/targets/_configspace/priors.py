@@ -4,7 +4,7 @@ import math
 
 from spacelang.ir.domain import Integer, Real
 from spacelang.ir.space import Hyperparameter
-from spacelang.targets._configspace_codes import is_giant
+from spacelang.targets._configspace.codes import is_giant
 
 
 def normal_of(node: Hyperparameter) -> tuple[float, float] | None:

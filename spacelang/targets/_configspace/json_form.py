@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spacelang.targets._configspace_codes import rounded
-from spacelang.targets._configspace_pieces import Parameter
-from spacelang.targets._configspace_plan import Plan
-from spacelang.targets._configspace_ways import Among, Bound, Choice, Related, Test, Ways
+from spacelang.targets._configspace.codes import rounded
+from spacelang.targets._configspace.pieces import Parameter
+from spacelang.targets._configspace.plan import Plan
+from spacelang.targets._configspace.ways import Among, Bound, Choice, Related, Test, Ways
 
 FORMAT: Final = 0.4
 """The version of the format that ConfigSpace 1.2 writes."""

@@ -1,6 +1,6 @@
 """The variables, constraints and maps of ADMM over one space, as arrays."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacelang.ir.codes import Array, Codes, concatenated
-from spacelang.ir.columns import Column, Columns
-from spacelang.ir.configuration import Configuration
+from spacelang.ir.codes import Array
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.domain import MISSING, Missing
 from spacelang.ir.groups import scope
 from spacelang.ir.priors import Prior
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
-from spacelang.targets._admm_coding import Coding
-from spacelang.targets._admm_layout import Alternative, Block, Layout, Order, Slot
-from spacelang.targets._admm_points import Active, Point, Points
-from spacelang.targets._gathering import codes_of, gathered
-from spacelang.targets._linear_rules import Rule, linear_rules
-from spacelang.targets._moving import Mover, Wanted
-from spacelang.targets._truths import Truths
+from spacelang.targets._admm.coding import Coding
+from spacelang.targets._admm.layout import Block, Layout, Order, Slot
+from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
+from spacelang.targets._admm.maps import Maps, order_places, put
+from spacelang.targets._admm.moving import Mover, Wanted
+from spacelang.targets._admm.points import Point, Points
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -41,7 +38,7 @@ class Added:
     decisions: int
 
 
-class AdmmForm:
+class AdmmForm(Maps):
     """A space as ADMM takes it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K alternatives of all stages together, C and D the variables of theta_c and theta_d, T_i the steps of order
@@ -50,20 +47,18 @@ class AdmmForm:
 
     def __init__(self, structures: Structures, layout: Layout, added: Added | None) -> None:
         """`added` is None where conditions are masks."""
+        super().__init__(structures.space, layout)
         self.structures = structures
-        self.space: Space = structures.space
-        self.layout = layout
         self.added = added
-        self.blocks: tuple[Block, ...] = layout.blocks
-        self.orders: tuple[Order, ...] = layout.orders
-        self.theta_c = layout.theta_c
-        self.theta_d = layout.theta_d
         self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
-        self._choices = {choice.address: choice for choice in self.space.decisions}
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The linear constraints over z and orders that exclude what no member takes together."""
+        return self._linear.rules
+
+    @cached_property
+    def _linear(self) -> Linear:
         return linear_rules(self.structures, self.layout)
 
     @cached_property
@@ -94,7 +89,12 @@ class AdmmForm:
             for branch in block.variants.values():
                 settled |= block.alternatives[branch[0]].settled.branches.keys()
             settled |= _single(block)
-        return tuple(c for c in self.space.constraints if not settled.issuperset(scope(c.expression)))
+        left = set(map(id, self._linear.left))
+        return tuple(
+            rule
+            for rule in self.space.constraints
+            if id(rule) in left or not settled.issuperset(scope(rule.expression))
+        )
 
     @cached_property
     def epsilons(self) -> Array:
@@ -105,192 +105,6 @@ class AdmmForm:
     def default(self) -> Point:
         """The point of the default configuration, of the member nearest to it where that is none."""
         return self.encode(nearest_admissible(self.structures)[1])
-
-    # ---- the way down
-
-    def encode(self, configuration: Configuration) -> Point:
-        """The point of a member; variables that are not active in it hold their defaults."""
-        return self.encode_all([configuration])[0]
-
-    def encode_all(self, configurations: Iterable[Configuration] | Columns) -> Points:
-        """The points of members, in their order."""
-        columns = configurations if isinstance(configurations, Columns) else gathered(self.space, configurations)
-        points = self._blank(len(columns))
-        decisions = {address: self._decision(columns, address) for address in self._choices}
-        for order, matrices in zip(self.orders, points.orders, strict=True):
-            places = decisions[order.address]
-            matrices[...] = order.matrices[np.where(places < 0, order.default, places)]
-        self._write(points, self.layout.always, columns, decisions, None)
-        for block in self.blocks:
-            numbers = self._numbers(block, columns, decisions)
-            points.z[np.arange(len(points)), block.start + numbers] = 1
-            for number, alternative in enumerate(block.alternatives):
-                alone = len(block.variants[alternative.place]) == 1
-                self._write(points, alternative.slots, columns, decisions, None if alone else numbers == number)
-        return points
-
-    def _blank(self, count: int) -> Points:
-        return Points(
-            np.zeros((count, self.layout.width), np.int8),
-            np.tile(self.theta_c.default, (count, 1)),
-            np.tile(self.theta_d.default, (count, 1)),
-            tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
-        )
-
-    def _decision(self, columns: Columns, address: str) -> Array:
-        found = columns.decisions.get(address)
-        return np.full(len(columns), -1) if found is None else found
-
-    def _numbers(self, block: Block, columns: Columns, decisions: Mapping[str, Array]) -> Array:
-        """The alternative of a block that each row takes."""
-        places = decisions[block.address]
-        found = np.zeros(len(places), np.int64)
-        for place, numbers in block.variants.items():
-            found[places == place] = numbers[0]
-            for number in numbers[1:]:
-                alternative = block.alternatives[number]
-                rows = np.flatnonzero(places == place)
-                found[rows[self._takes(alternative, rows, columns, decisions)]] = number
-        return found
-
-    def _takes(self, way: Alternative, rows: Array, columns: Columns, decisions: Mapping[str, Array]) -> Array:
-        """Which of the rows that take its branch settle it as an alternative does."""
-        taken: Array = np.ones(len(rows), bool)
-        for address, branch in way.settled.branches.items():
-            taken &= decisions[address][rows] == (-1 if branch is None else self._choices[address].places[branch])
-        for address, coding in way.asked:
-            column = columns.hyperparameters.get(address)
-            inside: Array = np.zeros(len(columns), bool)
-            if column is not None:
-                inside[column.rows] = coding.contains(column.values) if coding else True
-            taken &= inside[rows] if coding else ~inside[rows]
-        return taken
-
-    def _write(
-        self,
-        points: Points,
-        slots: Sequence[Slot],
-        columns: Columns,
-        decisions: Mapping[str, Array],
-        mine: Array | None,
-    ) -> None:
-        for slot in slots:
-            if slot.address in self._choices:
-                places = decisions[slot.address]
-                rows = np.flatnonzero(places >= 0 if mine is None else (places >= 0) & mine)
-                points.theta_d[rows, slot.integer] = places[rows]
-            elif slot.address in columns.hyperparameters:
-                column = columns.hyperparameters[slot.address]
-                rows, values = column.rows, column.values
-                if mine is not None:
-                    kept = np.flatnonzero(mine[rows])
-                    rows, values = rows[kept], values.take(kept)
-                _put(points, slot, slot.coding, rows, values)
-
-    # ---- the way back
-
-    def decode(self, point: Point) -> Configuration:
-        """The configuration of a point that `reaches` accepts."""
-        return self.decode_all(Points.of([point]))[0]
-
-    def decode_all(self, points: Points | Sequence[Point]) -> list[Configuration]:
-        """The configurations of points that `reaches` accepts, in their order."""
-        return self.columns(points).configurations()
-
-    def columns(self, points: Points | Sequence[Point]) -> Columns:
-        """The same as columns."""
-        return self._truths(self._together(points)).columns
-
-    def active(self, point: Point) -> Active:
-        """Which variables count in a point with z and orders of 0 and 1 and theta in D: boolean arrays (C,), (D,)."""
-        found = self.active_all(Points.of([point]))
-        return Active(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
-
-    def active_all(self, points: Points | Sequence[Point]) -> Active:
-        """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
-        points = self._together(points)
-        truths, count = self._truths(points), len(points)
-        theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
-        for slot, taken in self._taken_slots(points):
-            active = truths.active(slot.address) & taken
-            if slot.integer is None:
-                theta_c[:, slot.numbers] = active[:, None]
-                continue
-            theta_d[:, slot.integer] = active
-            for piece, column in zip(slot.coding.ranges, slot.numbers, strict=True):
-                theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
-        return Active(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
-
-    def _taken_slots(self, points: Points) -> Iterator[tuple[Slot, Array]]:
-        always: Array = np.ones(len(points), bool)
-        yield from ((slot, always) for slot in self.layout.always)
-        for block in self.blocks:
-            for number, alternative in enumerate(block.alternatives):
-                taken = points.z[:, block.start + number] == 1
-                yield from ((slot, taken) for slot in alternative.slots)
-
-    def _truths(self, points: Points) -> Truths:
-        """What points say, with z and orders of 0 and 1 and theta in D."""
-        decisions: dict[str, Array] = {}
-        pieces: dict[str, list[tuple[Array, Codes]]] = {}
-        for order, matrices in zip(self.orders, points.orders, strict=True):
-            decisions[order.address] = _order_places(order, matrices)
-        self._read(points, self.layout.always, np.arange(len(points)), decisions, pieces)
-        for block in self.blocks:
-            numbers = points.z[:, block.columns].argmax(axis=1)
-            places = np.array([alternative.place for alternative in block.alternatives])
-            decisions[block.address] = places[numbers]
-            for number in np.unique(numbers).tolist():
-                rows, alternative = np.flatnonzero(numbers == number), block.alternatives[number]
-                self._settle(alternative, rows, len(points), decisions, pieces)
-                self._read(points, alternative.slots, rows, decisions, pieces)
-        reached = self._reached(decisions, len(points))
-        given = {a: _column(found) for a, found in pieces.items()}
-        return Truths(self.space, len(points), reached, given)
-
-    def _settle(
-        self,
-        alternative: Alternative,
-        rows: Array,
-        count: int,
-        decisions: dict[str, Array],
-        pieces: dict[str, list[tuple[Array, Codes]]],
-    ) -> None:
-        for address, branch in alternative.settled.branches.items():
-            if branch is not None:
-                decisions.setdefault(address, np.full(count, -1))[rows] = self._choices[address].places[branch]
-        for address, value in alternative.settled.values.items():
-            node = self.space.variables[address].node
-            assert isinstance(node, Hyperparameter)
-            codes = codes_of(node.domain, [value]).take(np.zeros(len(rows), np.int64))
-            pieces.setdefault(address, []).append((rows, codes))
-
-    def _read(
-        self,
-        points: Points,
-        slots: Sequence[Slot],
-        rows: Array,
-        decisions: dict[str, Array],
-        pieces: dict[str, list[tuple[Array, Codes]]],
-    ) -> None:
-        for slot in slots:
-            if slot.address in self._choices:
-                places = points.theta_d[rows, slot.integer].astype(np.int64)
-                decisions.setdefault(slot.address, np.full(len(points), -1))[rows] = places
-            else:
-                integers = None if slot.integer is None else points.theta_d[rows, slot.integer]
-                numbers = [points.theta_c[rows, column] for column in slot.numbers]
-                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(integers, numbers)))
-
-    def _reached(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
-        """The decisions with -1 where their owners are not taken."""
-        found: dict[str, Array] = {}
-        for address in self._choices:
-            places = decisions.get(address, np.full(count, -1))
-            for owner, branch in self.space.variables[address].owners:
-                places = np.where(found[owner] == self._choices[owner].places[branch], places, -1)
-            found[address] = places
-        return found
 
     # ---- membership and projection
 
@@ -303,11 +117,6 @@ class AdmmForm:
             return False
         return bool(self.reaches_all(Points.of([point]))[0])
 
-    def _together(self, points: Points | Sequence[Point]) -> Points:
-        if isinstance(points, Points):
-            return points
-        return Points.of(points) if len(points) else self._blank(0)
-
     def _fits(self, point: Point) -> bool:
         """Whether the arrays have the shapes of this form."""
         return (
@@ -319,12 +128,12 @@ class AdmmForm:
 
     def reaches_all(self, points: Points | Sequence[Point]) -> Array:
         """The same for many points: a boolean array (n,)."""
-        points = self._together(points)
+        points = self.together(points)
         found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
         found &= self.theta_d.contains(points.theta_d)
         rows = np.flatnonzero(found)
         if len(rows):
-            found[rows] = self._truths(points.take(rows)).admitted
+            found[rows] = self.truths(points.take(rows)).admitted
         return found
 
     def _is_structured(self, points: Points) -> Array:
@@ -353,7 +162,7 @@ class AdmmForm:
 
     def project_all(self, points: Points | Sequence[Point]) -> Points:
         """The same for many points."""
-        found = self._rounded(self._together(points))
+        found = self._rounded(self.together(points))
         for row in np.flatnonzero(~self.reaches_all(found)).tolist():
             found.put(np.array([row]), self._moved(found.take(np.array([row]))))
         return found
@@ -365,7 +174,7 @@ class AdmmForm:
             largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
             z[np.arange(len(points)), block.start + largest] = 1
         orders = tuple(
-            order.matrices[_order_places(order, matrices)]
+            order.matrices[order_places(order, matrices)]
             for order, matrices in zip(self.orders, points.orders, strict=True)
         )
         return Points(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
@@ -393,7 +202,7 @@ class AdmmForm:
         """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
-        places = {order.address: int(_order_places(order, matrix[None])[0]) for order, matrix in orders}
+        places = {order.address: int(order_places(order, matrix[None])[0]) for order, matrix in orders}
         places |= {b.address: b.alternatives[n].place for b, n in zip(self.blocks, taken, strict=True)}
 
         def said(address: str) -> Value | Missing:
@@ -416,7 +225,7 @@ class AdmmForm:
             found = said(node.address)
             return node.default if isinstance(found, Missing) else found
 
-        return {address: branch(choice) for address, choice in self._choices.items()}, wanted
+        return {address: branch(choice) for address, choice in self.choices.items()}, wanted
 
     @cached_property
     def _sources(self) -> dict[str, list[tuple[int | None, int, "Slot | tuple[Value]"]]]:
@@ -444,7 +253,7 @@ class AdmmForm:
         Alternatives and orders are uniform, theta uniform or log-uniform. What satisfies all constraints stays as it
         was drawn, so that every member may come up, but those near to what constraints exclude come up more often.
         """
-        points = self._blank(count)
+        points = self.blank(count)
         rows = np.arange(count)
         for block in self.blocks:
             points.z[rows, block.start + rng.integers(len(block.alternatives), size=count)] = 1
@@ -453,7 +262,7 @@ class AdmmForm:
         ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a piece of the hyperparameter's: its codes are the same
-            _put(points, slot, Coding(domain, domain), rows, Prior(domain).draw(count, rng))
+            put(points, slot, Coding(domain, domain), rows, Prior(domain).draw(count, rng))
         return self.project_all(points) if count else points
 
     # ---- rows of the matrix
@@ -480,19 +289,19 @@ class AdmmForm:
 
     def to_json(self) -> dict[str, object]:
         """`z`, `theta_c`, `theta_d`, `order` and `constraints`; `flattened` where conditions are alternatives."""
-        from spacelang.targets._admm_showing import form_to_json
+        from spacelang.targets._admm.showing import form_to_json
 
         return form_to_json(self)
 
     def to_text(self) -> str:
         """The blocks and, owner by owner, the variables, as the paper's tables list them."""
-        from spacelang.targets._admm_showing import listing
+        from spacelang.targets._admm.showing import listing
 
         return listing(self)
 
     def to_dot(self) -> str:
         """A cluster for each block, with the variables of each alternative."""
-        from spacelang.targets._admm_showing import draw
+        from spacelang.targets._admm.showing import draw
 
         return draw(self)
 
@@ -502,26 +311,3 @@ def _single(block: Block) -> set[str]:
     asked = {address for way in block.alternatives for address in way.settled.domains}
     coded = {slot.address for way in block.alternatives for slot in way.slots}
     return asked - coded
-
-
-def _order_places(order: Order, matrices: Array) -> Array:
-    """The permutation with the largest sum in each matrix, the first of several."""
-    given = np.asarray(matrices, float).reshape(len(matrices), -1)
-    sums = np.nan_to_num(given) @ order.matrices.reshape(len(order.branches), -1).T.astype(float)
-    return np.asarray(sums.argmax(axis=1))
-
-
-def _put(points: Points, slot: Slot, coding: Coding, rows: Array, values: Codes) -> None:
-    """Write values to their columns."""
-    integers, numbers = coding.encode(values)
-    if slot.integer is not None:
-        points.theta_d[rows, slot.integer] = integers
-    for column, found in zip(slot.numbers, numbers, strict=True):
-        known = ~np.isnan(found)
-        points.theta_c[rows[known], column] = found[known]
-
-
-def _column(pieces: list[tuple[Array, Codes]]) -> Column:
-    if len(pieces) == 1:
-        return Column(*pieces[0])
-    return Column(np.concatenate([rows for rows, _ in pieces]), concatenated([codes for _, codes in pieces]))

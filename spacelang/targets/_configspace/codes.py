@@ -14,7 +14,7 @@ from spacelang.ir.cells import log_ends, log_share
 from spacelang.ir.codes import EXACT
 from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, parts
 from spacelang.ir.value import Value, is_number
-from spacelang.targets._configspace_pieces import (
+from spacelang.targets._configspace.pieces import (
     DIGIT,
     LISTED,
     PLACES,
@@ -29,7 +29,7 @@ from spacelang.targets._configspace_pieces import (
     Single,
     members,
 )
-from spacelang.targets._configspace_ways import Choice
+from spacelang.targets._configspace.ways import Choice
 
 
 class UnholdableError(Exception):

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spacelang.targets._layers import Layer
+from spacelang.targets._blds.layers import Layer
 
 FEW: Final = 64
 """A tree of so many leaves is drawn as a whole."""

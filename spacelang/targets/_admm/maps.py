@@ -1,0 +1,244 @@
+"""Configurations to points of ADMM and back, many at once."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from spacelang.ir.codes import Array, Codes, concatenated
+from spacelang.ir.columns import Column, Columns
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Hyperparameter, Space
+from spacelang.targets._admm.coding import Coding
+from spacelang.targets._admm.gathering import codes_of, gathered
+from spacelang.targets._admm.layout import Alternative, Block, Layout, Order, Slot
+from spacelang.targets._admm.points import Active, Point, Points
+from spacelang.targets._admm.truths import Truths
+
+
+class Maps:
+    """The way down and the way back between configurations of a space and the variables of a layout."""
+
+    def __init__(self, space: Space, layout: Layout) -> None:
+        self.space = space
+        self.layout = layout
+        self.blocks: tuple[Block, ...] = layout.blocks
+        self.orders: tuple[Order, ...] = layout.orders
+        self.theta_c = layout.theta_c
+        self.theta_d = layout.theta_d
+        self.choices = {choice.address: choice for choice in space.decisions}
+
+    # ---- the way down
+
+    def encode(self, configuration: Configuration) -> Point:
+        """The point of a member; variables that are not active in it hold their defaults."""
+        return self.encode_all([configuration])[0]
+
+    def encode_all(self, configurations: Iterable[Configuration] | Columns) -> Points:
+        """The points of members, in their order."""
+        columns = configurations if isinstance(configurations, Columns) else gathered(self.space, configurations)
+        points = self.blank(len(columns))
+        decisions = {address: self._decision(columns, address) for address in self.choices}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            places = decisions[order.address]
+            matrices[...] = order.matrices[np.where(places < 0, order.default, places)]
+        self._write(points, self.layout.always, columns, decisions, None)
+        for block in self.blocks:
+            numbers = self._numbers(block, columns, decisions)
+            points.z[np.arange(len(points)), block.start + numbers] = 1
+            for number, alternative in enumerate(block.alternatives):
+                alone = len(block.variants[alternative.place]) == 1
+                self._write(points, alternative.slots, columns, decisions, None if alone else numbers == number)
+        return points
+
+    def blank(self, count: int) -> Points:
+        """So many points of zeros in z and orders, and the defaults in theta."""
+        return Points(
+            np.zeros((count, self.layout.width), np.int8),
+            np.tile(self.theta_c.default, (count, 1)),
+            np.tile(self.theta_d.default, (count, 1)),
+            tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
+        )
+
+    def _decision(self, columns: Columns, address: str) -> Array:
+        found = columns.decisions.get(address)
+        return np.full(len(columns), -1) if found is None else found
+
+    def _numbers(self, block: Block, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+        """The alternative of a block that each row takes."""
+        places = decisions[block.address]
+        found = np.zeros(len(places), np.int64)
+        for place, numbers in block.variants.items():
+            found[places == place] = numbers[0]
+            for number in numbers[1:]:
+                alternative = block.alternatives[number]
+                rows = np.flatnonzero(places == place)
+                found[rows[self._takes(alternative, rows, columns, decisions)]] = number
+        return found
+
+    def _takes(self, way: Alternative, rows: Array, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+        """Which of the rows that take its branch settle it as an alternative does."""
+        taken: Array = np.ones(len(rows), bool)
+        for address, branch in way.settled.branches.items():
+            taken &= decisions[address][rows] == (-1 if branch is None else self.choices[address].places[branch])
+        for address, coding in way.asked:
+            column = columns.hyperparameters.get(address)
+            inside: Array = np.zeros(len(columns), bool)
+            if column is not None:
+                inside[column.rows] = coding.contains(column.values) if coding else True
+            taken &= inside[rows] if coding else ~inside[rows]
+        return taken
+
+    def _write(
+        self,
+        points: Points,
+        slots: Sequence[Slot],
+        columns: Columns,
+        decisions: Mapping[str, Array],
+        mine: Array | None,
+    ) -> None:
+        for slot in slots:
+            if slot.address in self.choices:
+                places = decisions[slot.address]
+                rows = np.flatnonzero(places >= 0 if mine is None else (places >= 0) & mine)
+                points.theta_d[rows, slot.integer] = places[rows]
+            elif slot.address in columns.hyperparameters:
+                column = columns.hyperparameters[slot.address]
+                rows, values = column.rows, column.values
+                if mine is not None:
+                    kept = np.flatnonzero(mine[rows])
+                    rows, values = rows[kept], values.take(kept)
+                put(points, slot, slot.coding, rows, values)
+
+    # ---- the way back
+
+    def decode(self, point: Point) -> Configuration:
+        """The configuration of a point that `reaches` accepts."""
+        return self.decode_all(Points.of([point]))[0]
+
+    def decode_all(self, points: Points | Sequence[Point]) -> list[Configuration]:
+        """The configurations of points that `reaches` accepts, in their order."""
+        return self.columns(points).configurations()
+
+    def columns(self, points: Points | Sequence[Point]) -> Columns:
+        """The same as columns."""
+        return self.truths(self.together(points)).columns
+
+    def active(self, point: Point) -> Active:
+        """Which variables count in a point with z and orders of 0 and 1 and theta in D: boolean arrays (C,), (D,)."""
+        found = self.active_all(Points.of([point]))
+        return Active(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
+
+    def active_all(self, points: Points | Sequence[Point]) -> Active:
+        """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
+        points = self.together(points)
+        truths, count = self.truths(points), len(points)
+        theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
+        for slot, taken in self._taken_slots(points):
+            active = truths.active(slot.address) & taken
+            if slot.integer is None:
+                theta_c[:, slot.numbers] = active[:, None]
+                continue
+            theta_d[:, slot.integer] = active
+            for piece, column in zip(slot.coding.ranges, slot.numbers, strict=True):
+                theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
+        return Active(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
+
+    def _taken_slots(self, points: Points) -> Iterator[tuple[Slot, Array]]:
+        always: Array = np.ones(len(points), bool)
+        yield from ((slot, always) for slot in self.layout.always)
+        for block in self.blocks:
+            for number, alternative in enumerate(block.alternatives):
+                taken = points.z[:, block.start + number] == 1
+                yield from ((slot, taken) for slot in alternative.slots)
+
+    def truths(self, points: Points) -> Truths:
+        """What points say, with z and orders of 0 and 1 and theta in D."""
+        decisions: dict[str, Array] = {}
+        pieces: dict[str, list[tuple[Array, Codes]]] = {}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            decisions[order.address] = order_places(order, matrices)
+        self._read(points, self.layout.always, np.arange(len(points)), decisions, pieces)
+        for block in self.blocks:
+            numbers = points.z[:, block.columns].argmax(axis=1)
+            places = np.array([alternative.place for alternative in block.alternatives])
+            decisions[block.address] = places[numbers]
+            for number in np.unique(numbers).tolist():
+                rows, alternative = np.flatnonzero(numbers == number), block.alternatives[number]
+                self._settle(alternative, rows, len(points), decisions, pieces)
+                self._read(points, alternative.slots, rows, decisions, pieces)
+        reached = self._reached(decisions, len(points))
+        given = {a: _column(found) for a, found in pieces.items()}
+        return Truths(self.space, len(points), reached, given)
+
+    def _settle(
+        self,
+        alternative: Alternative,
+        rows: Array,
+        count: int,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, Codes]]],
+    ) -> None:
+        for address, branch in alternative.settled.branches.items():
+            if branch is not None:
+                decisions.setdefault(address, np.full(count, -1))[rows] = self.choices[address].places[branch]
+        for address, value in alternative.settled.values.items():
+            node = self.space.variables[address].node
+            assert isinstance(node, Hyperparameter)
+            codes = codes_of(node.domain, [value]).take(np.zeros(len(rows), np.int64))
+            pieces.setdefault(address, []).append((rows, codes))
+
+    def _read(
+        self,
+        points: Points,
+        slots: Sequence[Slot],
+        rows: Array,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, Codes]]],
+    ) -> None:
+        for slot in slots:
+            if slot.address in self.choices:
+                places = points.theta_d[rows, slot.integer].astype(np.int64)
+                decisions.setdefault(slot.address, np.full(len(points), -1))[rows] = places
+            else:
+                integers = None if slot.integer is None else points.theta_d[rows, slot.integer]
+                numbers = [points.theta_c[rows, column] for column in slot.numbers]
+                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(integers, numbers)))
+
+    def _reached(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
+        """The decisions with -1 where their owners are not taken."""
+        found: dict[str, Array] = {}
+        for address in self.choices:
+            places = decisions.get(address, np.full(count, -1))
+            for owner, branch in self.space.variables[address].owners:
+                places = np.where(found[owner] == self.choices[owner].places[branch], places, -1)
+            found[address] = places
+        return found
+
+    def together(self, points: Points | Sequence[Point]) -> Points:
+        """Points as arrays."""
+        if isinstance(points, Points):
+            return points
+        return Points.of(points) if len(points) else self.blank(0)
+
+
+def order_places(order: Order, matrices: Array) -> Array:
+    """The permutation with the largest sum in each matrix, the first of several."""
+    given = np.asarray(matrices, float).reshape(len(matrices), -1)
+    sums = np.nan_to_num(given) @ order.matrices.reshape(len(order.branches), -1).T.astype(float)
+    return np.asarray(sums.argmax(axis=1))
+
+
+def put(points: Points, slot: Slot, coding: Coding, rows: Array, values: Codes) -> None:
+    """Write values to their columns."""
+    integers, numbers = coding.encode(values)
+    if slot.integer is not None:
+        points.theta_d[rows, slot.integer] = integers
+    for column, found in zip(slot.numbers, numbers, strict=True):
+        known = ~np.isnan(found)
+        points.theta_c[rows[known], column] = found[known]
+
+
+def _column(pieces: list[tuple[Array, Codes]]) -> Column:
+    if len(pieces) == 1:
+        return Column(*pieces[0])
+    return Column(np.concatenate([rows for rows, _ in pieces]), concatenated([codes for _, codes in pieces]))

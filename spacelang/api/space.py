@@ -206,6 +206,15 @@ class Space:
         except RefusalError as error:
             raise SpaceError(error.diagnostics) from error
 
+    def estimator(self, *, random_state: int | None = None) -> Any:
+        """An estimator of scikit-learn whose parameters are configurations, for its searches over the target `sklearn`.
+
+        `RandomizedSearchCV(space.estimator(), space.compile("sklearn").form.dictionaries)` draws members only.
+        """
+        from spacelang.runtime.estimator import SpaceEstimator
+
+        return SpaceEstimator(self.checked, random_state=random_state)
+
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """An unfitted scikit-learn Pipeline; raises ValueError, with the reason, for what is no member."""
         from spacelang.runtime.build import build

@@ -26,8 +26,8 @@ from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.text import graph, listing
 from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct
+from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._optional import library
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -19,10 +19,9 @@ from spacelang.ir.domain import Categorical, Integer, Ordinal, Real
 from spacelang.ir.unfolding import Fork, Free, Parts
 from spacelang.ir.value import identity, is_number
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._nested import FLATTEN, Nested, configuration_of
-from spacelang.targets._optional import library
-from spacelang.targets._python import (
+from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of
+from spacelang.targets._exports.optional import library
+from spacelang.targets._exports.python import (
     Code,
     Keyed,
     Listed,
@@ -35,8 +34,8 @@ from spacelang.targets._python import (
     one_line,
     source,
 )
-from spacelang.targets._showing import document, graph, listing
-from spacelang.targets._unfolded import (
+from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.unfolded import (
     Draw,
     Slot,
     Taken,
@@ -49,6 +48,7 @@ from spacelang.targets._unfolded import (
     uniform_priors,
     weights,
 )
+from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -18,10 +18,16 @@ from spacelang.ir.space import Choice
 from spacelang.ir.unfolding import Case, Fork, Free, Parts
 from spacelang.ir.value import Value
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._optional import library
-from spacelang.targets._optuna_questions import answer_of, asked, categorical, piece_words, question_of, words_of
-from spacelang.targets._python import (
+from spacelang.targets._exports.optional import library
+from spacelang.targets._exports.optuna_questions import (
+    answer_of,
+    asked,
+    categorical,
+    piece_words,
+    question_of,
+    words_of,
+)
+from spacelang.targets._exports.python import (
     Call,
     Keyed,
     Literal,
@@ -31,8 +37,8 @@ from spacelang.targets._python import (
     source,
     text,
 )
-from spacelang.targets._showing import document, graph, listing
-from spacelang.targets._unfolded import (
+from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.unfolded import (
     Draw,
     Slot,
     Taken,
@@ -41,6 +47,7 @@ from spacelang.targets._unfolded import (
     unfolded,
     uniform_priors,
 )
+from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator

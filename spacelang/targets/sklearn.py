@@ -21,14 +21,14 @@ from spacelang.ir.unfolding import Fork, Free
 from spacelang.ir.unit import placer
 from spacelang.ir.value import Value, identity
 from spacelang.plugins import OptionError, option
-from spacelang.targets import _python
 from spacelang.targets._constructs import Construct, constructs_of
+from spacelang.targets._exports import python as _python
+from spacelang.targets._exports.nested import Nested
+from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
+from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
+from spacelang.targets._exports.unfolded import Piece, Slot, Unfolded, decimals, ends, unfolded, uniform_priors
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._nested import Nested
-from spacelang.targets._python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
-from spacelang.targets._showing import document, graph, listing
-from spacelang.targets._sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
-from spacelang.targets._unfolded import Piece, Slot, Unfolded, decimals, ends, unfolded, uniform_priors
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -360,11 +360,11 @@ def _vocabulary(used: frozenset[str]) -> dict[str, Callable[..., Any]]:
     """The distributions that code names; where it names none, scikit-learn is not asked for."""
     if not used:
         return {}
-    module = import_module("spacelang.targets._sklearn_distributions")
+    module = import_module("spacelang.targets._exports.sklearn_distributions")
     return {name: getattr(module, name) for name in used}
 
 
 def _distributions_source() -> str:
     """The source of the distributions without the docstring of their module."""
-    text = inspect.getsource(import_module("spacelang.targets._sklearn_distributions"))
+    text = inspect.getsource(import_module("spacelang.targets._exports.sklearn_distributions"))
     return text.split('"""', 2)[2].strip()

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
-from spacelang.targets._sklearn_distributions import OneOf, Steps, Together, Whole
+from spacelang.targets._exports.sklearn_distributions import OneOf, Steps, Together, Whole
 
 from . import brute
 from .exports import DRAWS, NAMES, bundled, drawn, form_of, members

@@ -18,8 +18,8 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
 from spacelang.targets import TARGETS
+from spacelang.targets._exports.optional import MissingLibraryError, library
 from spacelang.targets._lowered import Lowered
-from spacelang.targets._optional import MissingLibraryError, library
 
 TOOLS = ("hyperopt", "optuna", "sklearn")
 SVM = """space svm

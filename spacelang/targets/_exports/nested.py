@@ -7,8 +7,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
 from spacelang.ir.unfolding import Case, Fork, Free, Parts
 from spacelang.ir.value import Value
-from spacelang.targets._python import Code, Keyed, Literal
-from spacelang.targets._unfolded import Unfolded, weights
+from spacelang.targets._exports.python import Code, Keyed, Literal
+from spacelang.targets._exports.unfolded import Unfolded, weights
 
 Choosing: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
 """The code that takes one of some options, by the name of the choice, with their shares where they are not alike."""

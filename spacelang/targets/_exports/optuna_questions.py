@@ -7,9 +7,9 @@ from spacelang.ir.codes import is_exact
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, describe, literal
 from spacelang.ir.unfolding import Fork
 from spacelang.ir.value import Value, identity
-from spacelang.targets._python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
-from spacelang.targets._showing import case_words
-from spacelang.targets._unfolded import Draw, Piece, Slot, decimals, ends, index_of
+from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
+from spacelang.targets._exports.showing import case_words
+from spacelang.targets._exports.unfolded import Draw, Piece, Slot, decimals, ends, index_of
 
 MANY_STEPS: Final = 10**6
 """Up to so many, optuna tells the members of a grid of floats from other numbers."""

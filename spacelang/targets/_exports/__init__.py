@@ -1,0 +1,1 @@
+"""What `hyperopt`, `optuna` and `sklearn` share: they are made of spaces unfolded into free choices."""

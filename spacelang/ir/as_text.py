@@ -13,7 +13,7 @@ from typing import Final
 
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.paths import Wording, is_word, quoted, written_name
-from spacelang.ir.places import OUTSIDE, base_of, below, group_of, is_sequence, orders_of
+from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence, orders_of
 from spacelang.ir.space import (
     ABSTRACT,
     Branch,
@@ -135,15 +135,16 @@ class _Writer:
     def _sequence(self, children: Sequence[Node], prefix: str) -> _Spelling:
         """Steps one after the other; neighbours whose addresses begin with a further name stand in a group of it."""
         parts: list[_Spelling] = []
-        for name, steps in groupby(children, lambda child: group_of(child, prefix)):
+        runs = groupby(zip(groups_of(children, prefix), children, strict=True), lambda run: run[0])
+        for name, steps in ((name, [step for _, step in run]) for name, run in runs):
             if not name:
                 parts.extend(self._node(step, prefix) for step in steps)
                 continue
             if name == OUTSIDE:
-                parts.append(_Spelling(f"({self._sequence([*steps], '').text}) as {quoted(name)}", name))
+                parts.append(_Spelling(f"({self._sequence(steps, '').text}) as {quoted(name)}", name))
                 continue
             self._taken.setdefault(prefix, set()).add(name)
-            inner = self._sequence([*steps], below(prefix, name))
+            inner = self._sequence(steps, below(prefix, name))
             # A group of one operator or decision would be another name for it.
             text = inner.text if inner.sign in ("->", "&") else f"({inner.text} -> none)"
             parts.append(_Spelling(f"({text}) as {name}", name))

@@ -1,6 +1,7 @@
 """Where the steps of a pipeline stand, as the addresses of what is inside them say it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, nested
@@ -34,7 +35,20 @@ def addresses_of(node: Node) -> Iterator[str]:
             yield node.address
 
 
-def group_of(node: Node, prefix: str) -> str:
+def groups_of(nodes: Sequence[Node], prefix: str) -> list[str]:
+    """The name of the group that each step stands in.
+
+    A step of which no address speaks is in a group if those before and behind it are in the same one.
+    """
+    found = [_group_of(node, prefix) for node in nodes]
+    spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]
+    for before, behind in pairwise(spoken):
+        if found[before] == found[behind]:
+            found[before:behind] = [found[before]] * (behind - before)
+    return found
+
+
+def _group_of(node: Node, prefix: str) -> str:
     """The name of a group in which all of a step stands, OUTSIDE for the pipeline itself; empty where there is none."""
     if is_sequence(node):
         return ""

@@ -22,8 +22,8 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
 from spacelang.suggest import nearest
-from spacelang.targets._arms_partition import Part, Partition, Vector
-from spacelang.targets._arms_pieces import describe_piece, is_whole, pieces_of
+from spacelang.targets._boasf.partition import Part, Partition, Vector
+from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._constructs import Construct, orders_of
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
 

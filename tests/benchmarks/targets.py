@@ -61,7 +61,7 @@ def wide() -> str:
     names = [f"{letter}{stage}" for stage in range(12) for letter in ALPHABET]
     abstract = "\n".join(f"abstract {name} {{ p : float[0, 1] }}" for name in names)
     stages = "\n".join(f"stage s{n} = {' | '.join(names[10 * n : 10 * n + 10])}" for n in range(12))
-    return f"space wide\n{abstract}\n{stages}\nforbid s0 is A0 and s1 is A1\n"
+    return f"space wide\n{abstract}\n{stages}\nforbid s0 is A0 and s1 is B1\n"
 
 
 def compiled(space: Space, name: str, rounds: int, reading: float) -> str:

@@ -21,7 +21,7 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.tied import UnlikelyError
 from spacelang.plugins import OptionError
-from spacelang.targets._arms_pieces import pieces_of
+from spacelang.targets._boasf.pieces import pieces_of
 from spacelang.targets._lowered import RefusedError
 from spacelang.targets.blds import Blds
 from spacelang.targets.boasf import Arms, Boasf

@@ -16,8 +16,9 @@ class MissingLibraryError(ImportError):
 def library(name: str, module: str | None = None) -> Any:
     """A module of an optional library, the library itself where none is named; raises MissingLibraryError."""
     try:
-        return import_module(module or name)
+        import_module(name)
     except ModuleNotFoundError as error:
         if error.name == name:
             raise MissingLibraryError(name) from None
         raise
+    return import_module(module or name)

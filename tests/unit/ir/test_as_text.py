@@ -153,6 +153,14 @@ def test_an_operator_of_which_nothing_is_said_leaves_its_name_to_another() -> No
     assert read(as_text(space)).root == space.root
 
 
+def test_a_group_stays_one_around_an_operator_of_which_nothing_is_said() -> None:
+    body = "{ n_components : int[1, 3] = 2 }"
+    space = read(f"pipeline = (PCA {body} -> StandardScaler -> FastICA {body}) as both -> Normalizer -> SVC")
+    written = as_text(space)
+    assert written.count("as both") == 1
+    assert read(written).root == space.root
+
+
 def test_a_stage_that_is_called_like_an_operator_is_declared_by_another_name() -> None:
     space = read(
         "stage scaler = none | StandardScaler\npipeline = scaler as PCA -> PCA as second { whiten : bool } -> SVC"

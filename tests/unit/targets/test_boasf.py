@@ -11,7 +11,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union
 from spacelang.plugins import OptionError
 from spacelang.resources import folder
-from spacelang.targets._arms_pieces import describe_piece, pieces_of
+from spacelang.targets._boasf.pieces import describe_piece, pieces_of
 from spacelang.targets.boasf import Arms, Boasf
 from spacelang.text import Source
 

@@ -16,7 +16,7 @@ from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, nodes
 from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
-from spacelang.targets._arms_pieces import describe_piece
+from spacelang.targets._boasf.pieces import describe_piece
 
 Vector: TypeAlias = tuple[tuple[str, int], ...]
 """The piece of each hyperparameter that is cut and the group of branches of each decision, by address and place."""

@@ -1,15 +1,19 @@
-"""Libraries that a form is for and that need not be installed."""
+"""Libraries that a form is for: imported when they are asked for, and one that is missing is named with its remedy."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
+
+
+EXTRAS: Final = frozenset({"optuna"})
+"""The libraries that only an extra installs; all others come with the package."""
 
 
 class MissingLibraryError(ImportError):
-    """A library that is not installed; `help` names the extra that brings it."""
+    """A library that is not installed; `help` says what brings it."""
 
     def __init__(self, library: str) -> None:
         self.message = f"the package `{library}` is not installed"
-        self.help = f'`pip install "spacelang[{library}]"`'
+        self.help = f'`pip install "spacelang[{library}]"`' if library in EXTRAS else f"`pip install {library}`"
         super().__init__(f"{self.message}: {self.help}")
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spacelang.analysis.domains import widest
-from spacelang.analysis.drafts import rebuilt
 from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference
 from spacelang.ir.groups import scope
 from spacelang.ir.probing import leaves_nothing
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
 from spacelang.text import Span
 

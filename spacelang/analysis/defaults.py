@@ -1,17 +1,14 @@
 """The default configuration: reported where the constraints exclude it, moved where only the data makes them do so."""
 
-from dataclasses import replace
-
 from spacelang.analysis.conflicts import is_of_data
-from spacelang.analysis.drafts import rebuilt
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import DefaultExcluded
 from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, nearest_admissible
+from spacelang.ir.defaults import default, with_nearest_default
 from spacelang.ir.groups import scope
 from spacelang.ir.membership import violates
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Node, Space
-from spacelang.ir.walk import Assignment, default_structure, reached
+from spacelang.ir.walk import Assignment, default_structure
 
 
 def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Constraint, ...]]:
@@ -27,27 +24,7 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
     mistaken = tuple(c for c in broken if not is_of_data(space, c.expression, c.span, report.symbols))
     for constraint in mistaken:
         _report(space, constraint, report)
-    return (structures if mistaken or not broken else _moved(structures)), mistaken
-
-
-def _moved(structures: Structures) -> Structures:
-    """The space whose default is the member that is nearest to its own one."""
-    space = structures.space
-    taken, nearest = nearest_admissible(structures)
-    # A key alone says too little: in another branch the same one stands for something else.
-    values = {
-        variable.address: nearest[variable.key]
-        for variable, _ in reached(space, lambda choice: taken[choice.address])
-        if variable.key in nearest
-    }
-
-    def change(node: Hyperparameter) -> Hyperparameter:
-        return replace(node, default=values[node.address]) if node.address in values else node
-
-    def decide(choice: Choice) -> Choice:
-        return replace(choice, default=choice.places[taken[choice.address]]) if choice.address in taken else choice
-
-    return Structures(replace(space, root=rebuilt(space.root, change, decide)))
+    return (structures if mistaken or not broken else Structures(with_nearest_default(structures))), mistaken
 
 
 def _report(space: Space, constraint: Constraint, report: Report) -> None:

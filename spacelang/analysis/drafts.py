@@ -1,6 +1,5 @@
 """What is known of a space before its expressions are read: the tree without conditions, and where names belong."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -8,7 +7,8 @@ from spacelang.analysis.places import StageNames
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr
 from spacelang.ir.groups import Context
-from spacelang.ir.space import Choice, Fixed, Hyperparameter, Node, Operator, Product
+from spacelang.ir.rebuilding import rebuilt
+from spacelang.ir.space import Hyperparameter, Node
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -109,31 +109,3 @@ def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
 
 def _with_condition(leaf: Hyperparameter, condition: Expr | None) -> Hyperparameter:
     return leaf if condition is None else replace(leaf, condition=condition)
-
-
-def rebuilt(
-    node: Node,
-    change: Callable[[Hyperparameter], Hyperparameter],
-    decide: Callable[[Choice], Choice] = lambda choice: choice,
-) -> Node:
-    """The tree with every hyperparameter changed, and every decision decided anew: not what is inside of it."""
-    match node:
-        case Hyperparameter():
-            return change(node)
-        case Choice():
-            branches = tuple(replace(branch, node=rebuilt(branch.node, change, decide)) for branch in node.branches)
-            return replace(decide(node), branches=branches)
-        case Operator():
-            return _operator(node, change, decide)
-        case Product():
-            return replace(node, children=tuple(rebuilt(child, change, decide) for child in node.children))
-
-
-def _operator(
-    node: Operator, change: Callable[[Hyperparameter], Hyperparameter], decide: Callable[[Choice], Choice]
-) -> Operator:
-    children = tuple(rebuilt(child, change, decide) for child in node.children)
-    fixed: tuple[tuple[str, Fixed], ...] = tuple(
-        (name, _operator(value, change, decide) if isinstance(value, Operator) else value) for name, value in node.fixed
-    )
-    return replace(node, children=children, fixed=fixed)  # type: ignore[arg-type]

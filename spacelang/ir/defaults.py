@@ -1,6 +1,7 @@
 """Default configurations: of the space, and of any structure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
@@ -14,8 +15,9 @@ from spacelang.ir.groups import Context
 from spacelang.ir.linear import Rows, feasible, witness
 from spacelang.ir.membership import violates
 from spacelang.ir.model import Solution
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.situations import Component, Situations
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
 
@@ -36,6 +38,26 @@ def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration
     """
     taken = Completions(structures).nearest({})
     return taken, Completer(structures).complete(taken)
+
+
+def with_nearest_default(structures: Structures) -> Space:
+    """The space whose default is the member that is nearest to its own one (see `nearest_admissible`)."""
+    space = structures.space
+    taken, nearest = nearest_admissible(structures)
+    # A key alone says too little: in another branch the same one stands for something else.
+    values = {
+        variable.address: nearest[variable.key]
+        for variable, _ in reached(space, lambda choice: taken[choice.address])
+        if variable.key in nearest
+    }
+
+    def change(node: Hyperparameter) -> Hyperparameter:
+        return replace(node, default=values[node.address]) if node.address in values else node
+
+    def decide(choice: Choice) -> Choice:
+        return replace(choice, default=choice.places[taken[choice.address]]) if choice.address in taken else choice
+
+    return replace(space, root=rebuilt(space.root, change, decide))
 
 
 class Completer:

@@ -4,12 +4,12 @@ What is left is a space of its own that reads well: nothing in it is dead, and n
 what is not there any more. Keys stay as they are, so that each of its configurations is one of the space.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, nearest_admissible
+from spacelang.ir.defaults import default, with_nearest_default
 from spacelang.ir.domain import Categorical, Domain, contains, parts
 from spacelang.ir.expr import (
     Active,
@@ -28,9 +28,9 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.membership import exclusion
 from spacelang.ir.probing import Statement, truths
-from spacelang.ir.space import Branch, Choice, Constraint, Fixed, Hyperparameter, Node, Operator, Product, Space
+from spacelang.ir.rebuilding import rebuilt
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
-from spacelang.ir.walk import reached
 
 
 def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]) -> Space | None:
@@ -91,7 +91,7 @@ class _Narrowing:
             for expression in (_folded(self._expression(constraint.expression), naming=True),)
         )
         rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
-        return replace(space, root=_changed(space.root, self._hyperparameter, self._choice), constraints=rules)
+        return replace(space, root=rebuilt(space.root, self._hyperparameter, self._choice), constraints=rules)
 
     def _choice(self, choice: Choice) -> Choice:
         kept = self._kept(choice)
@@ -241,7 +241,7 @@ def _lively(space: Space) -> Space:
         return node if can_fail else replace(node, condition=None)
 
     rules = tuple(constraint for constraint in space.constraints if _has_effect(space, constraint))
-    return replace(space, root=_changed(space.root, freed, lambda choice: choice), constraints=rules)
+    return replace(space, root=rebuilt(space.root, freed, lambda choice: choice), constraints=rules)
 
 
 def _has_effect(space: Space, constraint: Constraint) -> bool:
@@ -249,64 +249,6 @@ def _has_effect(space: Space, constraint: Constraint) -> bool:
     return can_hold if constraint.forbidden else can_fail
 
 
-# ---- the tree
-
-
-def _changed(
-    node: Node,
-    change: Callable[[Hyperparameter], Hyperparameter | None],
-    decide: Callable[[Choice], Choice],
-) -> Node:
-    """The tree with its decisions decided anew, from the outside in, and its hyperparameters changed or left out."""
-    match node:
-        case Hyperparameter():
-            found = change(node)
-            assert found is not None, "a hyperparameter that is left out belongs to an operator"
-            return found
-        case Choice():
-            choice = decide(node)
-            inner = tuple(replace(branch, node=_changed(branch.node, change, decide)) for branch in choice.branches)
-            return replace(choice, branches=inner)
-        case Operator():
-            return _changed_operator(node, change, decide)
-        case Product():
-            return replace(node, children=tuple(_changed(child, change, decide) for child in node.children))
-        case _:
-            assert_never(node)
-
-
-def _changed_operator(
-    operator: Operator,
-    change: Callable[[Hyperparameter], Hyperparameter | None],
-    decide: Callable[[Choice], Choice],
-) -> Operator:
-    found: list[Hyperparameter | Choice | None] = [
-        change(child) if isinstance(child, Hyperparameter) else _changed(child, change, decide)  # type: ignore[misc]
-        for child in operator.children
-    ]
-    fixed: tuple[tuple[str, Fixed], ...] = tuple(
-        (name, _changed_operator(value, change, decide) if isinstance(value, Operator) else value)
-        for name, value in operator.fixed
-    )
-    return replace(operator, children=tuple(child for child in found if child is not None), fixed=fixed)
-
-
 def _settled(space: Space) -> Space:
     """The space with a default that is a member."""
-    if exclusion(space, default(space)) is None:
-        return space
-    taken, nearest = nearest_admissible(Structures(space))
-    # A key alone says too little: in another branch the same one stands for something else.
-    values = {
-        variable.address: nearest[variable.key]
-        for variable, _ in reached(space, lambda choice: taken[choice.address])
-        if variable.key in nearest
-    }
-
-    def change(node: Hyperparameter) -> Hyperparameter:
-        return replace(node, default=values[node.address]) if node.address in values else node
-
-    def decide(choice: Choice) -> Choice:
-        return replace(choice, default=choice.places[taken[choice.address]]) if choice.address in taken else choice
-
-    return replace(space, root=_changed(space.root, change, decide))
+    return space if exclusion(space, default(space)) is None else with_nearest_default(Structures(space))

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, parts
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space
+from spacelang.ir.places import orders_of
+from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import Span
 
 
@@ -39,7 +40,7 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     Defaults stand where decisions and hyperparameters do.
     """
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
-    orders = {order.address for order in orders_of(space.root)}
+    orders = {*orders_of(space.root)}
     for choice in space.decisions:
         for construct in _of_choice(choice, space, is_order=choice.address in orders):
             found[construct].append(choice.span)
@@ -54,24 +55,6 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
         found[construct].append(rule.span)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
-
-
-def orders_of(node: Node) -> Iterator[Choice]:
-    """The decisions of the orders of permuted steps, in the order of the text."""
-    match node:
-        case Product():
-            if node.kind is Kind.PERMUTATION and isinstance(node.children[0], Choice):
-                yield node.children[0]
-            for child in node.children:
-                yield from orders_of(child)
-        case Choice():
-            for branch in node.branches:
-                yield from orders_of(branch.node)
-        case Operator():
-            for child in node.children:
-                yield from orders_of(child)
-        case Hyperparameter():
-            return
 
 
 def _of_choice(choice: Choice, space: Space, *, is_order: bool) -> Iterator[Construct]:

@@ -17,6 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import exclusion
+from spacelang.ir.places import orders_of
 from spacelang.ir.restriction import restricted
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Space
@@ -24,7 +25,7 @@ from spacelang.plugins import OptionError, option
 from spacelang.suggest import nearest
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
-from spacelang.targets._constructs import Construct, orders_of
+from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Boasf:
 
     def _stage(self, space: Space) -> Choice | None:
         if not self.stage:
-            orders = {order.address for order in orders_of(space.root)}
+            orders = {*orders_of(space.root)}
             return next((stage for stage in reversed(space.stages) if stage.address not in orders), None)
         stages = {stage.key: stage for stage in space.stages}
         if self.stage not in stages:

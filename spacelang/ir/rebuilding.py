@@ -1,0 +1,44 @@
+"""A tree made anew with other hyperparameters and decisions."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from spacelang.ir.space import Choice, Fixed, Hyperparameter, Node, Operator, Product
+
+Change: TypeAlias = Callable[[Hyperparameter], Hyperparameter | None]
+Decide: TypeAlias = Callable[[Choice], Choice]
+
+
+def rebuilt(node: Node, change: Change, decide: Decide = lambda choice: choice) -> Node:
+    """The tree with its decisions decided anew, from the outside in, and its hyperparameters changed.
+
+    A hyperparameter of an operator that `change` gives None for is left out.
+    """
+    match node:
+        case Hyperparameter():
+            found = change(node)
+            assert found is not None, "a hyperparameter that is left out belongs to an operator"
+            return found
+        case Choice():
+            choice = decide(node)
+            inner = tuple(replace(branch, node=rebuilt(branch.node, change, decide)) for branch in choice.branches)
+            return replace(choice, branches=inner)
+        case Operator():
+            return _operator(node, change, decide)
+        case Product():
+            return replace(node, children=tuple(rebuilt(child, change, decide) for child in node.children))
+        case _:
+            assert_never(node)
+
+
+def _operator(operator: Operator, change: Change, decide: Decide) -> Operator:
+    found: list[Hyperparameter | Choice | None] = [
+        change(child) if isinstance(child, Hyperparameter) else rebuilt(child, change, decide)  # type: ignore[misc]
+        for child in operator.children
+    ]
+    fixed: tuple[tuple[str, Fixed], ...] = tuple(
+        (name, _operator(value, change, decide) if isinstance(value, Operator) else value)
+        for name, value in operator.fixed
+    )
+    return replace(operator, children=tuple(child for child in found if child is not None), fixed=fixed)

@@ -1,5 +1,6 @@
 """Atoms: the smallest parts of a condition that are true or false, and where along the numbers they change."""
 
+import math
 from collections.abc import Iterator
 
 from spacelang.ir.expr import (
@@ -18,7 +19,9 @@ from spacelang.ir.expr import (
     nodes,
     references,
 )
-from spacelang.ir.linear import difference, exact
+from spacelang.ir.linear import Number, difference
+from spacelang.ir.rounding import changes
+from spacelang.ir.value import is_number
 
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
@@ -41,8 +44,11 @@ def is_related(atom: Expr) -> bool:
     return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
 
 
-def cuts_of(atom: Expr) -> tuple[float, ...] | None:
-    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known."""
+def cuts_of(atom: Expr) -> tuple[Number, ...] | None:
+    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known.
+
+    The numbers are finite and not rounded, of any size.
+    """
     match atom:
         case Reference():
             return ()
@@ -55,14 +61,17 @@ def cuts_of(atom: Expr) -> tuple[float, ...] | None:
             return _cut(constant)
         case Compare():
             form = difference(atom)
-            return None if form is None else form.roots
+            roots = None if form is None else form.roots
+            if not roots:
+                return roots
+            rounded = changes(atom, roots[0])
+            return None if rounded is None else (*roots, *rounded)
         case _:
             return None
 
 
-def _cut(constant: Constant) -> tuple[float, ...]:
-    number = exact(constant.value)
-    try:
-        return () if number is None else (float(number),)
-    except OverflowError:  # beyond every float, and so beyond every range of numbers
-        return ()
+def _cut(constant: Constant) -> tuple[Number, ...]:
+    value = constant.value
+    if isinstance(value, int | float) and is_number(value) and math.isfinite(value):
+        return (value,)
+    return ()

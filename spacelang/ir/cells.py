@@ -5,27 +5,29 @@ speaks for all of them, and a range of a million integers costs as many cells as
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, parts
+from spacelang.ir.linear import Number
 from spacelang.ir.value import Value
 
 Signature = Callable[[Value], tuple[object, ...]]
 """What an expression can tell about a value: the truth of every atom, and more where values are compared."""
 
 ROUNDING = 1e-9
+"""How near to a cut a member may be moved to its other side by the rounding of an atom's arithmetic."""
 ENUMERABLE = 10_000
 """The largest finite domain that is looked at value by value where an atom relates several hyperparameters."""
 
 
-def cells(domain: Domain, cuts: Sequence[float], signature: Signature) -> tuple[Simple, ...]:
+def cells(domain: Domain, cuts: Sequence[Number], signature: Signature) -> tuple[Simple, ...]:
     """The cells of a domain: disjoint, covering, none of them empty.
 
-    `cuts` are the numbers at which an atom may change its truth; `signature` decides among the values of sets.
+    `cuts` are the finite numbers at which an atom may change its truth, of any size and not rounded; `signature`
+    decides among the values of sets.
     """
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
@@ -53,7 +55,7 @@ def mass(cell: Simple, domain: Domain) -> float:
     raise ValueError("the cell does not belong to the domain")
 
 
-def _cells_of(part: Simple, cuts: list[float], signature: Signature) -> list[Simple]:
+def _cells_of(part: Simple, cuts: Sequence[Number], signature: Signature) -> list[Simple]:
     match part:
         case Categorical():
             groups: dict[tuple[object, ...], list[Value]] = {}
@@ -68,21 +70,42 @@ def _cells_of(part: Simple, cuts: list[float], signature: Signature) -> list[Sim
             return list(_cut_grid(part, cuts))
 
 
-def _cut_grid(part: Integer | Real, cuts: list[float]) -> list[Simple]:
+def _cut_grid(part: Integer | Real, cuts: Sequence[Number]) -> list[Simple]:
     """Runs of members between the cuts; a member at a cut is a run of its own.
 
     So is one so near that rounding in the atom's arithmetic may move it to the other side.
     """
     first, last = _first(part), _first(part) + _size(part) - 1
     bounds = {first, last + 1}
-    for cut in filter(math.isfinite, cuts):
-        above = bisect_left(range(first, last + 1), Fraction(cut), key=lambda place: Fraction(part.at(place))) + first
+    for cut in cuts:
+        above = _first_from(part, cut, first, last + 1)
         bounds.add(above)
         for place in (above - 1, above):
-            if first <= place <= last and math.isclose(part.at(place), cut, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            if first <= place <= last and _is_near(part.at(place), cut):
                 bounds.update((place, place + 1))
     ordered = sorted(bounds)
     return [_run(part, start, end - 1) for start, end in pairwise(ordered)]
+
+
+def _first_from(part: Integer | Real, cut: Number, first: int, end: int) -> int:
+    """The place of the first member that is at least a number; `end` where there is none.
+
+    Places are Python's integers: those of `bisect` have to fit a machine word.
+    """
+    while first < end:
+        middle = (first + end) // 2
+        if part.at(middle) < cut:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+def _is_near(member: Number, cut: Number) -> bool:
+    if isinstance(member, float) and isinstance(cut, float):
+        return math.isclose(member, cut, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    one, other = Fraction(member), Fraction(cut)
+    return abs(one - other) <= Fraction(ROUNDING) * max(1, abs(one), abs(other))
 
 
 def _run(part: Integer | Real, first: int, last: int) -> Simple:
@@ -91,9 +114,12 @@ def _run(part: Integer | Real, first: int, last: int) -> Simple:
     return replace(part, lower=part.at(first), upper=part.at(last), lower_open=False, upper_open=False)
 
 
-def _cut_interval(part: Real, cuts: list[float]) -> list[Simple]:
-    """Open intervals between the cuts, and each cut as a point; no interval without a number inside."""
-    inner = [cut for cut in cuts if part.lower <= cut <= part.upper and math.isfinite(cut)]
+def _cut_interval(part: Real, cuts: Sequence[Number]) -> list[Simple]:
+    """Open intervals between the cuts, and each cut as a point; no interval without a number inside.
+
+    A cut between two floats is moved to one of them: it is told apart from those below it and those above.
+    """
+    inner = sorted({float(cut) + 0.0 for cut in cuts if part.lower <= cut <= part.upper})
     result: list[Simple] = []
     lower, lower_open = part.lower, part.lower_open
     for cut in inner:
@@ -128,9 +154,16 @@ def _share_of_members(cell: Simple, part: Simple) -> float | None:
 
 def log_share(lower: int, upper: int, part: Integer) -> float:
     """The probability of the members between two members, both included, when an integer is drawn log-uniformly."""
-    start, end = log_ends(part)
-    from_here = start if lower == part.lower else math.log(lower - part.step / 2)
-    return (math.log(upper + part.step / 2) - from_here) / (end - start)
+    start = 2 * part.lower - min(part.step, part.lower)  # twice the number, which is whole
+    from_here = start if lower == part.lower else 2 * lower - part.step
+    return log_ratio(from_here, 2 * upper + part.step) / log_ratio(start, 2 * part.upper + part.step)
+
+
+def log_ratio(lower: float, upper: float) -> float:
+    """The logarithm of `upper / lower`, both positive; not zero for different ones, however near to each other."""
+    if upper > 2 * lower:
+        return math.log(upper) - math.log(lower)
+    return math.log1p((upper - lower) / lower)
 
 
 def log_ends(part: Integer) -> tuple[float, float]:
@@ -146,5 +179,5 @@ def _share_of_length(cell: Simple, part: Simple) -> float | None:
     if not isinstance(cell, Real) or not isinstance(part, Real) or cell.lower < part.lower or cell.upper > part.upper:
         return None
     if part.log:
-        return (math.log(cell.upper) - math.log(cell.lower)) / (math.log(part.upper) - math.log(part.lower))
+        return log_ratio(cell.lower, cell.upper) / log_ratio(part.lower, part.upper)
     return (cell.upper - cell.lower) / (part.upper - part.lower)

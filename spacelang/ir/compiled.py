@@ -13,7 +13,7 @@ from spacelang.ir.elimination import Factor, State, Table
 from spacelang.ir.expr import INACTIVE, Active, And, Compare, Expr, Is, Not, Or, Worth, holds, references
 from spacelang.ir.groups import Group, scope
 from spacelang.ir.inequalities import SearchTooLongError
-from spacelang.ir.linear import Rows, difference, feasible, rows
+from spacelang.ir.linear import Number, Rows, difference, feasible, rows
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value, identity, is_number
 
@@ -349,7 +349,7 @@ def _atoms(group: Group) -> tuple[Expr, ...]:
 
 def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[Simple, ...]:
     """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
-    places: list[float] = []
+    places: list[Number] = []
     for atom in atoms:
         cuts = cuts_of(atom)
         if cuts is None:

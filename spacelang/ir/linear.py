@@ -1,6 +1,7 @@
 """Linear atoms: comparisons of sums of hyperparameters with constant factors, and whether several can hold together.
 
-Everything is rational arithmetic, so that the answers are exact. A float stands for the decimal that it prints as.
+Everything is rational arithmetic, so that the answers are exact. A float stands for the decimal that it prints as; a
+whole one for itself, which beyond 2**53 is not always what it prints as, and is what integers are compared with.
 """
 
 import math
@@ -8,11 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import TypeAlias
 
 from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.inequalities import Row, solve
 from spacelang.ir.value import Value
+
+
+Number: TypeAlias = int | float | Fraction
+"""A number as it was written or computed, never rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +29,18 @@ class Linear:
     constant: Fraction
 
     @property
-    def roots(self) -> tuple[float, ...] | None:
-        """Where a form of at most one hyperparameter changes its sign; None for a form of several."""
+    def roots(self) -> tuple[Fraction, ...] | None:
+        """Where a form of at most one hyperparameter changes its sign, exactly; None for a form of several."""
         if len(self.factors) > 1:
             return None
-        return tuple(float(-self.constant / factor) for factor in self.factors.values())
+        return tuple(-self.constant / factor for factor in self.factors.values())
 
 
 def exact(value: Value) -> Fraction | None:
     """The rational number that a value is written as; None for what is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    return Fraction(value) if isinstance(value, int) or value.is_integer() else Fraction(repr(value))
 
 
 def difference(atom: Compare) -> Linear | None:
@@ -148,8 +154,10 @@ class _Variable:
     def of(cls, cell: Simple) -> "_Variable":
         match cell:
             case Real(step=None):
-                ends = Fraction(repr(float(cell.lower))), Fraction(repr(float(cell.upper)))
-                return cls(Fraction(0), Fraction(1), *ends, cell.lower_open, cell.upper_open)
+                lower, upper = exact(cell.lower), exact(cell.upper)
+                assert lower is not None
+                assert upper is not None
+                return cls(Fraction(0), Fraction(1), lower, upper, cell.lower_open, cell.upper_open)
             case Real():
                 first, last = Fraction(cell.first_index), Fraction(cell.last_index)
                 return cls(Fraction(repr(cell.lower)), Fraction(repr(cell.step)), first, last, grid=True)

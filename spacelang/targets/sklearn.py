@@ -46,6 +46,13 @@ SPACED: Final = approximated("a grid has `points` values of a range")
 SHARED: Final = exact("alternatives are drawn by their weights")
 
 
+_HEAD: Final = '''"""The search space `{name}` for scikit-learn's searches.
+
+Keys and values are those of configurations: `ParameterSampler` and `ParameterGrid` give configurations. The searches
+themselves take an estimator whose parameters these are: `spacelang.load(...).estimator()`.
+"""'''
+
+
 @dataclass(frozen=True, slots=True)
 class Sklearn:
     """The dictionaries of scikit-learn's `RandomizedSearchCV` and `GridSearchCV`."""
@@ -199,7 +206,7 @@ class SearchDictionaries:
         """A module with the `dictionaries`; it needs nothing but scikit-learn. Keys are those of configurations."""
         used = functions(self._code)
         blocks = [
-            f'"""The search space `{one_line(self.named.space.name)}` for scikit-learn\'s searches."""',
+            _HEAD.format(name=one_line(self.named.space.name)),
             *([_distributions_source()] if used else []),
             source("dictionaries", self._code),
             source("default", Keyed(tuple((key, _python.Literal(value)) for key, value in self.default.items()))),

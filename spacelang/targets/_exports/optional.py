@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import Any, Final
 
-
 EXTRAS: Final = frozenset({"optuna"})
 """The libraries that only an extra installs; all others come with the package."""
 

@@ -21,7 +21,6 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.linear import Number, difference
 from spacelang.ir.rounding import changes
-from spacelang.ir.value import is_number
 
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
@@ -72,6 +71,6 @@ def cuts_of(atom: Expr) -> tuple[Number, ...] | None:
 
 def _cut(constant: Constant) -> tuple[Number, ...]:
     value = constant.value
-    if isinstance(value, int | float) and is_number(value) and math.isfinite(value):
-        return (value,)
-    return ()
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return ()
+    return () if isinstance(value, float) and not math.isfinite(value) else (value,)

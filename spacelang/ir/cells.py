@@ -105,7 +105,7 @@ def _is_near(member: Number, cut: Number) -> bool:
     if isinstance(member, float) and isinstance(cut, float):
         return math.isclose(member, cut, rel_tol=ROUNDING, abs_tol=ROUNDING)
     one, other = Fraction(member), Fraction(cut)
-    return abs(one - other) <= Fraction(ROUNDING) * max(1, abs(one), abs(other))
+    return abs(one - other) <= Fraction(ROUNDING) * max(Fraction(1), abs(one), abs(other))
 
 
 def _run(part: Integer | Real, first: int, last: int) -> Simple:
@@ -154,9 +154,14 @@ def _share_of_members(cell: Simple, part: Simple) -> float | None:
 
 def log_share(lower: int, upper: int, part: Integer) -> float:
     """The probability of the members between two members, both included, when an integer is drawn log-uniformly."""
-    start = 2 * part.lower - min(part.step, part.lower)  # twice the number, which is whole
-    from_here = start if lower == part.lower else 2 * lower - part.step
-    return log_ratio(from_here, 2 * upper + part.step) / log_ratio(start, 2 * part.upper + part.step)
+    start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
+    return log_ratio(start, 2 * upper + part.step) / log_length(part)
+
+
+def log_length(part: Integer) -> float:
+    """The distance between the logarithms of `log_ends`, exact enough even where these are all but equal."""
+    doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # whole, so not rounded
+    return log_ratio(*doubled)
 
 
 def log_ratio(lower: float, upper: float) -> float:

@@ -16,7 +16,6 @@ from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, E
 from spacelang.ir.inequalities import Row, solve
 from spacelang.ir.value import Value
 
-
 Number: TypeAlias = int | float | Fraction
 """A number as it was written or computed, never rounded."""
 
@@ -38,9 +37,13 @@ class Linear:
 
 def exact(value: Value) -> Fraction | None:
     """The rational number that a value is written as; None for what is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return Fraction(value) if isinstance(value, int) or value.is_integer() else Fraction(repr(value))
+    if isinstance(value, int):
+        return Fraction(value)
+    if not math.isfinite(value):
+        return None
+    return Fraction(value) if value.is_integer() else Fraction(repr(value))
 
 
 def difference(atom: Compare) -> Linear | None:

@@ -1,7 +1,9 @@
 """Parts of a domain put together again as a domain."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import assert_never
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts
@@ -64,7 +66,8 @@ def _place(whole: Integer | Real, member: object) -> int:
     if isinstance(whole, Integer):
         return (int(member) - whole.lower) // whole.step
     assert whole.step is not None
-    return round((member - whole.lower) / whole.step)
+    lower, step = Fraction(repr(whole.lower)), Fraction(repr(whole.step))  # the decimals that `at` takes
+    return round((Fraction(member) - lower) / step)
 
 
 def _run(whole: Integer | Real, first: int, last: int) -> Simple:
@@ -81,11 +84,27 @@ def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
     found = [spans[0]]
     for span in spans[1:]:
         last = found[-1]
-        if span.lower == last.upper and not (span.lower_open and last.upper_open):
+        if _touch(last, span):
             found[-1] = replace(last, upper=span.upper, upper_open=span.upper_open)
         else:
             found.append(span)
+    if len(found) == 1 and _extent(found[0]) == _extent(whole):
+        return [whole]
     return [replace(span, log=whole.log) for span in found]
+
+
+def _touch(left: Real, right: Real) -> bool:
+    """Whether no float lies between two disjoint intervals, of which the left one ends first."""
+    if left.upper == right.lower:
+        return not (left.upper_open and right.lower_open)
+    return _extent(right)[0] == math.nextafter(_extent(left)[1], math.inf)
+
+
+def _extent(interval: Real) -> tuple[float, float]:
+    """The least and the greatest float of an interval."""
+    least = math.nextafter(interval.lower, math.inf) if interval.lower_open else interval.lower
+    greatest = math.nextafter(interval.upper, -math.inf) if interval.upper_open else interval.upper
+    return least, greatest
 
 
 def _span(piece: Simple) -> Real:

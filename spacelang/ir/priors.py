@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from spacelang.ir.cells import log_ends
+from spacelang.ir.cells import log_length, log_ratio
 from spacelang.ir.codes import Array, Codes, code_of, code_type, is_exact
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, parts
 
@@ -95,14 +95,16 @@ def _integer_source(part: Integer) -> Source:
     if kind is object or part.step >= WORD or (part.log and not is_exact(part)):
         return partial(_draw_giants, part)
     if part.log:
-        return partial(_draw_log, part, *log_ends(part), np.dtype(kind))
+        return partial(_draw_log, part, log_length(part), np.dtype(kind))
     if part.step == 1:
         return _integers(part.lower, part.upper, kind)
     return lambda count, rng: part.lower + part.step * rng.integers(part.size, size=count)
 
 
-def _draw_log(part: Integer, start: float, end: float, kind: np.dtype[Any], count: int, rng: Generator) -> Array:
-    places = np.rint((np.exp(rng.uniform(start, end, count)) - part.lower) / part.step)
+def _draw_log(part: Integer, length: float, kind: np.dtype[Any], count: int, rng: Generator) -> Array:
+    below_first = min(part.step, part.lower) / 2
+    distances = (part.lower - below_first) * np.expm1(rng.uniform(0, length, count)) - below_first
+    places = np.rint(distances / part.step)
     np.clip(places, 0, part.size - 1, out=places)
     return (part.lower + part.step * places).astype(kind)
 
@@ -111,12 +113,17 @@ def _draw_giants(part: Integer, count: int, rng: Generator) -> Array:
     """Integers that no machine word holds, one at a time."""
     found = np.empty(count, dtype=object)
     for row in range(count):
-        if part.log:
-            place = round((math.exp(rng.uniform(*log_ends(part))) - part.lower) / part.step)
-        else:
-            place = below(part.size, rng)
+        place = _giant_log_place(part, rng) if part.log else below(part.size, rng)
         found[row] = part.at(min(max(place, 0), part.size - 1))
     return found
+
+
+def _giant_log_place(part: Integer, rng: Generator) -> int:
+    below_first = min(part.step, part.lower) / 2
+    distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_length(part))) - below_first
+    number = distance / part.step
+    between = int(math.ulp(number))  # so many places lie between this float and the next
+    return round(number) + (below(between, rng) - between // 2 if between > 1 else 0)
 
 
 def below(bound: int, rng: Generator) -> int:
@@ -144,7 +151,9 @@ def _draw_real(part: Real, count: int, rng: Generator) -> Array:
 
 def _draw_closed(part: Real, count: int, rng: Generator) -> Array:
     shares = rng.random(count)
-    if part.log:
+    if part.log and part.upper <= 2 * part.lower:  # logarithms of near numbers are too coarse
+        found = part.lower + part.lower * np.expm1(log_ratio(part.lower, part.upper) * shares)
+    elif part.log:
         lower, upper = math.log(part.lower), math.log(part.upper)
         found = np.exp(lower + (upper - lower) * shares)
     elif math.isinf(part.upper - part.lower):

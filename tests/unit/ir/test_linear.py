@@ -31,7 +31,7 @@ def test_linear_forms() -> None:
     assert (same.factors, same.roots) == ({}, ())
     decimal = difference(Compare("<", Arithmetic("*", A, Constant(3)), Constant(0.9)))
     assert decimal is not None
-    assert decimal.roots == (0.3,)
+    assert decimal.roots == (Fraction(3, 10),)
     one = linear(Call("min", (A,)))
     assert one is not None
     assert one.factors == {"a": 1}

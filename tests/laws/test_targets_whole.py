@@ -1,0 +1,51 @@
+"""Texts of every construct keep their meaning in every target: members go down and come back, draws are members."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from target_laws import comes_back, draws_members, is_reached, says_what_is_declared, tells_every_construct
+
+from spacelang.ir.configuration import Configuration
+from spacelang.targets import TARGETS
+from spacelang.targets._lowered import RefusedError, document
+
+from . import brute
+from .settings import EXAMPLES
+from .settings import LAW as WHOLE
+from .test_meaning import unfolded
+from .test_whole import checked
+from .whole import Drawn, drawings
+
+LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
+MOST = 20
+"""So many members of each text are looked at."""
+
+
+@pytest.mark.parametrize("name", TARGETS.names())
+@LAW
+@given(text=drawings(files=False), seed=st.integers(0, 2**31 - 1))
+def test_a_text_keeps_its_meaning(name: str, text: Drawn, seed: int) -> None:
+    found = checked(text)
+    assume(found.space is not None and found.structures is not None and found.structures.count)
+    assert found.space is not None
+    assert found.structures is not None
+    target = TARGETS.load(name)()
+    try:
+        form = target.lower(found.structures)
+    except RefusedError as error:
+        says_what_is_declared(error.report, target.keeps)
+        return
+    says_what_is_declared(form.report, target.keeps)
+    tells_every_construct(form, found.space)
+    # Brute force looks for hyperparameters of fixed operators nowhere but among the rest.
+    plain = replace(found.space, root=unfolded(found.space.root))
+    members = [Configuration.from_json(text) for text in sorted(brute.configurations(plain))[:MOST]]
+    comes_back(form, members)
+    is_reached(form, members)
+    draws_members(form, found.space, seed)
+    json.dumps(document(name, found.space, form), allow_nan=False)
+    assert form.form.to_text().strip()
+    assert form.form.to_dot().startswith("digraph ")

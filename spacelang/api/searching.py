@@ -2,10 +2,12 @@
 
 import time as _time
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.space import Space, load_for_data
@@ -16,7 +18,7 @@ from spacelang.optimizers import OPTIMIZERS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spacelang.runtime.loop import Listener, Outcome
+    from spacelang.runtime.loop import Journal, Listener, Outcome
     from spacelang.runtime.objective import Objective
 
 
@@ -34,6 +36,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     seed: int = 0,
     allow: Iterable[str] = (),
     bind: Mapping[str, int] | None = None,
+    store: str | PathLike[str] | None = None,
+    resume: bool = False,
     listener: "Listener | None" = None,
 ) -> "Result":
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels.
@@ -41,9 +45,10 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
     the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
     or the space binds already (see `bound_by`). At least one of `time` (`"60s"` or seconds) and `trials`, or a
-    `limit run` of the task, limits the search unless the space is exhausted first. Raises SpaceError,
+    `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
+    that file as it ends; with `resume` the run that it holds goes on, its trials replayed. Raises SpaceError,
     UnknownPluginError, OptionError, ValueError for a text that is no validation or time, and the runtime's InputError
-    for data and metrics.
+    for data, metrics and stores.
     """
     from spacelang.runtime.data import make_table
     from spacelang.runtime.split import parse_validation
@@ -58,7 +63,10 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     if ignored is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    outcome = run(loaded, chosen, objective, time=seconds, trials=trials, seed=seed, listener=listener)
+    with keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+        outcome = run(
+            loaded, chosen, objective, time=seconds, trials=trials, seed=seed, listener=listener, journal=journal
+        )
     return Result(outcome, objective)
 
 
@@ -191,6 +199,47 @@ def unenforced(space: Space) -> str | None:
     return f"`{line}` is not enforced yet: every trial runs to its end"
 
 
+@contextmanager
+def keeping(
+    path: str | PathLike[str] | None,
+    space: Space,
+    optimizer: tuple[str, Any],
+    objective: "Objective",
+    *,
+    seed: int,
+    resume: bool,
+) -> "Iterator[Journal | None]":
+    """The journal of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
+
+    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one. The optimizer comes
+    with its name. Raises StoreError where the file cannot be used or holds another run.
+    """
+    if path is None:
+        yield None
+        return
+    from spacelang.runtime.fingerprint import data_facts
+    from spacelang.runtime.header import make_header
+    from spacelang.runtime.journal import StoredJournal
+    from spacelang.runtime.store import Store, is_blank
+
+    dataset, (name, configured) = objective.dataset, optimizer
+    header = make_header(
+        space.checked,
+        data_facts(dataset.name, dataset.features, dataset.labels),
+        metric=objective.metric.formula,
+        validation=objective.validation,
+        bounds=objective.bounds,
+        training_size=objective.training_size,
+        seed=seed,
+        optimizer=name,
+        options=asdict(configured),
+    )
+    place = Path(path)
+    begins = not resume or is_blank(place)
+    with Store.create(place, header) if begins else Store.open(place, header) as store:
+        yield StoredJournal(store, objective.bounds)
+
+
 def run(
     space: Space,
     optimizer: Any,
@@ -200,6 +249,7 @@ def run(
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
+    journal: "Journal | None" = None,
 ) -> "Outcome":
     """Run a configured optimizer; raises ValueError for a budget that allows nothing."""
     from numpy.random import default_rng
@@ -215,4 +265,5 @@ def run(
         clock=_time.perf_counter,
         training_size=objective.training_size,
         listener=listener,
+        journal=journal,
     )

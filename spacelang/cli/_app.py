@@ -26,6 +26,7 @@ COMMANDS: Final = (
     "default",
     "contains",
     "run",
+    "runs",
     "explain",
     "catalogue",
 )

@@ -98,18 +98,26 @@ def print_json(document: object) -> None:
     print(json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False))
 
 
-def fail(message: str, help: str | None = None, *, status: int = WRONG_USAGE) -> NoReturn:  # noqa: A002
+def fail(
+    message: str,
+    help: str | None = None,  # noqa: A002
+    *,
+    status: int = WRONG_USAGE,
+    notes: Iterable[str] = (),
+) -> NoReturn:
     """End the program with a message and what to do about it."""
-    report(message, help)
+    report(message, help, notes)
     raise typer.Exit(status)
 
 
-def report(message: str, help: str | None = None) -> None:  # noqa: A002 - the word of the house's diagnostics
+def report(message: str, help: str | None = None, notes: Iterable[str] = ()) -> None:  # noqa: A002
     """Print an error that has no place in a space to standard error, like a diagnostic."""
     title = "\x1b[1;31merror\x1b[0m" if colours(sys.stderr) else "error"
     print(f"{title}: {visible(message)}", file=sys.stderr)
     if help:
         print(f"  = help: {visible(help)}", file=sys.stderr)
+    for note in notes:
+        print(f"  = note: {visible(note)}", file=sys.stderr)
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:

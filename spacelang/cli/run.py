@@ -1,6 +1,7 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -59,16 +60,24 @@ def command(  # noqa: PLR0913 - one argument an option
     seed: SeedOption = 0,
     allow: AllowOption = None,
     bind: BindOption = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that the store holds.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
 
     What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
-    stops after 60 seconds. Ctrl-C stops it early and keeps what was found.
+    stops after 60 seconds. Ctrl-C stops it early and keeps what was found; so does whatever else ends it: `--resume`
+    goes on from there.
     """
     from spacelang.api import with_fidelity
     from spacelang.optimizers import OPTIMIZERS
 
+    if resume and store is None:
+        fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
     given = _seconds(time)
     validation = _validation(validate)
     chosen = plugin(OPTIMIZERS, optimizer, set_)
@@ -77,8 +86,10 @@ def command(  # noqa: PLR0913 - one argument an option
     objective = _objective(loaded, data, target_column, metric, validation, seed)
     loaded, objective = _bound(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
-    outcome = _search(loaded, chosen, objective, _limit(loaded, given, trials), trials, seed)
-    _report(loaded, objective, outcome, _facts(objective, optimizer, seed), as_json=json)
+    place = _place(store, loaded)
+    seconds = _limit(loaded, given, trials)
+    outcome = _search(loaded, (optimizer, chosen), objective, (seconds, trials), seed, place, resume=resume)
+    _report(loaded, objective, outcome, _facts(objective, optimizer, seed, place), as_json=json)
     if outcome.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if outcome.best is None:
@@ -160,19 +171,58 @@ def _objective(
         fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
 
 
+def _place(store: Path | None, space: "Space") -> Path:
+    """The file that keeps the run."""
+    from datetime import datetime
+
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.runs import default_path
+
+    try:
+        return default_path(space.name, datetime.now()) if store is None else store
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
 def _search(
-    space: "Space", optimizer: Any, objective: "Objective", seconds: float | None, trials: int | None, seed: int
+    space: "Space",
+    optimizer: tuple[str, Any],
+    objective: "Objective",
+    budget: tuple[float | None, int | None],
+    seed: int,
+    place: Path,
+    *,
+    resume: bool,
 ) -> "Outcome":
     from rich.console import Console
 
-    from spacelang.api import run
+    from spacelang.api import keeping, run
     from spacelang.report.progress import progress
+    from spacelang.runtime.store_faults import StoreError
 
-    with progress(Console(stderr=True)) as listener:
-        return run(space, optimizer, objective, time=seconds, trials=trials, seed=seed, listener=listener)
+    seconds, trials = budget
+    try:
+        with (
+            keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
+            progress(Console(stderr=True)) as listener,
+        ):
+            return run(
+                space,
+                optimizer[1],
+                objective,
+                time=seconds,
+                trials=trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+    except StoreError as error:
+        if len(error.differences) < 2:
+            fail(error.message, error.help, status=BAD_INPUT)
+        fail(f"`{place}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
 
 
-def _facts(objective: "Objective", optimizer: str, seed: int) -> "Run":
+def _facts(objective: "Objective", optimizer: str, seed: int, place: Path) -> "Run":
     from spacelang.report.summary import Run
 
     return Run(
@@ -181,6 +231,7 @@ def _facts(objective: "Objective", optimizer: str, seed: int) -> "Run":
         objective.metric,
         objective.training_size,
         preparation=objective.preparation.sentence,
+        store=str(place),
         validation=objective.validation,
     )
 

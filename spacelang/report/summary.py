@@ -153,7 +153,8 @@ def _failures(outcome: Outcome) -> list[Text]:
 def _effort(outcome: Outcome, run: Run) -> Text:
     trials = _count(len(outcome.records), "trial")
     seconds = f"{outcome.seconds:.1f} s"
-    return Text(f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ENDINGS[outcome.ended]}.", style="dim")
+    effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ENDINGS[outcome.ended]}."
+    return Text(effort if run.store is None else f"{effort} Kept in {run.store}", style="dim")
 
 
 def _reasons(outcome: Outcome) -> list[tuple[str, int]]:

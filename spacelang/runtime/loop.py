@@ -109,6 +109,41 @@ class Silence:
         """Ignore it."""
 
 
+class Journal(Protocol):
+    """What the loop needs of whoever keeps the trials of a run."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took in its earlier sessions; its clock goes on from there."""
+        ...
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The trials of the earlier sessions in the order in which they ended."""
+        ...
+
+    def append(self, record: Record) -> None:
+        """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
+        ...
+
+    def end(self, ending: str, seconds: float) -> None:
+        """The session ended in order."""
+        ...
+
+
+class Unkept:
+    """A journal that keeps nothing."""
+
+    seconds = 0.0
+    records: Sequence[Record] = ()
+
+    def append(self, record: Record) -> None:
+        """Forget it."""
+
+    def end(self, ending: str, seconds: float) -> None:
+        """Forget it."""
+
+
 def run(
     search: Search,
     evaluate: Evaluate,
@@ -117,14 +152,18 @@ def run(
     clock: Clock,
     training_size: int | None = None,
     listener: Listener | None = None,
+    journal: Journal | None = None,
 ) -> Outcome:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
     A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
-    `training_size` rows or more is the same as None. Raises only what `evaluate`, the search or the listener raise.
+    `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
+    as it was told then, without an evaluation, and it counts in the budget. Raises only what `evaluate`, the search,
+    the listener or the journal raise.
     """
     told = Silence() if listener is None else listener
-    history = _History(clock, training_size)
+    kept = Unkept() if journal is None else journal
+    history = _History(clock, training_size, kept)
     told.started(budget)
     try:
         ended = _drive(search, evaluate, budget, history, told)
@@ -133,6 +172,7 @@ def run(
     finally:
         search.close()
     outcome = history.outcome(ended)
+    kept.end(ended.value, outcome.seconds)
     told.finished(outcome)
     return outcome
 
@@ -144,7 +184,7 @@ def _drive(search: Search, evaluate: Evaluate, budget: Budget, history: "_Histor
         while known_rounds < KNOWN_ROUNDS:
             before = len(history.records)
             answers = _answers(requests, evaluate, budget, history, listener)
-            if answers is None or budget.is_exhausted(history.now(), len(history.records)):
+            if answers is None or (not history.unasked and budget.is_exhausted(history.now(), len(history.records))):
                 return Ending.BUDGET
             known_rounds = known_rounds + 1 if len(history.records) == before else 0
             requests = search.send(answers)
@@ -163,6 +203,11 @@ def _answers(
         if known is not None:
             answers.append(known)
             continue
+        earlier = history.replay(request)
+        if earlier is not None:
+            listener.trial(earlier, history.best or earlier)
+            answers.append(replace(earlier.trial, request=request))
+            continue
         started = history.now()
         if budget.is_exhausted(started, len(history.records)):
             return None
@@ -179,6 +224,7 @@ class _History:
 
     clock: Clock
     training_size: int | None
+    journal: Journal
     records: list[Record] = field(default_factory=list)
     curve: list[Improvement] = field(default_factory=list)
     curve_any_fidelity: list[Improvement] = field(default_factory=list)
@@ -187,10 +233,16 @@ class _History:
     least_infeasible: Record | None = None
     answered: int = 0
     memory: dict[tuple[str, int | None], Trial] = field(default_factory=dict)
+    unasked: dict[tuple[str, int | None], Record] = field(default_factory=dict)
+    """What earlier sessions evaluated and this one has not asked for yet."""
     beginning: float = field(init=False)
+    last: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.beginning = self.clock()
+        self.beginning = self.clock() - self.journal.seconds
+        earlier = self.journal.records
+        self.unasked.update((self._key(record.trial.request), record) for record in earlier)
+        self.last = max((record.index for record in earlier), default=0)
 
     @property
     def best(self) -> Record | None:
@@ -208,13 +260,27 @@ class _History:
         self.answered += 1
         return replace(trial, request=request, cost=0.0)
 
+    def replay(self, request: Request) -> Record | None:
+        """The trial of an earlier session that answers a request; None where it has to be evaluated."""
+        record = self.unasked.pop(self._key(request), None)
+        if record is not None:
+            self._keep(record)
+        return record
+
     def add(self, trial: Trial, started: float) -> Record:
-        record = Record(len(self.records) + 1, trial, started, self.now())
+        """Keep a new trial, in the journal first."""
+        self.last += 1
+        record = Record(self.last, trial, started, self.now())
+        self.journal.append(record)
+        self._keep(record)
+        return record
+
+    def _keep(self, record: Record) -> None:
+        trial = record.trial
         self.records.append(record)
         self.memory[self._key(trial.request)] = trial
         if trial.loss is not None:
             self._compare(record, trial.loss)
-        return record
 
     def outcome(self, ended: Ending) -> Outcome:
         return Outcome(

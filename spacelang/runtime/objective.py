@@ -75,6 +75,11 @@ class Objective:
         return max(len(fold.training_target) for fold in self._folds)
 
     @property
+    def dataset(self) -> Dataset:
+        """The data with the labels as codes."""
+        return self._dataset
+
+    @property
     def validation(self) -> Validation:
         """On which rows trials are judged."""
         return self._settings.validation

@@ -1,0 +1,136 @@
+"""Runs that are kept: what a user types, sees and finds again, also after the run was killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import TIMEOUT, document, environment, spacelang, write_spaces
+
+from spacelang.runtime.store import Store
+from spacelang.runtime.store_faults import StoreError
+
+RUN = ("run", "toy.space", "--data", "sklearn:iris", "--optimizer", "random")
+TRIALS = 40
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_spaces(tmp_path)
+    return tmp_path
+
+
+def table(folder: Path, store: str) -> list[dict[str, Any]]:
+    """The trials without what the clock says."""
+    assert spacelang("runs", store, "--export", "trials.csv", folder=folder).returncode == 0
+    head, *lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
+    names = head.split(",")
+    rows = [dict(zip(names, line.split(","), strict=False)) for line in lines]
+    return [{k: v for k, v in row.items() if k not in ("cost", "cost_alone", "started", "finished")} for row in rows]
+
+
+def test_a_run_is_kept_where_it_says(folder: Path) -> None:
+    found = document(spacelang(*RUN, "--trials", "3", "--json", folder=folder), 0)
+    store = Path(found["store"])
+    assert store.parent.name == "runs"
+    assert (folder / store).is_file()
+    (listed,) = document(spacelang("runs", "--json", folder=folder), 0)
+    assert (listed["space"], listed["optimizer"], listed["state"], listed["trials"]) == ("toy", "random", "finished", 3)
+    assert listed["loss"] == found["loss"]
+    shown = spacelang("runs", folder=folder)
+    assert "toy" in shown.stdout
+    assert "finished" in shown.stdout
+
+
+def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
+    whole = document(spacelang(*RUN, "--trials", "12", "--store", "whole.db", "--json", folder=folder), 0)
+    spacelang(*RUN, "--trials", "5", "--store", "part.db", folder=folder)
+    again = document(spacelang(*RUN, "--trials", "12", "--store", "part.db", "--resume", "--json", folder=folder), 0)
+    assert (again["loss"], again["configuration"], again["trials"]) == (whole["loss"], whole["configuration"], 12)
+    assert table(folder, "part.db") == table(folder, "whole.db")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path) -> None:
+    arguments = (*RUN, "--trials", str(TRIALS), "--store", "killed.db", "--resume")
+    spacelang(*RUN, "--trials", str(TRIALS), "--store", "whole.db", folder=folder)
+    kills = 10 if os.environ.get("SPACELANG_FULL") else 3
+    for number in range(kills):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spacelang", *arguments],
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wanted = (number + 1) * TRIALS // (kills + 2)
+        ends = time.monotonic() + TIMEOUT
+        while stored(folder / "killed.db") < wanted and process.poll() is None and time.monotonic() < ends:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    ended = spacelang(*arguments, folder=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert table(folder, "killed.db") == table(folder, "whole.db")
+    assert len(table(folder, "killed.db")) == TRIALS
+
+
+def stored(path: Path) -> int:
+    try:
+        with Store.read(path) as run:
+            return run.count
+    except StoreError:
+        return 0
+
+
+def test_another_run_is_refused_with_what_differs(folder: Path) -> None:
+    spacelang(*RUN, "--trials", "2", "--store", "a.db", folder=folder)
+    other = spacelang(*RUN, "--trials", "4", "--store", "a.db", "--resume", "--seed", "3", folder=folder)
+    assert other.returncode == 1
+    assert "seed: 0 in the store, 3 now" in other.stderr
+    assert "Traceback" not in other.stderr
+    data = ("run", "toy.space", "--data", "sklearn:wine", "--optimizer", "blds", "--store", "a.db", "--resume")
+    several = spacelang(*data, "--trials", "4", folder=folder)
+    assert several.returncode == 1
+    assert "note: data:" in several.stderr
+    assert "note: optimizer:" in several.stderr
+
+
+def test_a_store_is_not_overwritten_and_nothing_is_resumed_from_nowhere(folder: Path) -> None:
+    spacelang(*RUN, "--trials", "2", "--store", "a.db", folder=folder)
+    before = (folder / "a.db").read_bytes()
+    again = spacelang(*RUN, "--trials", "2", "--store", "a.db", folder=folder)
+    assert again.returncode == 1
+    assert "--resume" in again.stderr
+    assert (folder / "a.db").read_bytes() == before
+    nowhere = spacelang(*RUN, "--trials", "2", "--resume", folder=folder)
+    assert nowhere.returncode == 2
+    assert "--store" in nowhere.stderr
+    (folder / "text.db").write_text("no store")
+    assert spacelang(*RUN, "--trials", "2", "--store", "text.db", "--resume", folder=folder).returncode == 1
+    assert (folder / "text.db").read_text() == "no store"
+
+
+def test_python_keeps_and_resumes(folder: Path) -> None:
+    code = """
+import json, spacelang as sl
+from sklearn.datasets import load_iris
+X, y = load_iris(return_X_y=True, as_frame=True)
+def run(trials, **kept):
+    return sl.search("toy.space", X, y, optimizer="blds", trials=trials, **kept)
+whole = run(9)
+run(4, store="p.db")
+again = run(9, store="p.db", resume=True)
+same = ["loss", "status", "rows", "configuration"]
+print(json.dumps([again.loss == whole.loss, again.trials[same].equals(whole.trials[same]), len(again.trials)]))
+"""
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(
+        command, check=True, cwd=folder, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert json.loads(ended.stdout) == [True, True, 9]

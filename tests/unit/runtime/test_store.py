@@ -1,0 +1,295 @@
+import json
+import math
+import sqlite3
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storing import SMALL, header, read, stored, trial, trials
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Bound, Measure
+from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.store import Store, StoreError
+from spacelang.runtime.stored import StoredTrial, row_of, trial_of
+from spacelang.runtime.stored import stored as as_stored
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+NAMES = st.text(max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | FINITE | st.text(st.characters(), max_size=6),
+    lambda inner: st.lists(inner, max_size=3).map(tuple),
+    max_leaves=4,
+)
+TRIALS = st.builds(
+    StoredTrial,
+    index=st.just(1),
+    configuration=st.dictionaries(st.text(st.characters(), max_size=6), VALUES, max_size=4).map(Configuration),
+    fidelity=st.none() | st.integers(1, 10**9),
+    loss=st.none() | FINITE,
+    status=st.sampled_from(["success", "error", "invalid", "timeout", "memory", "crash"]),
+    reason=st.text(),
+    cost=FINITE,
+    cost_alone=FINITE,
+    started=FINITE,
+    finished=FINITE,
+    constraints=st.lists(st.tuples(NAMES, st.floats(allow_nan=False)), max_size=3).map(tuple),
+    feasible=st.booleans(),
+    excess=st.floats(0),
+    metrics=st.lists(st.tuples(NAMES, st.floats(allow_nan=False)), max_size=3).map(tuple),
+    training_loss=st.none() | FINITE,
+    worker=NAMES,
+    attempts=st.integers(1, 99),
+)
+
+
+@given(st.lists(TRIALS, min_size=1, max_size=4))
+@settings(max_examples=15, deadline=None)
+def test_what_was_appended_is_read_exactly(drawn: list[StoredTrial]) -> None:
+    known = {}
+    for each in drawn:
+        known.setdefault((each.configuration.identity, each.fidelity), each)
+    given_trials = [replace(each, index=index) for index, each in enumerate(known.values(), 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.db"
+        made = header(training_size=10**10)
+        store = Store.create(path, made)
+        for each in given_trials:
+            store.append(each)
+        assert list(store.records()) == given_trials
+        store.close()
+        again = Store.open(path, made)
+        assert list(again.records()) == given_trials
+        again.end("budget", 1.0)
+        assert read(path) == given_trials
+
+
+@given(TRIALS)
+def test_a_row_is_its_trial(drawn: StoredTrial) -> None:
+    assert trial_of(row_of(drawn, 100)) == drawn
+
+
+def test_halves_of_characters_are_stored() -> None:
+    odd = trial(1, reason="\udc80", worker="\udcff", configuration=Configuration({"\ud800": "\udfff"}))
+    back = trial_of(row_of(odd, 100))
+    assert back.configuration == odd.configuration
+    assert (back.reason, back.worker) == ("\\udc80", "\\udcff")
+
+
+def test_unknown_numbers_stay_unknown() -> None:
+    back = trial_of(row_of(trial(1, constraints=(("a", math.nan), ("b", math.inf)), training_loss=math.nan), 100))
+    assert math.isnan(back.constraints[0][1])
+    assert back.constraints[1] == ("b", math.inf)
+    assert back.training_loss is None
+
+
+def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
+    bounds = (Bound(Measure.LATENCY, 1e-3), Bound(Measure.SIZE, 10.0, strict=True))
+    measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
+    told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
+    kept = as_stored(1, told, 0.0, 2.0, cost_alone=3.0, metrics={"accuracy": 0.5}, worker="w", attempts=2)
+    assert not kept.feasible
+    assert (kept.excess, kept.cost_alone, kept.metrics) == (told.excess, 3.0, (("accuracy", 0.5),))
+    assert trial_of(row_of(kept, 100)).trial(bounds) == told
+    failed = Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no")
+    assert as_stored(2, failed, 0.0, 1.0).trial(bounds) == failed
+
+
+def test_a_session_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    made = stored(path, 3, "interrupted")
+    with Store.read(path) as run:
+        assert (run.state, run.count, run.seconds) == ("interrupted", 3, 3.0)
+    store = Store.open(path, made)
+    assert (store.state, store.count, store.seconds) == ("running", 3, 3.0)
+    for each in trials(200, 4):
+        store.append(each)
+    store.end("exhausted", 210.5)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"], "a run that ended is one file"
+    with Store.read(path) as run:
+        assert (run.state, run.count, run.seconds) == ("finished", 203, 210.5)
+        assert run.header == made
+        assert run.header.versions == made.versions
+        assert [session.ending for session in run.sessions] == ["interrupted", "exhausted"]
+        assert [session.trials for session in run.sessions] == [3, 203]
+        assert list(run.records()) == list(trials(203))
+
+
+def test_a_session_without_an_end_took_as_long_as_its_last_trial(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    made = stored(path, 5, ending=None)
+    with Store.read(path) as run:
+        assert (run.state, run.seconds) == ("killed", 5.0)
+        assert run.state == "killed", "looking at it changes nothing"
+    Store.open(path, made).end("budget", 7.0)
+    with Store.read(path) as run:
+        assert (run.state, run.seconds, run.count) == ("finished", 7.0, 5)
+
+
+def test_a_store_is_read_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    store = Store.create(path, header())
+    with Store.read(path) as run:
+        for each in trials(150):
+            store.append(each)
+            assert run.count == each.index
+        assert (run.state, store.state) == ("running", "running")
+        reading = run.records()
+        next(reading)
+        store.append(trial(151))
+        assert list(reading)[-1].index >= 150
+        store.append(trial(152))
+    store.end("budget", 1.0)
+    assert len(read(path)) == 152
+
+
+def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    store = Store.create(path, header())
+    for each in trials(10):
+        store.append(each)
+    reading = store.records()
+    next(reading)
+    store.append(trial(11))
+    store.end("budget", 1.0)
+    assert len(read(path)) == 11
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (trial(5), "trial 5 is not the one after trial 3"),
+        (trial(3), "trial 3 is not the one after trial 3"),
+        (trial(4, configuration=trial(2).configuration), "a trial like trial 4 is stored already"),
+        (trial(4, configuration=trial(2).configuration, fidelity=124), "a trial like trial 4 is stored already"),
+        (trial(4, loss=math.nan), "trial 4 has a loss or a time that is not finite"),
+        (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
+    ],
+)
+def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: StoredTrial, reason: str) -> None:
+    path = tmp_path / "run.db"
+    store = Store.create(path, header())
+    for each in trials(3):
+        store.append(each)
+    with pytest.raises(ValueError, match=reason):
+        store.append(wrong)
+    store.append(trial(4))
+    store.append(trial(5, configuration=trial(2).configuration, fidelity=50))
+    store.end("budget", 1.0)
+    assert [each.index for each in read(path)] == [1, 2, 3, 4, 5]
+
+
+def test_an_interruption_at_any_place_leaves_whole_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.db"
+    store = Store.create(path, header())
+
+    class Interrupting:
+        """Interrupts before or after the n-th statement."""
+
+        def __init__(self, connection: sqlite3.Connection, place: int, after: bool) -> None:
+            self.connection, self.place, self.after = connection, place, after
+
+        def execute(self, *arguments: object) -> object:
+            self.place -= 1
+            if self.place == 0 and not self.after:
+                raise KeyboardInterrupt
+            result = self.connection.execute(*arguments)
+            if self.place == 0:
+                raise KeyboardInterrupt
+            return result
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.connection, name)
+
+    expected = 0
+    for place in (1, 2, 3, 4):
+        for after in (False, True):
+            plain = store._connection
+            store._connection = Interrupting(plain, place, after)
+            with pytest.raises(KeyboardInterrupt):
+                store.append(trial(store.count + 1))
+            store._connection = plain
+            assert store.count in (expected, expected + 1)
+            expected = store.count
+            assert [each.index for each in store.records()] == list(range(1, expected + 1))
+    store.append(trial(expected + 1))
+    store.end("interrupted", 1.0)
+    assert len(read(path)) == expected + 1
+
+
+def test_the_best_trial_is_that_of_the_summary(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    store = Store.create(path, header())
+    assert store.best is None
+    store.append(trial(1, loss=None, status="crash"))
+    assert store.best is None
+    store.append(trial(2, loss=0.1, feasible=False, excess=2.0))
+    store.append(trial(3, loss=0.9, feasible=False, excess=0.0))
+    assert store.best == (3, 0.9, False)
+    store.append(trial(4, loss=0.3, fidelity=50))
+    assert store.best == (4, 0.3, True)
+    store.append(trial(5, loss=0.5, fidelity=124))
+    store.append(trial(6, loss=0.5))
+    assert store.best == (5, 0.5, True)
+    store.close()
+
+
+DIFFERENT = {
+    "data": ({"data": replace(header().data, fingerprint="f" * 64)}, "data: `wine.csv` (178 rows, 13 columns, content"),
+    "metric": ({"metric": "1 - accuracy"}, "metric: `1 - roc_auc` in the store, `1 - accuracy` now"),
+    "seed": ({"seed": 3}, "seed: 0 in the store, 3 now"),
+    "optimizer": ({"optimizer": "random", "options": {}}, "optimizer: `blds` in the store, `random` now"),
+    "option": ({"options": {"b": 50, "eta": 2.0}}, "option `b`: 100 in the store, 50 now"),
+    "setting": ({"settings": {}}, "`limit trial`: 60s in the store, nothing now"),
+    "bounds": (
+        {"bounds": [Bound(Measure.LATENCY, 1e-5)]},
+        "bounds: none in the store, `predict_latency <= 10us` now",
+    ),
+    "space": (
+        {"over": replace(SMALL, root=SMALL.root.children[1])},
+        "space: pipeline: `(scaler -> estimator)` in the store, `estimator` now",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_another_run_is_refused_with_the_difference(tmp_path: Path, name: str) -> None:
+    others, line = DIFFERENT[name]
+    path = tmp_path / "run.db"
+    made = stored(path, 3, ending=None)
+    with pytest.raises(StoreError, match="is of another run") as caught:
+        Store.open(path, header(**others))
+    assert line in caught.value.message
+    assert caught.value.differences[0].startswith(line)
+    store = Store.open(path, made)
+    assert store.count == 3, "the run itself goes on as if nobody had asked"
+    store.close()
+
+
+def test_another_budget_name_or_version_is_the_same_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    stored(path)
+    moved = replace(header(), versions={"python": "9.9"}, data=replace(header().data, name="other.csv"))
+    store = Store.open(path, moved)
+    assert store.header.data.name == "wine.csv"
+    assert store.sessions[1].versions == {"python": "9.9"}
+    store.close()
+
+
+def test_nothing_is_a_pickle(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    stored(path)
+    with sqlite3.connect(path) as connection:
+        values = [
+            value
+            for table in ("header", "trials", "sessions")
+            for row in connection.execute(f"SELECT * FROM {table}")
+            for value in row
+        ]
+        (configuration,) = connection.execute("SELECT configuration FROM trials WHERE trial = 2").fetchone()
+    connection.close()
+    assert not [value for value in values if isinstance(value, bytes) and len(value) != 16]
+    assert json.loads(configuration) == {"C": 2.0, "estimator": "LogisticRegression"}

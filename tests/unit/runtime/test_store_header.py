@@ -1,0 +1,165 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from laws.spaces import general_spaces
+from storing import TEXT, header, space
+
+from spacelang.ir.space import Space
+from spacelang.runtime.fingerprint import data_facts, fingerprint
+from spacelang.runtime.header import from_texts, identity, to_texts, version_changes
+
+
+@given(general_spaces(), general_spaces())
+@settings(max_examples=30, deadline=None)
+def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, second: Space) -> None:
+    assert (identity(first) == identity(second)) == (
+        replace(first, name="", title="") == replace(second, name="", title="")
+    )
+    one, other = header(first), header(second)
+    assert bool(one.differences(other)) == (identity(first) != identity(second))
+    assert from_texts(to_texts(one)) == one
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a comment\n\n" + TEXT,
+        TEXT.replace("space small", 'space other "A title"'),
+        TEXT + "task classification { limit run 10m }\n",
+        TEXT.replace("  | ", "     | "),
+    ],
+)
+def test_the_text_around_a_space_does_not_count(text: str) -> None:
+    assert identity(space(text)) == identity(space())
+    assert header(space()).differences(header(space(text))) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("float[0.01, 100] log", "float[0.01, 100]", "space: domain of `estimator.LogisticRegression.C`: "),
+        ("= 5", "= 6", "space: default of `estimator.DecisionTreeClassifier.max_depth`: `5` in the store, `6` now"),
+        ("none | StandardScaler", "none | MinMaxScaler", "space: alternative of `scaler.StandardScaler`: "),
+        ("none | StandardScaler", "StandardScaler | none", "space: default of `scaler`: `none` in the store, "),
+        (
+            "space small\n",
+            "space small\nforbid scaler is none and estimator is DecisionTreeClassifier\n",
+            "space: constraint: nothing in the store, ",
+        ),
+    ],
+)
+def test_what_a_search_sees_of_a_space_counts(before: str, after: str, line: str) -> None:
+    lines = header(space()).differences(header(space(TEXT.replace(before, after))))
+    assert lines
+    assert any(each.startswith(line) for each in lines)
+
+
+def test_the_order_of_alternatives_counts() -> None:
+    """Draws go by numbers: with other numbers the same seed is another run."""
+    texts = [TEXT.replace("| StandardScaler", order) for order in ("| PCA | Nystroem", "| Nystroem | PCA")]
+    first, second = (header(space(text)) for text in texts)
+    (line,) = first.differences(second)
+    assert "`" + '"2": "stage scaler = none | PCA | Nystroem"' in line.replace(",`", "`")
+
+
+def test_many_differences_are_counted() -> None:
+    stages = "\n".join(f"stage s{number} = none | StandardScaler" for number in range(20))
+    lines = header(space()).differences(header(space(TEXT.replace("space small", f"space small\n{stages}"))))
+    assert len(lines) == 9
+    assert "more differences" in lines[-1]
+
+
+def test_versions_are_compared_in_words() -> None:
+    assert version_changes(
+        {"python": "3.11.7", "numpy": "2.0"}, {"python": "3.11.7", "numpy": "2.1", "scipy": "1"}
+    ) == [
+        "numpy 2.0 before, 2.1 now",
+        "scipy absent before, 1 now",
+    ]
+    assert "spacelang" in header().versions
+
+
+# ---- data
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "number": [1.5, np.nan, -0.0],
+            "count": [1, 2, 3],
+            "flag": [True, False, True],
+            "word": ["a", None, "ü"],
+            "day": pd.to_datetime(["2020-01-01", None, "2021-01-01"]),
+            "group": pd.Categorical(["x", None, "y"], categories=["y", "x"]),
+        }
+    )
+
+
+LABELS = np.array(["yes", "no", "yes"])
+
+
+def test_the_fingerprint_is_the_same_on_every_machine() -> None:
+    """The figure was computed once: another one means that stores of before cannot be resumed."""
+    assert fingerprint(table(), LABELS) == GOLDEN
+    assert data_facts("t", table(), LABELS).rows == 3
+
+
+GOLDEN = "f7261db01533e6ca8898acf4c47db9ad43144e2b7d14acae69d7ef15b10ca1b0"
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda t: (t.set_index(pd.Index([7, 8, 9])), LABELS),
+        lambda t: (t, pd.Series(LABELS, name="class")),
+        lambda t: (t, pd.Series(LABELS.astype(object))),
+        lambda t: (t.assign(word=t["word"].astype("string")), LABELS),
+        lambda t: (t.assign(word=t["word"].astype(object)), LABELS),
+        lambda t: (t.assign(number=[1.5, float("nan"), 0.0]), LABELS),
+        lambda t: (t.assign(number=pd.arrays.SparseArray([1.5, np.nan, 0.0])), LABELS),
+        lambda t: (t.assign(day=t["day"].astype("datetime64[s]")), LABELS),
+    ],
+)
+def test_equal_content_has_equal_fingerprints(same: object) -> None:
+    assert fingerprint(*same(table())) == fingerprint(table(), LABELS)
+
+
+OTHERS = [
+    lambda t: (t.rename(columns={"count": "counts"}), LABELS),
+    lambda t: (t[[*t.columns[::-1]]], LABELS),
+    lambda t: (t.iloc[::-1], LABELS),
+    lambda t: (t, LABELS[[1, 0, 2]]),
+    lambda t: (t, [True, False, True]),
+    lambda t: (t.drop(columns="flag"), LABELS),
+    lambda t: (t.iloc[:2], LABELS[:2]),
+    lambda t: (t.assign(count=[1, 2, 4]), LABELS),
+    lambda t: (t.assign(count=[1.0, 2.0, 3.0]), LABELS),
+    lambda t: (t.assign(count=pd.array([1, 2, None], dtype="Int64")), LABELS),
+    lambda t: (t.assign(count=pd.array([1, 2, 0], dtype="Int64")), LABELS),
+    lambda t: (t.assign(count=["1", "2", "3"]), LABELS),
+    lambda t: (t.assign(flag=pd.array([True, None, True], dtype="boolean")), LABELS),
+    lambda t: (t.assign(word=["a", "b", "ü"]), LABELS),
+    lambda t: (t.assign(word=["a", 1, "ü"]), LABELS),
+    lambda t: (t.assign(word=["a", "1", "ü"]), LABELS),
+    lambda t: (t.assign(day=t["day"] + pd.Timedelta("1s")), LABELS),
+    lambda t: (t.assign(day=t["day"].dt.tz_localize("UTC")), LABELS),
+    lambda t: (t.assign(day=t["day"] - t["day"].min()), LABELS),
+    lambda t: (t.assign(group=t["group"].cat.reorder_categories(["x", "y"])), LABELS),
+    lambda t: (t.assign(group=t["group"].cat.as_ordered()), LABELS),
+    lambda t: (t.assign(group=["x", None, "y"]), LABELS),
+]
+
+
+def test_other_content_has_another_fingerprint() -> None:
+    found = [fingerprint(*other(table())) for other in (lambda t: (t, LABELS), *OTHERS)]
+    assert len(set(found)) == len(found)
+
+
+def test_the_definition_is_kept_whole(tmp_path: Path) -> None:
+    kept = json.loads(header(space()).definition)
+    assert kept["lines"]

@@ -1,0 +1,170 @@
+import gzip
+import sqlite3
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from storing import header, stored, trial
+
+from spacelang.ir.configuration import Configuration
+from spacelang.runtime.exports import export, frame
+from spacelang.runtime.runs import default_path, runs
+from spacelang.runtime.store import Store, StoreError
+
+NOW = datetime(2026, 1, 31, 23, 59, 58)
+
+
+def test_a_listing_says_what_is_there_and_what_is_no_store(tmp_path: Path) -> None:
+    stored(tmp_path / "done.db")
+    stored(tmp_path / "killed", ending=None, seed=7)
+    live = Store.create(tmp_path / "live.db", header())
+    (tmp_path / "notes.txt").write_text("no store " * 1000, encoding="utf-8")
+    (tmp_path / "empty.db").touch()
+    (tmp_path / ".hidden").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "cut.db").write_bytes((tmp_path / "done.db").read_bytes()[:5000])
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE t(x)")
+    other.close()
+    listing = runs(tmp_path)
+    found = {run.path.name: run for run in listing.runs}
+    assert {name: run.state for name, run in found.items()} == {
+        "done.db": "finished",
+        "killed": "killed",
+        "live.db": "running",
+    }
+    done = found["done.db"]
+    assert (done.space, done.data.name, done.optimizer, done.metric) == ("small", "wine.csv", "blds", "1 - roc_auc")
+    assert (done.trials, done.best, done.feasible, done.seconds) == (3, 1 / 3, True, 3.0)
+    assert (found["live.db"].best, found["live.db"].trials, found["killed"].seed) == (None, 0, 7)
+    why = {path.name: error.message for path, error in listing.others}
+    assert why.keys() == {"notes.txt", "empty.db", "cut.db", "other.db"}
+    assert "is no store" in why["notes.txt"]
+    assert "is empty" in why["empty.db"]
+    assert "is damaged" in why["cut.db"]
+    assert "is an SQLite file, but no store" in why["other.db"]
+    live.append(trial(1))
+    live.close()
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be listed"):
+        runs(tmp_path / "nowhere")
+
+
+def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    first, second = (default_path("credit", NOW, folder) for _ in range(2))
+    assert [path.name for path in (first, second)] == [
+        "credit-20260131-235958.db",
+        "credit-20260131-235958-2.db",
+    ]
+    for path in (first, second):
+        Store.create(path, header()).end("budget", 0.0)
+    assert len(runs(folder).runs) == 2
+    odd = default_path("../a b/ü\n", NOW, folder)
+    assert odd.parent == folder
+    assert odd.name == "a-b-ü-20260131-235958.db"
+    assert default_path("…", NOW, folder).name.startswith("space-")
+
+
+def test_a_place_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="no run can be stored in"):
+        default_path("credit", NOW, tmp_path / "file" / "runs")
+
+
+# ---- tables
+
+CONFIGURATIONS = [
+    {"e": "A", "C": 1.0, "n": 3, "flag": True, "mixed": "sqrt", "none": None},
+    {"e": "B", "C": 2.5, "mixed": 0.5, "none": None, "sizes": (10, 5), "full": 1, "late": False},
+    {"e": "A", "C": 2, "mixed": 2**70, "full": 2, "flag": False, "late": True},
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "run.db"
+    store = Store.create(place, header())
+    for index, values in enumerate(CONFIGURATIONS, 1):
+        measured = {"metrics": (("accuracy", 0.5),)} if index > 1 else {"loss": None, "status": "timeout"}
+        store.append(
+            trial(index, configuration=Configuration(values), constraints=(("predict_latency", 1e-5),), **measured)
+        )
+    store.end("budget", 3.0)
+    return place
+
+
+def test_the_trials_are_a_table(path: Path) -> None:
+    with Store.read(path) as run:
+        table = frame(run)
+    assert table["trial"].tolist() == [1, 2, 3]
+    assert table["status"].tolist() == ["timeout", "success", "success"]
+    assert table["loss"].isna().tolist() == [True, False, False]
+    assert table["metric.accuracy"].isna().tolist() == [True, False, False]
+    assert table["constraint.predict_latency"].tolist() == [1e-5] * 3
+    kinds = {
+        key.removeprefix("configuration."): str(kind) for key, kind in table.dtypes.items() if "configuration" in key
+    }
+    assert kinds == {
+        "C": "float64",
+        "e": "object",
+        "flag": "boolean",
+        "full": "Int64",
+        "late": "boolean",
+        "mixed": "object",
+        "n": "Int64",
+        "none": "object",
+        "sizes": "object",
+    }
+    assert table["configuration.none"].tolist()[:2] == [None, None]
+    assert table["configuration.none"].isna().tolist() == [True] * 3
+    assert table["configuration.none"].tolist()[2] != table["configuration.none"].tolist()[2], "inactive is no value"
+    assert table["configuration.mixed"].tolist() == ["sqrt", 0.5, 2**70]
+
+
+def test_an_empty_run_is_a_table(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "run.db", header())
+    assert frame(store).shape == (0, 13)
+    store.close()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_exports_hold_the_table(path: Path, suffix: str) -> None:
+    file = path.with_name(f"trials{suffix}")
+    file.write_text("what was there before", encoding="utf-8")
+    with Store.read(path) as run:
+        export(run, file)
+        first = file.read_bytes()
+        export(run, file)
+        expected = frame(run)
+    if suffix != ".parquet":
+        assert file.read_bytes() == first, "equal tables are equal files"
+    table = pd.read_parquet(file) if suffix == ".parquet" else pd.read_csv(file)
+    assert list(table.columns) == list(expected.columns)
+    assert table["loss"].equals(expected["loss"])
+    assert table["configuration.mixed"].tolist() == ["sqrt", "0.5", str(2**70)]
+    assert table["configuration.none"].fillna("-").tolist() == ["none", "none", "-"]
+    assert table["configuration.sizes"].fillna("-").tolist() == ["-", "(10, 5)", "-"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["run.db", f"trials{suffix}"]
+
+
+def test_an_archive_is_an_archive(path: Path) -> None:
+    with Store.read(path) as run:
+        export(run, path.with_name("t.csv.gz"))
+    assert gzip.decompress(path.with_name("t.csv.gz").read_bytes()).startswith(b"trial,status,loss")
+
+
+def test_what_cannot_be_written_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.read(path) as run:
+        with pytest.raises(StoreError, match="is no kind of table"):
+            export(run, path)
+        with pytest.raises(StoreError, match="cannot be written"):
+            export(run, path.with_name("missing") / "t.csv")
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(StoreError, match="needs `pyarrow`") as caught:
+            export(run, path.with_name("t.parquet"))
+    assert "spacelang[parquet]" in caught.value.help

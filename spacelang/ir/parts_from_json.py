@@ -202,8 +202,8 @@ def _joined(kind: str, terms: tuple[Expr, ...], path: str) -> Expr:
     if kind == "or":
         return Or(terms)
     if kind in FUNCTIONS:
-        if not terms or (kind not in VARIADIC and len(terms) > 1):
-            wanted = "one or more" if kind in VARIADIC else "one"
+        if (len(terms) < 2) if kind in VARIADIC else (len(terms) != 1):
+            wanted = "two or more" if kind in VARIADIC else "one"
             raise DefinitionError(path, f"has {len(terms)} arguments where {wanted} should be")
         return Call(cast(Function, kind), terms)
     if len(terms) != 2:

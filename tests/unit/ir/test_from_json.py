@@ -399,6 +399,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{Q}.condition.when", {"hyperparameter": "s"}, f"{Q}.condition.when", "names a hyperparameter `s`"),
     (f"{Q}.condition.when", {"active": "b.x"}, f"{Q}.condition.when", "did you mean `b.p`?"),
     (f"{Q}.condition.when", {">": [1]}, f"{Q}.condition.when.>", "has 1 sides where two should be"),
+    (f"{Q}.condition.when", {"min": [1]}, f"{Q}.condition.when.min", "has 1 arguments where two or more should be"),
     (f"{Q}.condition.when", {"sqrt": [1, 2]}, f"{Q}.condition.when.sqrt", "has 2 arguments where one should be"),
     (f"{Q}.condition.when", {"xor": [1, 2]}, f"{Q}.condition.when", "is not an expression"),
     (f"{Q}.condition.when", {"not": {}}, f"{Q}.condition.when.not", "is not an expression"),

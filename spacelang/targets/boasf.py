@@ -41,6 +41,19 @@ EAGER: Final = 16
 """Up to so many times the cap arms are looked at for empty ones."""
 
 _WITHIN = exact("every arm has them as the space does")
+_CUT = exact(
+    "every arm has a piece of each that is cut: the pieces are disjoint and cover it, by logarithms under `log`"
+)
+_DOMAINS: Final = (
+    Construct.FLOATS,
+    Construct.INTEGERS,
+    Construct.LOG,
+    Construct.STEPS,
+    Construct.OPEN,
+    Construct.SETS,
+    Construct.ORDERED,
+    Construct.UNIONS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +65,8 @@ class Boasf:
     keeps: ClassVar[Keeps] = {
         Construct.DECISIONS: (exact("an arm an alternative of one stage, the others stay in each arm"),),
         Construct.NESTED: (exact("they stay within the arms"),),
-        **dict.fromkeys(
-            (
-                Construct.ORDERS,
-                Construct.FLOATS,
-                Construct.INTEGERS,
-                Construct.LOG,
-                Construct.STEPS,
-                Construct.OPEN,
-                Construct.SETS,
-                Construct.ORDERED,
-                Construct.UNIONS,
-            ),
-            (_WITHIN,),
-        ),
+        Construct.ORDERS: (_WITHIN,),
+        **dict.fromkeys(_DOMAINS, (_WITHIN, _CUT)),
         Construct.CONDITIONS: (exact("where they do not hold, a configuration is in the arm of the first piece"),),
         Construct.RULES_ON_DECISIONS: (exact("every arm has those that say something in it; empty arms are dropped"),),
         Construct.RULES_ON_VALUES: (exact("every arm has those that say something in it; empty arms are dropped"),),
@@ -93,7 +94,9 @@ class Boasf:
         """The arms of the space of the structures; raises OptionError where there would be too many."""
         space = structures.space
         arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
-        report = report_of(space, self.keeps)
+        # What the arms of `subspaces` have of a domain is a piece: the report must not say that it is left whole.
+        cut = dict.fromkeys(_DOMAINS, (_CUT,)) if self.arms == "subspaces" else {}
+        report = report_of(space, {**self.keeps, **cut})
         return Lowered(arms, arms.encode, arms.decode, arms.reaches, arms.sample, report)
 
     # ---- models

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+import spacelang
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.as_text import as_text
 from spacelang.ir.counting import Structures
@@ -241,3 +242,11 @@ boasf_logistic_regression: 8 arms, pieces of 3 hyperparameters
     graph = arms_of(bundled("boasf_models"), Boasf()).to_dot()
     assert '"space" -> "16";' in graph
     assert '"16" [label="KNeighborsClassifier"];' in graph
+
+
+def test_the_report_says_whether_domains_are_cut() -> None:
+    space = spacelang.load("boasf_logistic_regression")
+    for arms, word in (("models", "as the space does"), ("subspaces", "piece")):
+        told = {entry.construct: entry.message for entry in space.compile("boasf", arms=arms).report}
+        assert word in told["float ranges"]
+        assert word in told["integer ranges"]

@@ -1,0 +1,62 @@
+"""Executors: where trials are evaluated, and what bounds them. One file a place; the loop knows only this interface.
+
+What a trial may take is in `ir.task.Limits`: `trial_seconds` of wall-clock time, `trial_bytes` of all its processes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from spacelang.ir.trial import Request, Trial
+
+Evaluate: TypeAlias = Callable[[Request], Trial]
+"""What evaluates a request; where it goes to another process, cloudpickle must be able to take it there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request on its way: `number` tells the jobs of a run apart."""
+
+    number: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that has ended, one way or the other: `attempts` counts how often it was begun, `worker` ended it."""
+
+    job: Job
+    trial: Trial
+    worker: str = ""
+    attempts: int = 1
+
+
+class Executor(Protocol):
+    """A number of workers that evaluate one request at a time each.
+
+    Every job that was started is answered exactly once, whatever dies, unless the executor is closed before.
+    """
+
+    def ready(self) -> None:
+        """Return once trials can be started; the clock of a run begins then. Raises InputError where that never is."""
+        ...
+
+    @property
+    def free(self) -> Sequence[str]:
+        """The names of the workers that can be given a job now."""
+        ...
+
+    def start(self, worker: str, job: Job) -> None:
+        """Give a job to a worker that is free."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
+
+        Raises what is wrong with the executor as a whole, never what a pipeline raised.
+        """
+        ...
+
+    def close(self) -> None:
+        """End everything that goes on, at once; no process is left behind. Closing again does nothing."""
+        ...

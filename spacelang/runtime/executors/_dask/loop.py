@@ -1,0 +1,43 @@
+"""An event loop in a thread of its own: there the cluster is served whatever the search does."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE: Final = 2.0
+"""How long what is left on the loop may take to end, in seconds."""
+
+
+class Loop:
+    """Runs coroutines until it is closed."""
+
+    def __init__(self) -> None:
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="spacelang dask", daemon=True)
+        self._thread.start()
+        self._loop, self._end = self._started.result()
+
+    @property
+    def thread(self) -> int:
+        """The identifier of the thread."""
+        assert self._thread.ident is not None
+        return self._thread.ident
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin a coroutine on the loop; what it returns or raises is in the future."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def close(self) -> None:
+        """Cancel what still goes on and end the thread. Closing again does nothing."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join(PATIENCE)
+
+    async def _live(self) -> None:
+        end = asyncio.Event()
+        self._started.set_result((asyncio.get_running_loop(), end))
+        await end.wait()

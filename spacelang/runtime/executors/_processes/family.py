@@ -1,0 +1,74 @@
+"""Processes and all below them, and how they are ended: killed, without grace, until none is left."""
+
+import os
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
+
+import psutil
+
+PATIENCE: Final = 1.0
+"""How long to wait for killed processes to be gone, in seconds: one that hangs in the kernel goes when it can."""
+
+
+def kill_tree(process: psutil.Process) -> None:
+    """Kill a process and all below it. Those that are orphaned meanwhile must be found by whoever adopts them."""
+    with suppress(psutil.NoSuchProcess):
+        # The parent goes first: it cannot replace what it has lost.
+        for member in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                member.kill()
+
+
+def has_children() -> bool:
+    """Whether any child of this process lives; takes leave of those that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def end_children(spared: Collection[int] = ()) -> None:
+    """Kill all children of this process but some, and all below them, and wait until they are gone.
+
+    As they die this process adopts theirs (`system.adopt_orphans`), so it takes as many rounds as they are deep.
+    """
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        doomed = [child for child in psutil.Process().children() if child.pid not in spared]
+        if not doomed:
+            return
+        for child in doomed:
+            kill_tree(child)
+        for child in doomed:
+            _take_leave(child.pid, until)
+
+
+def _take_leave(pid: int, until: float) -> None:
+    """Wait for a killed child, which otherwise stays as a zombie."""
+    with suppress(ChildProcessError):
+        while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < until:
+            time.sleep(0.001)
+
+
+def end_marked(name: str, value: str) -> None:
+    """Kill all processes that were started with this environment variable, and wait until they are gone."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        doomed = [process for process in psutil.process_iter() if _is_marked(process, name, value)]
+        if not doomed:
+            return
+        for process in doomed:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                process.kill()
+        psutil.wait_procs(doomed, timeout=0.1)
+
+
+def _is_marked(process: psutil.Process, name: str, value: str) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(name) == value)
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,99 @@
+"""What is asked of the kernel so that no process is left behind: Linux answers all of it, others what they know.
+
+Where a request is not known or not allowed it is skipped: what depends on it works less well, and says so here.
+"""
+
+import ctypes
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_CHILD_SUBREAPER: Final = 36
+
+FIRST_TO_GO: Final = 500
+"""The `oom_score_adj` of workers: half of the machine's memory more than they take."""
+
+NOTED: Final = 1.0
+"""For how many seconds a number of kills is taken for the present one."""
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all processes below this one whose own parent ends; else the system's first process does.
+
+    It holds for this process alone, not for those that it forks.
+    """
+    _control(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """Have this process killed as soon as the thread that forked it ends; the caller looks whether it has already."""
+    _control(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def go_first() -> None:
+    """Have this process killed before others when memory runs out, its children as well."""
+    score = Path("/proc/self/oom_score_adj")
+    with suppress(OSError, ValueError):
+        if int(score.read_text()) < FIRST_TO_GO:
+            score.write_text(f"{FIRST_TO_GO}\n")
+
+
+def leave_no_core() -> None:
+    """Write no memory image when this process crashes: that of a large one takes longer than a trial's last second."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    # A limit of one byte also keeps images from a program that collects them, which 0 does not.
+    least = 1 if most == resource.RLIM_INFINITY else min(1, most)
+    resource.setrlimit(resource.RLIMIT_CORE, (least, most))
+
+
+class MemoryKills:
+    """How often the kernel has ended a process because memory ran out; it says so on Linux only."""
+
+    def __init__(self) -> None:
+        self._noted = -inf
+        self._before = 0
+        self.note()
+
+    def note(self) -> None:
+        """Take the present number for what it was before, unless that was done a moment ago: reading it costs time."""
+        now = time.monotonic()
+        if now >= self._noted + NOTED:
+            self._noted, self._before = now, _memory_kills()
+
+    def are_more(self) -> bool:
+        """Whether there are more than there were when it was noted."""
+        before, self._before = self._before, _memory_kills()
+        return self._before > before
+
+
+def _memory_kills() -> int:
+    with suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            name, _, number = line.partition(" ")
+            if name == "oom_kill":
+                return int(number)
+    return 0
+
+
+def give_back_memory() -> None:
+    """Return what was freed to the system, where the C library can."""
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _control(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        _c_library().prctl(option, value, 0, 0, 0)
+
+
+@cache
+def _c_library() -> Any:
+    return ctypes.CDLL(None)

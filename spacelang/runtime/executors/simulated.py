@@ -1,0 +1,74 @@
+"""In no time at all: trials whose costs are known, evaluated by workers whose clock is these costs."""
+
+import heapq
+from collections.abc import Sequence
+from typing import Final
+
+from spacelang.runtime.executors import Evaluate, Finished, Job
+
+TICK: Final = 1e-6
+"""Seconds by which the clock moves at least where it is waited for: rounding must not leave a rest of a budget."""
+
+
+class Simulated:
+    """`workers` workers that do one job at a time each; a job takes the seconds that its trial says it costs.
+
+    `clock` is the time of the simulation, which begins `now`, and the clock of the run. Jobs end in the order in which
+    those workers would have ended them; of jobs that end at the same moment, the one that was started first.
+    """
+
+    def __init__(self, evaluate: Evaluate, *, workers: int = 1, now: float = 0.0) -> None:
+        if workers < 1:
+            raise ValueError(f"{workers} workers are none at all")
+        self._evaluate = evaluate
+        self._names = tuple(map(str, range(1, workers + 1)))
+        self._busy: set[str] = set()
+        self._begun: list[tuple[float, str, Job]] = []
+        self._ending: list[tuple[float, int, Finished]] = []
+        self._started = 0
+        self._now = now
+
+    def clock(self) -> float:
+        """The time of the simulation, in seconds."""
+        return self._now
+
+    def ready(self) -> None:
+        """It always is."""
+
+    @property
+    def free(self) -> Sequence[str]:
+        """The names of the workers without a job: "1", "2" and so on."""
+        return [name for name in self._names if name not in self._busy]
+
+    def start(self, worker: str, job: Job) -> None:
+        """Give a job to a worker that is free."""
+        assert worker in self._names
+        assert worker not in self._busy
+        self._busy.add(worker)
+        self._begun.append((self._now, worker, job))
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        """The job that ends next, the clock then being at its end; none where that is more than `seconds` ahead.
+
+        Raises what evaluating raises.
+        """
+        for began, worker, job in self._begun:
+            trial = self._evaluate(job.request)
+            self._started += 1
+            heapq.heappush(self._ending, (began + trial.cost, self._started, Finished(job, trial, worker)))
+        self._begun.clear()
+        if not self._ending:
+            return ()
+        if seconds is not None and self._ending[0][0] > self._now + seconds:
+            self._now += max(seconds, TICK)
+            return ()
+        end, _, finished = heapq.heappop(self._ending)
+        self._now = max(self._now, end)
+        self._busy.remove(finished.worker)
+        return (finished,)
+
+    def close(self) -> None:
+        """Forget all jobs."""
+        self._begun.clear()
+        self._ending.clear()
+        self._busy.clear()

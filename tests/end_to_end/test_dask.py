@@ -1,0 +1,479 @@
+"""Clusters of dask on which everything goes wrong: each job is answered once, and nothing is left of a run."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from dask_clusters import cluster
+from misbehaving import LIMITS, evaluate, wanted
+from processes_seen import Marked, marking
+
+from spacelang.ir.task import Limits
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import Executor, Finished, Job
+from spacelang.runtime.executors.dask import Dask
+
+TESTS = Path(__file__).parent.parent
+ENOUGH = 60.0
+"""More seconds than anything here takes, on whatever machine."""
+
+
+@pytest.fixture
+def marked() -> Iterator[Marked]:
+    with marking() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    """A cluster that somebody else has started."""
+    with cluster() as made:
+        yield made
+
+
+def work(executor: Executor, jobs: Sequence[Job], after: Callable[[int], None] | None = None) -> list[Finished]:
+    """Have the jobs done; `after` is called with how many have ended, whenever more have."""
+    todo, finished = list(jobs)[::-1], list[Finished]()
+    while len(finished) < len(jobs):
+        while todo and (free := executor.free):
+            executor.start(free[0], todo.pop())
+        ended = executor.wait(ENOUGH)
+        assert ended, "it took too long"
+        finished.extend(ended)
+        if after is not None:
+            after(len(finished))
+    return finished
+
+
+def jobs(number: int, deed: str = "well") -> list[Job]:
+    return [Job(each, wanted(each, deed)) for each in range(number)]
+
+
+def answered_once(finished: Sequence[Finished], number: int) -> None:
+    assert Counter(each.job.number for each in finished) == Counter(range(number))
+    assert all(each.trial.status is Status.SUCCESS for each in finished)
+    assert all(each.trial.loss == each.job.number for each in finished)
+
+
+def members() -> list[psutil.Process]:
+    """The dask workers that this process has started."""
+    return [each for each in psutil.Process().children() if any("_dask.member" in word for word in each.cmdline())]
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def short(request: Request) -> Trial:
+    """Two of them, one after the other, take longer: time enough for a misfortune in the midst of both."""
+    number = float(str(request.configuration["number"]))
+    time.sleep(1.0 if number in (20, 21) else 0.02)
+    return Trial(request, number)
+
+
+def patient(request: Request) -> Trial:
+    number = float(str(request.configuration["number"]))
+    time.sleep(0.5 if number == 2 else 0.0)
+    return Trial(request, number)
+
+
+def where(request: Request) -> Trial:
+    """Say which process has evaluated it."""
+    return Trial(request, float(os.getpid()))
+
+
+def kill_the_dask_worker(request: Request) -> Trial:
+    """A trial's process is below one that forks it, and that below the dask worker."""
+    if request.configuration["deed"] == "kill":
+        nursery = psutil.Process().parent()
+        assert nursery is not None
+        worker = nursery.parent()
+        assert worker is not None
+        worker.kill()
+        time.sleep(ENOUGH)
+    return Trial(request, float(str(request.configuration["number"])))
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["one of two", "both"])
+def test_killed_dask_workers_lose_nothing(marked: Marked, capfd: pytest.CaptureFixture[str], number: int) -> None:
+    executor = Dask(short, workers=2)
+    killed: list[int] = []
+
+    def kill(ended: int) -> None:
+        if ended == 20:
+            threading.Timer(0.4, kill_now).start()
+
+    def kill_now() -> None:
+        for member in members()[:number]:
+            killed.append(member.pid)
+            member.kill()
+
+    try:
+        executor.ready()
+        finished = work(executor, jobs(60), kill)
+        answered_once(finished, 60)
+        assert len(killed) == number
+        assert number <= sum(each.attempts - 1 for each in finished) <= 3 * number
+        assert {each.worker for each in finished} <= set(executor.free)
+        assert eventually(lambda: len(members()) == 2), "a worker is started for one that has ended"
+        answered_once(work(executor, jobs(4)), 4)
+        started = time.monotonic()
+    finally:
+        executor.close()
+    assert time.monotonic() - started < 3
+    assert not marked()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_job_that_ends_every_dask_worker_has_crashed(marked: Marked) -> None:
+    executor = Dask(kill_the_dask_worker, workers=2)
+    try:
+        finished = work(executor, [Job(0, wanted(0, "kill")), *(Job(each, wanted(each)) for each in range(1, 8))])
+    finally:
+        executor.close()
+    answers = {each.job.number: each for each in finished}
+    assert len(answers) == len(finished) == 8
+    assert answers[0].trial.status is Status.CRASH
+    assert answers[0].trial.reason == "4 dask workers ended one after the other while they had it"
+    assert answers[0].attempts == 4
+    assert all(answers[each].trial.loss == each for each in range(1, 8))
+    assert not marked()
+
+
+@pytest.mark.parametrize(
+    ("deed", "status", "seconds"),
+    [("segfault", Status.CRASH, 30), ("sleep_in_c", Status.TIMEOUT, 0.5), ("eat_in_children", Status.MEMORY, 30)],
+)
+def test_limits_hold_below_dask_workers(running: Any, deed: str, status: Status, seconds: float) -> None:
+    limits = Limits(trial_seconds=seconds, trial_bytes=LIMITS.trial_bytes)
+    executor = Dask(evaluate, workers=2, limits=limits, address=running.scheduler_address)
+    try:
+        finished = work(executor, [Job(0, wanted(0, deed)), Job(1, wanted(1)), Job(2, wanted(2)), Job(3, wanted(3))])
+    finally:
+        executor.close()
+    found = {each.job.number: each.trial.status for each in finished}
+    assert found == {0: status, **dict.fromkeys((1, 2, 3), Status.SUCCESS)}
+    assert all(each.attempts == 1 for each in finished)
+    assert nothing_is_left(running)
+
+
+def test_a_limit_that_no_worker_can_keep_is_refused(running: Any) -> None:
+    executor = Dask(evaluate, limits=Limits(trial_bytes=1e6), address=running.scheduler_address)
+    try:
+        with pytest.raises(InputError, match="a trial may take 1MB, and a process takes"):
+            executor.ready()
+    finally:
+        executor.close()
+    assert nothing_is_left(running)
+
+
+def test_two_runs_do_not_disturb_each_other(running: Any) -> None:
+    runs = [Dask(short, workers=2, address=running.scheduler_address) for _ in range(2)]
+    results: dict[int, list[Finished]] = {}
+
+    def go(index: int) -> None:
+        results[index] = work(runs[index], jobs(20 + index * 20))
+        runs[index].close()
+
+    threads = [threading.Thread(target=go, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(ENOUGH)
+    for index in range(2):
+        answered_once(results[index], 20 + index * 20)
+    assert nothing_is_left(running)
+
+
+def nothing_is_left(running: Any) -> bool:
+    """Whether a cluster has nothing of any run: no plugin, no task, no process below its workers."""
+    scheduler = running.scheduler
+
+    def is_clean() -> bool:
+        names = (*scheduler.worker_plugins, *scheduler.plugins)
+        below = [each for worker in scheduler.workers.values() for each in psutil.Process(worker.pid).children()]
+        return not any(name.startswith("spacelang") for name in names) and not scheduler.tasks and not below
+
+    return eventually(is_clean)
+
+
+def test_a_seat_stays_where_it_is(running: Any) -> None:
+    executor = Dask(where, workers=1, address=running.scheduler_address)
+    try:
+        one_at_a_time = [work(executor, [job])[0] for job in jobs(8)]
+    finally:
+        executor.close()
+    assert len({each.trial.loss for each in one_at_a_time}) == 1
+    assert len({each.worker for each in one_at_a_time}) == 1
+
+
+class Weighty:
+    """An evaluation that counts how often it is read."""
+
+    def __init__(self, notes: Path) -> None:
+        self._notes = notes
+        self._data = os.urandom(3_000_000)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        with self._notes.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    def __call__(self, request: Request) -> Trial:
+        return Trial(request, float(str(request.configuration["number"])))
+
+
+def test_the_evaluation_is_read_once_for_each_dask_worker(running: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    executor = Dask(Weighty(notes), workers=2, address=running.scheduler_address)
+    try:
+        answered_once(work(executor, jobs(20)), 20)
+    finally:
+        executor.close()
+    readers = notes.read_text().split()
+    assert len(readers) == len(set(readers)) == 2
+
+
+def test_a_dask_worker_that_joins_later_takes_part(marked: Marked) -> None:
+    with cluster(1, processes=False) as growing:
+        executor = Dask(where, workers=2, address=growing.scheduler_address)
+        try:
+            executor.ready()
+            before = {each.trial.loss for each in work(executor, jobs(4))}
+            growing.scale(2)
+            assert eventually(lambda: len(growing.scheduler.workers) == 2, ENOUGH)
+            after = {each.trial.loss for each in work(executor, jobs(40))}
+            assert len(before) == 1
+            assert len(after) == 2
+        finally:
+            executor.close()
+        assert not marked()
+
+
+def test_a_dask_worker_of_two_threads_has_two_places() -> None:
+    with cluster(1, threads=2, processes=False) as wide:
+        executor = Dask(where, workers=2, address=wide.scheduler_address)
+        try:
+            (first, second) = executor.free
+            assert second == f"{first} (2)"
+            pids = {each.trial.loss for each in work(executor, jobs(12))}
+            assert len(pids) == 2
+        finally:
+            executor.close()
+
+
+def test_what_a_cluster_forgets_is_given_to_it_again(running: Any) -> None:
+    executor = Dask(short, workers=2, address=running.scheduler_address)
+    forgotten: list[int] = []
+
+    def forget(ended: int) -> None:
+        if ended >= 10 and not forgotten:
+            forgotten.append(ended)
+            # It is what another user of the cluster may do at any time.
+            running.sync(running.scheduler.restart, stimulus_id="test", timeout=ENOUGH)
+
+    try:
+        answered_once(work(executor, jobs(30), forget), 30)
+    finally:
+        executor.close()
+    assert forgotten
+    assert nothing_is_left(running)
+
+
+def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 1.0)
+    with cluster(1, processes=False) as lost:
+        executor = Dask(evaluate, address=lost.scheduler_address)
+        executor.start(executor.free[0], Job(0, wanted(0, "sleep")))
+        assert executor.wait(0.2) == ()
+    try:
+        with pytest.raises(InputError, match=r"the scheduler at `tcp://127\.0\.0\.1:\d+` is gone") as caught:
+            executor.wait(ENOUGH)
+        assert "--resume" in caught.value.help
+    finally:
+        executor.close()
+
+
+def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 1.0)
+    with cluster(1, processes=False) as lost:
+        executor = Dask(evaluate, address=lost.scheduler_address)
+        answered_once(work(executor, jobs(2)), 2)
+    try:
+        executor.start(executor.free[0], Job(2, wanted(2)))
+        with pytest.raises(InputError, match="is gone"):
+            executor.wait(ENOUGH)
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize("is_waiting", [True, False], ids=["during a job", "between two"])
+def test_a_scheduler_that_comes_back_is_given_all_again(is_waiting: bool, marked: Marked) -> None:
+    with cluster(1, processes=False) as first:
+        address, port = first.scheduler_address, first.scheduler.port
+        executor = Dask(patient, address=address)
+        answered_once(work(executor, jobs(2)), 2)
+        if is_waiting:
+            executor.start(executor.free[0], Job(2, wanted(2)))
+    try:
+        with cluster(1, processes=False, port=port):
+            if not is_waiting:
+                executor.start(executor.free[0], Job(2, wanted(2)))
+            (finished,) = executor.wait(ENOUGH)
+            assert finished.trial.loss == 2
+            # Its worker may be seen to go before the scheduler.
+            assert finished.attempts in ((2, 3) if is_waiting else (1,))
+            executor.close()
+            assert not marked()
+    finally:
+        executor.close()
+
+
+def test_a_cluster_without_workers_ends_the_run_in_the_end() -> None:
+    with cluster(1, processes=False) as dwindling:
+        executor = Dask(evaluate, address=dwindling.scheduler_address, patience=1.0)
+        try:
+            executor.start(executor.free[0], Job(0, wanted(0, "sleep")))
+            dwindling.scale(0)
+            with pytest.raises(InputError, match="has had no worker for 1s") as caught:
+                executor.wait(ENOUGH)
+            assert "dask worker tcp://" in caught.value.help
+        finally:
+            executor.close()
+
+
+def test_a_scheduler_that_never_has_workers_is_refused() -> None:
+    with cluster(0, processes=False) as empty:
+        executor = Dask(evaluate, address=empty.scheduler_address, patience=0.5)
+        try:
+            with pytest.raises(InputError, match="has had no worker for 500ms"):
+                executor.ready()
+        finally:
+            executor.close()
+
+
+def test_machines_with_other_versions_are_refused(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def differing(here: object, there: object, place: str) -> str:
+        return f"`scikit-learn` is another at {place}"
+
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.difference", differing)
+    executor = Dask(evaluate, address=running.scheduler_address)
+    try:
+        with pytest.raises(InputError, match="`scikit-learn` is another at the dask worker tcp://") as caught:
+            executor.ready()
+        assert "all machines of the cluster" in caught.value.help
+    finally:
+        executor.close()
+    assert nothing_is_left(running)
+
+
+def test_control_c_interrupts_waiting_and_closing_is_quick(marked: Marked) -> None:
+    executor = Dask(evaluate, workers=2)
+    executor.ready()
+    for number, name in enumerate(executor.free):
+        executor.start(name, Job(number, wanted(number, "ignore_signals")))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        executor.wait(ENOUGH)
+    timer.join()
+    started = time.monotonic()
+    executor.close()
+    assert time.monotonic() - started < 3
+    assert not marked()
+    executor.close()
+    assert executor.wait() == ()
+
+
+def test_an_own_cluster_listens_on_the_loopback_address_only(marked: Marked) -> None:
+    executor = Dask(evaluate)
+    try:
+        executor.ready()
+        sockets = [each for process in (psutil.Process(), *marked()) for each in process.net_connections()]
+        listening = {each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN}
+    finally:
+        executor.close()
+    assert listening == {"127.0.0.1"}
+
+
+def test_an_own_cluster_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    executor = Dask(evaluate)
+    executor.ready()
+    assert list(tmp_path.iterdir())
+    executor.close()
+    assert not list(tmp_path.iterdir())
+
+
+SEARCH = """
+    import sys
+    sys.path[:0] = json_path
+    from misbehaving import evaluate, wanted
+    from spacelang.runtime.executors import Job
+    from spacelang.runtime.executors.dask import Dask
+    executor = Dask(evaluate, workers=2, address=address)
+    for number, name in enumerate(executor.free):
+        executor.start(name, Job(number, wanted(number, deed)))
+    print("begun", flush=True)
+    for _ in executor.free or range(2):
+        executor.wait()
+    executor.close()
+"""
+
+
+def a_search(folder: Path, address: str | None, deed: str) -> "subprocess.Popen[str]":
+    """A program without a guard of its main module that evaluates something; it has begun when this returns."""
+    program = folder / "search.py"
+    given = f"json_path, address, deed = {[str(TESTS)]!r}, {address!r}, {deed!r}\n"
+    program.write_text(given + textwrap.dedent(SEARCH))
+    search = subprocess.Popen(
+        [sys.executable, "-W", "error", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert search.stdout is not None
+    assert search.stdout.readline() == "begun\n"
+    return search
+
+
+def test_a_program_needs_no_guard_and_nothing_is_said(tmp_path: Path, marked: Marked) -> None:
+    search = a_search(tmp_path, None, "well")
+    assert search.communicate(timeout=ENOUGH) == ("", "")
+    assert search.returncode == 0
+    assert not marked()
+
+
+def test_of_a_killed_search_nothing_is_left_on_this_machine(
+    tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with a_search(tmp_path, None, "sleep_in_c") as search:
+        assert len(marked()) >= 5
+        assert list(folder.iterdir())
+        search.kill()
+    assert marked.gone(3)
+    assert not list(folder.iterdir())
+
+
+def test_of_a_killed_search_nothing_is_left_on_a_cluster(tmp_path: Path, running: Any) -> None:
+    with a_search(tmp_path, running.scheduler_address, "sleep_in_c") as search:
+        has_begun = eventually(lambda: bool(running.scheduler.tasks))
+        search.kill()
+    assert has_begun
+    assert nothing_is_left(running)

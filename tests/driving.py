@@ -27,9 +27,12 @@ def drive(search: Search, objective: Objective, limit: int, known: Sequence[Tria
     trials: list[Trial] = []
     try:
         requests = next(search)
-        while len(trials) < limit:
+        while True:
             answers = []
             for request in requests:
+                if len(trials) == limit:
+                    search.close()
+                    return Driven(tuple(trials), False)
                 stored = known[len(trials)] if len(trials) < len(known) else None
                 assert stored is None or stored.request == request, "a replay asks for the same trials"
                 answers.append(stored or answered(request, objective(request)))
@@ -37,12 +40,10 @@ def drive(search: Search, objective: Objective, limit: int, known: Sequence[Tria
             requests = search.send(answers)
     except StopIteration:
         return Driven(tuple(trials), True)
-    search.close()
-    return Driven(tuple(trials), False)
 
 
 def answered(request: Request, loss: float | None) -> Trial:
-    return Trial(request, loss, 1.0, Status.FAILED if loss is None else Status.SUCCESS)
+    return Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS)
 
 
 def arbitrary(request: Request) -> float:

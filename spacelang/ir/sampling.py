@@ -71,6 +71,17 @@ class Sampler:
             pass
         return decisions.structure(self.space)
 
+    def places(self, count: int, rng: Generator) -> dict[str, Array]:
+        """So many structures as columns, each uniformly from all admissible ones.
+
+        The places of the branches by the addresses of the decisions, -1 where a decision is not reached; decisions
+        that none of them reaches may be missing.
+        """
+        decisions = _Decisions(count)
+        for _ in self._decide(decisions, rng, {}):
+            pass
+        return decisions.codes
+
     def configuration(self, rng: Generator, taken: Structure | None = None) -> Configuration:
         """A configuration of a uniformly drawn structure, of those that take some branches where these are given."""
         return self.columns(1, rng, taken).configurations()[0]

@@ -14,7 +14,13 @@ OPTIMIZERS = Plugins("spacelang.optimizers", "spacelang.optimizers")
 
 
 class Optimizer(Protocol):
-    """An optimizer: a frozen dataclass whose fields are its options."""
+    """An optimizer: a frozen dataclass whose fields are its options.
+
+    It may say more of itself to whoever runs it. `in_turn: ClassVar[bool]`: the requests of a round are begun in their
+    own order. `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be measured.
+    An option `ahead`: with so many more workers than one, each round has so many requests that will probably be needed
+    (`Request.ahead`); what is needed comes first in its round, and is the same with any number of them.
+    """
 
     paper: ClassVar[str]
 

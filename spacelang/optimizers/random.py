@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import inf, prod
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
@@ -9,19 +10,19 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, Real, parts
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError
+from spacelang.ir.sampling import UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Search
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, assemble, reached
+from spacelang.optimizers._completion import Draws
+from spacelang.optimizers._leaves import ROUND, TRIES, Leaves
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-TRIES: Final = 100
-"""So many draws in a row without a new configuration mean that fewer than 1 % are new: the rest is enumerated."""
 LISTABLE: Final = 1_000_000
 """A structure with more combinations of values than this is not enumerated but drawn from again."""
 
@@ -36,47 +37,62 @@ class Random:
         "sample", "draw hyperparameters too, or keep them at their defaults"
     )
 
+    in_turn: ClassVar[bool] = True
+    """A round that ends early shall be as random as a whole one: its requests are begun in their own order."""
+
     def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
-        """Configurations in random order, each once and on all rows; the last ones of a finite space in its order."""
-        draws = _Draws(space, self.hyperparameters == "sample", rng)
-        asked: set[Configuration] = set()
-        repeated = 0
-        while draws.tree.leaves and repeated < TRIES:
-            configuration = draws.draw()
-            repeated = repeated + 1 if configuration in asked else 0
-            if not repeated:
-                asked.add(configuration)
-                yield [Request(configuration)]
-        for configuration in draws.rest(asked):
-            if configuration not in asked:
-                asked.add(configuration)
-                yield [Request(configuration)]
+        """Configurations in random order, each once and on all rows; the last ones of a finite space in its order.
+
+        They come in rounds, so that several workers have something to do.
+        """
+        tree = DiscrepancyTree(Structures(space))
+        configurations: Iterator[Configuration]
+        if self.hyperparameters == "default" or not space.hyperparameters:
+            configurations = map(tree.complete, Leaves(tree, rng).each_once())
+        else:
+            configurations = _Draws(tree, rng).each_once()
+        while round_ := [Request(configuration) for configuration in islice(configurations, ROUND)]:
+            yield round_
 
 
 class _Draws:
-    """Where configurations come from: with hyperparameters drawn as well, or at their defaults."""
+    """Configurations with their hyperparameters drawn as well."""
 
-    def __init__(self, space: Space, sampled: bool, rng: "Generator") -> None:
-        structures = Structures(space)
-        self.tree = DiscrepancyTree(structures)
-        self._space = space
-        self._sampled = sampled
-        self._sampler = Sampler(structures)
+    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
+        self._tree = tree
+        self._draws = Draws(tree)
         self._rng = rng
 
-    def draw(self) -> Configuration:
-        """One configuration, its structure uniform."""
-        leaf = self.tree.random_leaf(self._rng)
-        return self._values(leaf) if self._sampled else self.tree.complete(leaf)
+    def each_once(self) -> Iterator[Configuration]:
+        """Every configuration once: drawn, as long as that finds new ones, then one after the other."""
+        asked: set[Configuration] = set()
+        repeated = 0
+        drawn = self._drawn() if self._tree.leaves else iter(())
+        while repeated < TRIES and (configuration := next(drawn, None)) is not None:
+            repeated = repeated + 1 if configuration in asked else 0
+            if not repeated:
+                asked.add(configuration)
+                yield configuration
+        for configuration in self._rest(asked):
+            if configuration not in asked:
+                asked.add(configuration)
+                yield configuration
+
+    def _drawn(self) -> Iterator[Configuration]:
+        """Draws without end, their structures uniform."""
+        # Many configurations are drawn together in a fraction of the time that each of them takes alone.
+        try:
+            while True:
+                yield from list(self._draws.sampler.configurations(ROUND, self._rng))
+        except UnlikelyError:
+            pass
+        while True:
+            yield self._values(self._tree.random_leaf(self._rng))
 
     def _values(self, leaf: Pipeline) -> Configuration:
-        """A configuration of the leaf; its default one where values that constraints allow are too rare to be drawn."""
-        try:
-            return self._sampler.configuration(self._rng, self.tree.structure_of(leaf))
-        except UnlikelyError:
-            return self.tree.complete(leaf)
+        return self._draws.configuration(leaf, self._rng)
 
-    def rest(self, asked: set[Configuration]) -> Iterator[Configuration]:
+    def _rest(self, asked: set[Configuration]) -> Iterator[Configuration]:
         """Every configuration, leaf by leaf, repetitions included.
 
         A leaf with too many values to enumerate is drawn from, round after round until a whole round has added
@@ -85,12 +101,10 @@ class _Draws:
         known, is_endless = -1, True
         while is_endless and len(asked) > known:
             known, is_endless = len(asked), False
-            for leaf in self.tree.leaves_in_order():
-                structure = self.tree.structure_of(leaf)
-                if not self._sampled:
-                    yield self.tree.complete(leaf)
-                elif _combinations(self._space, structure) <= LISTABLE:
-                    yield from members(self._space, structure)
+            for leaf in self._tree.leaves_in_order():
+                structure = self._tree.structure_of(leaf)
+                if _combinations(self._tree.space, structure) <= LISTABLE:
+                    yield from members(self._tree.space, structure)
                 else:
                     is_endless = True
                     yield from (self._values(leaf) for _ in range(TRIES))

@@ -145,9 +145,36 @@ class DiscrepancyTree:
         """All leaves, lazily, in the order in which the text lists their branches."""
         return self.walk(self.default, len(self.layers))
 
+    def first_leaf(self, orders: Sequence[Sequence[int]]) -> Pipeline:
+        """The first leaf where each layer tries its places in an order of its own.
+
+        A layer takes the first of its places that leads to a leaf with what earlier layers have taken; one that they
+        do not reach is not asked. Raises ValueError where there is no leaf.
+        """
+        prefix: Pipeline = ()
+        untried = [iter(self._ordered(prefix, orders))] if self.leaves else []
+        while untried and len(prefix) < len(self.layers):
+            place = next(untried[-1], None)
+            if place is None:
+                untried.pop()
+                prefix = prefix[:-1]
+            elif self._is_admissible((*prefix, place), start=len(prefix)):
+                prefix = (*prefix, place)
+                untried.append(iter(self._ordered(prefix, orders)))
+        if not untried:
+            raise ValueError("the space is empty")
+        return prefix
+
     def random_leaf(self, rng: "Generator") -> Pipeline:
         """A leaf, uniformly from all of them; raises ValueError where there is none."""
         return self.pipeline_of(self._sampler.structure(rng))
+
+    def random_leaves(self, count: int, rng: "Generator") -> list[Pipeline]:
+        """So many leaves, each uniformly from all of them and in little time; raises ValueError where there is none."""
+        places = self._sampler.places(count, rng)
+        unreached = [NOT_REACHED] * count
+        columns = [places[layer.address].tolist() if layer.address in places else unreached for layer in self.layers]
+        return list(zip(*columns, strict=True)) if columns else [()] * count
 
     def is_leaf(self, pipeline: Pipeline) -> bool:
         """Whether a tuple of places is an admissible pipeline."""
@@ -226,6 +253,13 @@ class DiscrepancyTree:
         layer = self.layers[len(prefix)]
         return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
 
+    def _ordered(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
+        """The places that the layer after a prefix may take, constraints aside, in the order given for it."""
+        number = len(prefix)
+        if number == len(self.layers):
+            return ()
+        return orders[number] if self.layers[number].is_reached(prefix) else (NOT_REACHED,)
+
     def _usual(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
         """The place that the layer after a prefix takes without a discrepancy: the pipeline's, else the default."""
         layer = self.layers[len(prefix)]
@@ -234,6 +268,8 @@ class DiscrepancyTree:
         return layer.default if pipeline[len(prefix)] == NOT_REACHED else pipeline[len(prefix)]
 
     def _usual_leaf(self, prefix: Pipeline, pipeline: Pipeline) -> Pipeline:
+        if self._is_flat:
+            return prefix + pipeline[len(prefix) :]
         leaf = list(prefix)
         while len(leaf) < len(self.layers):
             leaf.append(self._usual(leaf, pipeline))
@@ -241,9 +277,15 @@ class DiscrepancyTree:
 
     def _is_admissible(self, prefix: Pipeline, start: int = 0) -> bool:
         """Whether the branches of the layers from `start` on agree with all that ties them to earlier ones."""
-        return all(
-            hurdle.is_passed(prefix) for number in range(start, len(prefix)) for hurdle in self._hurdles.get(number, ())
+        hurdles = self._hurdles
+        return not hurdles or all(
+            hurdle.is_passed(prefix) for number in range(start, len(prefix)) for hurdle in hurdles.get(number, ())
         )
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        """Whether every pipeline reaches every layer."""
+        return all(layer.owner is None for layer in self.layers)
 
     @cached_property
     def _hurdles(self) -> dict[int, tuple[Hurdle, ...]]:

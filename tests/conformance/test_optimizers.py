@@ -1,5 +1,6 @@
 """What every optimizer must do; new ones are picked up from the registry."""
 
+import tracemalloc
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 from driving import Objective, arbitrary, drive, failing, moody
 from small_spaces import FINITE, SMALL, continuous, forbid, made, plain
 
+from spacelang.ir.counting import Structures
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import Plugins
+from spacelang.plugins import OptionError, Plugins
+from spacelang.targets.blds import DiscrepancyTree
 
 SIZE = 500
 LIMIT = 300
@@ -21,8 +24,14 @@ PLENTY = 5_000
 pytestmark = pytest.mark.parametrize("name", OPTIMIZERS.names())
 
 
-def start(name: str, space: Space, seed: int = 0, size: int = SIZE) -> Search:
-    return OPTIMIZERS.load(name)().search(space, size, np.random.default_rng(seed))
+def start(name: str, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
+    settings = {key: str(value) for key, value in options.items()}
+    optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), settings)
+    return optimizer.search(space, size, np.random.default_rng(seed))  # type: ignore[no-any-return]
+
+
+def has(name: str, option: str) -> bool:
+    return any(each.name == option for each in Plugins.options(OPTIMIZERS.load(name)))
 
 
 def named(space: Space) -> str:
@@ -65,6 +74,60 @@ def test_another_seed_gives_another_run(name: str) -> None:
 @pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
 def test_ends_when_a_finite_space_is_exhausted(name: str, space: Space, objective: Objective) -> None:
     assert drive(start(name, space), objective, PLENTY).ended
+
+
+@pytest.mark.parametrize("space", FINITE, ids=named)
+@pytest.mark.parametrize("objective", [arbitrary, failing], ids=["arbitrary", "failing"])
+def test_what_ends_has_evaluated_every_pipeline_on_all_rows_and_nothing_twice(
+    name: str, space: Space, objective: Objective
+) -> None:
+    if not has(name, "hyperparameters"):
+        return
+    tree = DiscrepancyTree(Structures(space))
+    requests = drive(start(name, space, hyperparameters="default"), objective, PLENTY).requests
+    assert len(set(requests)) == len(requests)
+    whole = [request.configuration for request in requests if request.fidelity is None]
+    assert sorted(map(str, whole)) == sorted(str(tree.complete(leaf)) for leaf in tree.leaves_in_order())
+
+
+@pytest.mark.parametrize("space", SMALL, ids=named)
+def test_draws_hyperparameters_where_it_is_told_to(name: str, space: Space) -> None:
+    if not has(name, "hyperparameters"):
+        return
+    driven = drive(start(name, space, hyperparameters="sample"), arbitrary, LIMIT)
+    assert driven.trials
+    assert driven == drive(start(name, space, hyperparameters="sample"), arbitrary, LIMIT)
+    for request in driven.requests:
+        assert exclusion(space, request.configuration) is None
+
+
+def test_a_first_rung_beyond_the_data_is_all_of_it(name: str) -> None:
+    if not has(name, "b"):
+        return
+    driven = drive(start(name, plain(2, 2), b=10**9), arbitrary, PLENTY)
+    assert driven.ended
+    assert [request.fidelity for request in driven.requests] == [None] * 4
+
+
+@pytest.mark.parametrize("eta", ["1", "0.5", "-2", "0"])
+def test_rows_must_grow(name: str, eta: str) -> None:
+    if not has(name, "eta"):
+        return
+    with pytest.raises(OptionError) as caught:
+        OPTIMIZERS.configure(OPTIMIZERS.load(name), {"eta": eta})
+    assert "`eta`" in caught.value.message
+    assert caught.value.help
+
+
+def test_a_giant_space_is_walked_in_little_memory(name: str) -> None:
+    space = plain(*[10] * 20)
+    drive(start(name, space, seed=1), arbitrary, 1)  # what is loaded and compiled once
+    tracemalloc.start()
+    driven = drive(start(name, space), arbitrary, LIMIT)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(driven.trials) == LIMIT
+    assert peak < 16 * 2**20
 
 
 @pytest.mark.parametrize("space", FINITE, ids=named)

@@ -1,55 +1,23 @@
 """BLDS against the worked numbers of ALGORITHMS.md 3.3: counts, widths, traces, pruning and restarts."""
 
-from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from driving import arbitrary, drive
 from small_spaces import constrained, continuous, nested, plain
+from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.blds import Blds, widths
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
-Training = tuple[Pipeline, int]
 PAPER = plain(8, 8, 6, 8)
 SIZES = rungs(10**5, 100, 2.0)
 FIRST, FAR = (0, 0, 0, 0), (7, 7, 5, 7)
-
-
-def trainings(
-    settings: Blds, space: Space, size: int, loss: Callable[[Pipeline, int], float | None], limit: int
-) -> list[Training]:
-    """The pipelines that a run trains, with the rows of each training."""
-    tree = DiscrepancyTree(Structures(space))
-    leaves: dict[str, Pipeline] = {}
-
-    def training(request: Request) -> Training:
-        key = request.configuration.identity
-        if key not in leaves:
-            leaves[key] = tree.encode(request.configuration).pipeline
-        return leaves[key], size if request.fidelity is None else request.fidelity
-
-    search = settings.search(space, size, np.random.default_rng(0))
-    driven = drive(search, lambda request: loss(*training(request)), limit)
-    return [training(request) for request in driven.requests]
-
-
-def by_table(losses: Mapping[Pipeline, Mapping[int, float] | float]) -> Callable[[Pipeline, int], float]:
-    def loss(pipeline: Pipeline, rows: int) -> float:
-        found = losses[pipeline]
-        return found if isinstance(found, float) else found[rows]
-
-    return loss
-
-
-def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
-    return lambda pipeline, _: 0.0 if pipeline == best else 1.0
 
 
 @pytest.fixture

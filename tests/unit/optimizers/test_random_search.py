@@ -27,7 +27,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
-from spacelang.optimizers.random import TRIES, Random, members
+from spacelang.optimizers._leaves import TRIES
+from spacelang.optimizers.random import Random, members
 
 
 def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:
@@ -42,8 +43,11 @@ def test_visits_all_8_pipelines_in_exactly_8_evaluations() -> None:
     assert len(found) == len(set(found)) == 8
 
 
-def test_marginals_are_uniform() -> None:
-    first = [requested(plain(4, 5), 1, seed)[0] for seed in range(2000)]
+@pytest.mark.parametrize("rule", ["sample", "default"])
+def test_marginals_are_uniform(rule: str) -> None:
+    space = made("s", *plain(4, 5).stages, number("x", Integer(0, 9), 0))
+    seeds = range(800)
+    first = [requested(space, 1, seed, hyperparameters=rule)[0] for seed in seeds]
     for stage, size, quantile in (("s0", 4, 16.3), ("s1", 5, 18.5)):
         counts = Counter(configuration[stage] for configuration in first)
         expected = len(first) / size

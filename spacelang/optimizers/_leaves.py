@@ -1,0 +1,67 @@
+"""Leaves of a discrepancy tree: drawn at random, and those that are left where few are."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import chain, count
+from typing import TYPE_CHECKING, Final
+
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+TRIES: Final = 100
+"""So many draws in a row without anything new mean that fewer than 1 % are new: the rest is enumerated."""
+ROUND: Final = 128
+"""Requests in a round: so many that workers rarely wait for the last one of it."""
+LISTABLE: Final = 10_000
+"""A tree with more leaves is not listed."""
+
+
+class Leaves:
+    """The leaves of a tree in random order; a large tree is never listed."""
+
+    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
+        self._tree = tree
+        self._rng = rng
+
+    def draw(self, number: int) -> list[Pipeline]:
+        """So many different leaves, uniformly; all of them in random order where there are no more."""
+        wanted = min(number, self._tree.leaves)
+        if self._tree.leaves <= max(LISTABLE, 2 * wanted):
+            places = self._rng.choice(len(self._listed), size=wanted, replace=False)
+            return [self._listed[place] for place in places]
+        found: dict[Pipeline, None] = {}
+        while len(found) < wanted:
+            found.update(dict.fromkeys(self._tree.random_leaves(wanted - len(found), self._rng)))
+        return list(found)
+
+    def each_once(self) -> Iterator[Pipeline]:
+        """Every leaf once: drawn, as long as that finds new ones, then the others in the order of the text."""
+        if self._tree.leaves <= LISTABLE:
+            yield from self.draw(self._tree.leaves)
+            return
+        found: set[Pipeline] = set()
+        repeated = 0
+        drawn = chain.from_iterable(self._tree.random_leaves(ROUND, self._rng) for _ in count())
+        while repeated < TRIES:
+            leaf = next(drawn)
+            repeated = repeated + 1 if leaf in found else 0
+            if not repeated:
+                found.add(leaf)
+                yield leaf
+        yield from (leaf for leaf in self._tree.leaves_in_order() if leaf not in found)
+
+    @cached_property
+    def _listed(self) -> list[Pipeline]:
+        return list(self._tree.leaves_in_order())
+
+
+def unfinished(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
+    """The first leaf in the order of the text that is not finished, again and again until all are.
+
+    What is finished stays so.
+    """
+    for leaf in tree.leaves_in_order():
+        while not is_finished(leaf):
+            yield leaf

@@ -1,0 +1,133 @@
+"""Data allocation using upper bounds, DAUB (ALGORITHMS.md 3.6)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Search, Trial, loss_of
+from spacelang.optimizers import _settings as settings
+from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._fidelity import fidelity, rungs
+from spacelang.optimizers._leaves import ROUND, Leaves
+from spacelang.plugins import option
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+BOOTSTRAP: Final = 3
+"""So many trainings of every pipeline come first: the slope of a curve takes as many points."""
+
+Point: TypeAlias = tuple[int, float]
+"""A number of rows and the accuracy after training on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Daub:
+    """Every pipeline on little data first, then the most promising one on more, and so on."""
+
+    paper: ClassVar[str] = (
+        "Sabharwal, Samulowitz and Tesauro, Selecting Near-Optimal Learners via Incremental Data Allocation, AAAI 2016"
+    )
+
+    b: int = option(100, settings.B)
+    eta: float = option(2.0, settings.ETA)
+    hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
+
+    needs_training_loss: ClassVar[bool] = True
+    """The accuracy on the training rows bounds the one on others."""
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        settings.check_grid(self.b, self.eta)
+
+    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+        """DAUB: every pipeline on the first three rungs, then the one with the largest upper bound on its next one.
+
+        It ends when every pipeline has returned, that is, was trained on all rows. The pipelines come in random order
+        and the bootstrap in rounds; a large space is never listed. A trial without a training loss is bounded by its
+        curve alone.
+        """
+        tree = DiscrepancyTree(Structures(space))
+        sizes = rungs(size, self.b, self.eta)
+        completion = Completion(tree, self.hyperparameters, rng)
+        queue: list[tuple[float, int, Pipeline, _Curve]] = []
+        # Bootstrap: the requests of a pipeline stand together, and several pipelines make a round.
+        first = sizes[:BOOTSTRAP]
+        for pipelines in _rounds(Leaves(tree, rng).each_once(), max(1, ROUND // len(first))):
+            configurations = [completion.of(pipeline) for pipeline in pipelines]
+            answers = iter((yield [Request(each, fidelity(rows, size)) for each in configurations for rows in first]))
+            for pipeline in pipelines:
+                curve = _Curve()
+                for rows in first:
+                    curve = curve.after(rows, next(answers))
+                heappush(queue, (-curve.upper_bound(size), len(queue), pipeline, curve))
+        while queue:
+            _, index, pipeline, curve = heappop(queue)
+            if curve.rows == size:
+                continue  # it returns, and leaves the queue
+            rows = sizes[sizes.index(curve.rows) + 1]
+            (trial,) = yield [Request(completion.of(pipeline), fidelity(rows, size))]
+            curve = curve.after(rows, trial)
+            if rows < size:
+                heappush(queue, (-curve.upper_bound(size), index, pipeline, curve))
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """The last points of a pipeline's learning curve, and its accuracy on the training rows where it is known."""
+
+    points: tuple[Point, ...] = ()
+    training: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """On how many rows the pipeline was trained last."""
+        return self.points[-1][0]
+
+    def after(self, rows: int, trial: Trial) -> "_Curve":
+        """The curve with one more point, repaired."""
+        training = None if trial.training_loss is None else 1 - trial.training_loss
+        return _Curve(repaired((*self.points, (rows, 1 - loss_of(trial))))[-BOOTSTRAP:], training)
+
+    def upper_bound(self, size: int) -> float:
+        """The accuracy on all rows that the pipeline may at most be expected to reach."""
+        return upper_bound(self.points, self.training, size)
+
+
+def repaired(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    """The points with the last two at their mean where the last one is below: more data does no harm."""
+    if len(points) == 1 or points[-1][1] >= points[-2][1]:
+        return points
+    *others, (fewer, before), (rows, now) = points
+    mean = (before + now) / 2
+    return (*others, (fewer, mean), (rows, mean))
+
+
+def slope(points: Sequence[Point]) -> float:
+    """The slope of the straight line with the least squares; 0 through a single point."""
+    middle = sum(rows for rows, _ in points) / len(points)
+    mean = sum(accuracy for _, accuracy in points) / len(points)
+    spread = sum((rows - middle) ** 2 for rows, _ in points)
+    return sum((rows - middle) * (accuracy - mean) for rows, accuracy in points) / spread if spread else 0.0
+
+
+def upper_bound(points: Sequence[Point], training: float | None, size: int) -> float:
+    """min(Tr, ub_V): the training accuracy where it is known, and the line through the points prolonged to all rows.
+
+    A single point has no line: its bound is the training accuracy, or its own where that is not known.
+    """
+    rows, accuracy = points[-1]
+    if training is not None and len(points) == 1:
+        return training
+    straight = accuracy + slope(points) * (size - rows)
+    return straight if training is None else min(training, straight)
+
+
+def _rounds(pipelines: Iterator[Pipeline], count: int) -> Iterator[list[Pipeline]]:
+    while found := list(islice(pipelines, count)):
+        yield found

@@ -1,0 +1,51 @@
+"""Limited discrepancy search as a local search on all rows, LDS(disc) (ALGORITHMS.md 3.2)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Search
+from spacelang.optimizers import _settings as settings
+from spacelang.optimizers._arms import Arms
+from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._descent import Rules, descend, initial_pipelines
+from spacelang.plugins import option
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Lds:
+    """Local search: from a pipeline to the first better one within a few changed decisions, nearest ones first."""
+
+    paper: ClassVar[str] = "Harvey and Ginsberg, Limited Discrepancy Search, IJCAI 1995"
+
+    disc: int = option(1, settings.DISC)
+    hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
+    ahead: int = option(0, settings.AHEAD)
+    initial: tuple[Pipeline, ...] = ()
+    """Where the first descents start; later ones start from uniform draws."""
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        settings.check_disc(self.disc)
+        settings.check_ahead(self.ahead)
+
+    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+        """LDS: descents to local optima, from one initial pipeline after the other until every leaf was evaluated.
+
+        Around a pipeline those with one discrepancy are looked at, then those with at most two, and so on up to
+        `disc`; the first with a smaller loss takes its place. Without any, the descent is over (A8).
+        """
+        tree = DiscrepancyTree(Structures(space))
+        if not tree.leaves:
+            return
+        completion = Completion(tree, self.hyperparameters, rng)
+        # One rung with all rows, and bounds of no width: what looks better is better.
+        arms = Arms(completion, sizes=(size,), widths=(0.0,), ahead=self.ahead)
+        rules = Rules(self.disc, until="local_optimum")
+        for start in initial_pipelines(tree, arms, rng, self.initial):
+            yield from descend(start, tree, arms, rules)

@@ -1,0 +1,61 @@
+"""Multi-fidelity limited discrepancy search, MLDS(disc): BLDS without its bounds (ALGORITHMS.md 3.4)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Search
+from spacelang.optimizers import _settings as settings
+from spacelang.optimizers._arms import Arms
+from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._descent import Rules, descend, initial_pipelines
+from spacelang.optimizers._fidelity import rungs
+from spacelang.plugins import option
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Mlds:
+    """Local search around a pipeline on growing data, losses compared as they are."""
+
+    paper: ClassVar[str] = (
+        "Kishimoto et al., Bandit Limited Discrepancy Search and Application to Machine Learning Pipeline "
+        "Optimization, AAAI 2022"
+    )
+
+    disc: int = option(1, settings.DISC)
+    b: int = option(100, settings.B)
+    eta: float = option(2.0, settings.ETA)
+    match_fidelity: bool = option(
+        False, "whether a neighbour is trained as often as the pipeline that it is compared with"
+    )
+    hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
+    ahead: int = option(0, settings.AHEAD)
+    initial: tuple[Pipeline, ...] = ()
+    """Where the first descents start; later ones start from uniform draws."""
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        settings.check_disc(self.disc)
+        settings.check_grid(self.b, self.eta)
+        settings.check_ahead(self.ahead)
+
+    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+        """MLDS: BLDS with bounds of no width, until every leaf is fully trained.
+
+        A neighbour with a smaller loss is accepted, one with the same loss is trained once more and accepted if its
+        loss is smaller then; losses on different numbers of rows are compared as they are.
+        """
+        tree = DiscrepancyTree(Structures(space))
+        if not tree.leaves:
+            return
+        sizes = rungs(size, self.b, self.eta)
+        completion = Completion(tree, self.hyperparameters, rng)
+        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), ahead=self.ahead)
+        rules = Rules(self.disc, match_fidelity=self.match_fidelity)
+        for start in initial_pipelines(tree, arms, rng, self.initial):
+            yield from descend(start, tree, arms, rules)

@@ -1,0 +1,143 @@
+"""CMAB against ALGORITHMS.md 3.5: rewards, posteriors, the choice of a pipeline, and convergence."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from driving import arbitrary, drive, failing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import default_rng
+from small_spaces import plain, spaces
+from trainings import best_is, trainings
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.optimizers.cmab import Bandit, Cmab, reward
+from spacelang.plugins import OptionError
+from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
+
+
+def bandit_over(space: Space, seed: int = 0, options: Cmab | None = None) -> Bandit:
+    return Bandit(options or Cmab(), DiscrepancyTree(Structures(space)), default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ("loss", "f_hat", "expected"),
+    [(0.35, 0.7, 0.5), (0.14, 0.7, 0.8), (0.7, 0.7, 0.0), (0.9, 0.7, 0.0), (-0.1, 0.7, 1.0), (0.15, 0.3, 0.5)],
+)
+def test_rewards(loss: float, f_hat: float, expected: float) -> None:
+    assert reward(loss, f_hat) == pytest.approx(expected)
+
+
+def test_the_posterior_counts_successes_and_failures() -> None:
+    bandit = bandit_over(plain(2, 3))
+    assert bandit.arm(0, 1) == (10.0, 10.0), "its mean is 10/20"
+    bandit.pull((1, 2), loss=0.0)
+    assert bandit.arm(0, 1) == bandit.arm(1, 2) == (11.0, 10.0), "its mean is 11/21"
+    bandit.pull((1, 0), loss=1.0)
+    assert bandit.arm(0, 1) == (11.0, 11.0)
+    assert bandit.arm(1, 0) == (10.0, 11.0)
+    assert bandit.arm(0, 0) == bandit.arm(1, 1) == (10.0, 10.0)
+
+
+@pytest.mark.parametrize(("loss", "wins"), [(0.0, True), (0.7, False), (3.0, False)])
+def test_a_sure_reward_needs_no_luck(loss: float, wins: bool) -> None:
+    bandit = bandit_over(plain(1))
+    for _ in range(200):
+        bandit.pull((0,), loss)
+    assert bandit.arm(0, 0) == ((210.0, 10.0) if wins else (10.0, 210.0))
+
+
+def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> None:
+    sizes = (2, 3, 4)
+    bandit = bandit_over(plain(*sizes))
+    for number in range(300):
+        pipeline = bandit.choose(bandit.draw())
+        bandit.pull(pipeline, loss=0.35)
+        before = [sum(bandit.arm(layer, place)) for layer, size in enumerate(sizes) for place in range(size)]
+        assert sum(before) - 20 * sum(sizes) == 3 * (number + 1)
+    for layer, size in enumerate(sizes):
+        assert sum(sum(bandit.arm(layer, place)) - 20 for place in range(size)) == 300
+    successes = [sum(bandit.arm(layer, place)[0] - 10 for place in range(size)) for layer, size in enumerate(sizes)]
+    assert len(set(successes)) == 1, "the same success for all stages"
+    assert 100 < successes[0] < 200, "half of them, give or take"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.sampled_from([0.1, 0.4, 0.7, 0.9]), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_the_choice_maximises_the_sum_of_the_weights(weights: list[list[float]]) -> None:
+    sizes = [len(layer) for layer in weights]
+    best = max(
+        product(*map(range, sizes)), key=lambda pipeline: sum(w[p] for w, p in zip(weights, pipeline, strict=True))
+    )
+    chosen = bandit_over(plain(*sizes)).choose(weights)
+    assert chosen == tuple(layer.index(max(layer)) for layer in weights), "the first of equals"
+    assert sum(w[p] for w, p in zip(weights, chosen, strict=True)) == pytest.approx(
+        sum(w[p] for w, p in zip(weights, best, strict=True))
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(spaces(), st.integers(0, 99))
+def test_the_choice_is_the_best_alternative_that_leads_to_a_leaf_layer_by_layer(space: Space, seed: int) -> None:
+    tree = DiscrepancyTree(Structures(space))
+    if not tree.leaves:
+        return
+    # Few different weights, so that there are ties.
+    rng = default_rng(seed)
+    weights = [[float(rng.integers(3)) for _ in layer.alternatives] for layer in tree.layers]
+    left = list(tree.leaves_in_order())
+    for number, layer in enumerate(weights):
+        places = sorted({leaf[number] for leaf in left})
+        if places != [NOT_REACHED]:
+            taken = max(places, key=layer.__getitem__)
+            left = [leaf for leaf in left if leaf[number] == taken]
+    assert bandit_over(space).choose(weights) == left[0]
+    assert len(left) == 1
+
+
+def test_the_better_of_two_arms_gets_most_pulls() -> None:
+    shares = []
+    for seed in range(10):
+        bandit = bandit_over(plain(2), seed)
+        for _ in range(500):
+            pipeline = bandit.choose(bandit.draw())
+            bandit.pull(pipeline, loss=0.1 if pipeline == (0,) else 0.6)
+        shares.append((sum(bandit.arm(0, 0)) - 20) / 500)
+    assert sum(share > 0.8 for share in shares) >= 9
+
+
+def test_it_finds_the_best_pipeline_early() -> None:
+    """Losses that are sums over the stages are what a bandit with an arm for each alternative can learn."""
+    best = (3, 1, 4)
+
+    def loss(pipeline: Pipeline, _: int) -> float:
+        return sum(mine != theirs for mine, theirs in zip(pipeline, best, strict=True)) / 5
+
+    found = [
+        [pipeline for pipeline, _ in trainings(Cmab(), plain(6, 6, 6), 100, loss, 216, seed)].index(best)
+        for seed in range(10)
+    ]
+    assert np.median(found) < 108 / 2, "random search takes 108 in the middle"
+
+
+@pytest.mark.parametrize("objective", [arbitrary, failing])
+def test_every_pipeline_is_asked_for_once_and_then_it_ends(objective) -> None:  # type: ignore[no-untyped-def]
+    driven = drive(Cmab().search(plain(4, 4, 4), 100, default_rng(0)), objective, 1_000)
+    assert driven.ended
+    assert len(set(driven.requests)) == len(driven.requests) == 64
+
+
+def test_a_bandit_that_is_sure_still_reaches_what_it_would_never_choose() -> None:
+    settings = Cmab(alpha0=1e-3, delta0=1e-3)
+    assert len(trainings(settings, plain(5, 5, 5), 100, best_is((0, 0, 0)), 1_000)) == 125
+
+
+@pytest.mark.parametrize("name", ["f_hat", "alpha0", "delta0"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
+def test_options_out_of_bounds(name: str, value: float) -> None:
+    with pytest.raises(OptionError) as caught:
+        Cmab(**{name: value})
+    assert caught.value.help
+    assert name in caught.value.message

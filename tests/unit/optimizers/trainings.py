@@ -1,0 +1,54 @@
+"""Which pipelines a search trains, on how many rows, and tables of losses to answer it from."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from driving import drive
+from numpy.random import Generator
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Search
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+Training = tuple[Pipeline, int]
+
+
+class Settings(Protocol):
+    def search(self, space: Space, size: int, rng: Generator) -> Search: ...
+
+
+def trainings(
+    settings: Settings,
+    space: Space,
+    size: int,
+    loss: Callable[[Pipeline, int], float | None],
+    limit: int,
+    seed: int = 0,
+) -> list[Training]:
+    """The pipelines that a run trains, with the rows of each training."""
+    tree = DiscrepancyTree(Structures(space))
+    leaves: dict[str, Pipeline] = {}
+
+    def training(request: Request) -> Training:
+        key = request.configuration.identity
+        if key not in leaves:
+            leaves[key] = tree.encode(request.configuration).pipeline
+        return leaves[key], size if request.fidelity is None else request.fidelity
+
+    search = settings.search(space, size, np.random.default_rng(seed))
+    driven = drive(search, lambda request: loss(*training(request)), limit)
+    return [training(request) for request in driven.requests]
+
+
+def by_table(losses: Mapping[Pipeline, Mapping[int, float] | float]) -> Callable[[Pipeline, int], float]:
+    def loss(pipeline: Pipeline, rows: int) -> float:
+        found = losses[pipeline]
+        return found if isinstance(found, float) else found[rows]
+
+    return loss
+
+
+def best_is(best: Pipeline) -> Callable[[Pipeline, int], float]:
+    return lambda pipeline, _: 0.0 if pipeline == best else 1.0

@@ -25,11 +25,11 @@ from spacelang.ir.task import (
     BYTES,
     SECONDS,
     CrossValidation,
+    Declared,
     Fidelity,
     Goal,
     Holdout,
     Task,
-    Validation,
     in_unit,
 )
 from spacelang.suggest import nearest
@@ -146,7 +146,7 @@ class _TaskReader:
 
     # ---- validation and fidelity
 
-    def _validation(self, setting: ast.Setting) -> Validation | None:
+    def _validation(self, setting: ast.Setting) -> Declared | None:
         name, number = setting.arguments
         assert isinstance(name, ast.Word)
         assert isinstance(number, ast.Number)

@@ -30,7 +30,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.ir.task import UNLIMITED, Bound, CrossValidation, Holdout, Task, Validation
+from spacelang.ir.task import UNLIMITED, Bound, CrossValidation, Declared, Holdout, Task
 from spacelang.ir.value import to_json as value_to_json
 from spacelang.text import NOWHERE, Span
 
@@ -326,7 +326,7 @@ def _bound(bound: Bound, around: _Place) -> Object:
     return {**document, **where}
 
 
-def _validation(validation: Validation) -> Object:
+def _validation(validation: Declared) -> Object:
     match validation:
         case Holdout(share):
             return {"holdout": share}

@@ -45,13 +45,13 @@ from spacelang.ir.task import (
     UNLIMITED,
     Bound,
     CrossValidation,
+    Declared,
     Fidelity,
     Goal,
     Holdout,
     Limits,
     Measure,
     Task,
-    Validation,
 )
 from spacelang.ir.value import Value, identity
 
@@ -259,7 +259,7 @@ def _bound(value: object, path: str, lines: Lines, around: Place) -> Bound:
     return Bound(measure, limit, strict, scorer, column, lines.span(lines.place(fields, around)))
 
 
-def _validation(value: object, path: str) -> Validation:
+def _validation(value: object, path: str) -> Declared:
     kind = one_of(value, path, ("holdout", "cv"), "a validation")
     fields = Fields(value, path, (kind,))
     if kind == "cv":

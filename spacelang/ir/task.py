@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from math import inf, isfinite
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import ClassVar, Final, Literal, TypeAlias, assert_never
 
 from spacelang.ir.domain import literal
 from spacelang.text import NOWHERE, Span
@@ -83,6 +83,30 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionBound:
+    """`limit` on what a function gives that a user of the Python interface wrote, and calls by this name.
+
+    No text says it: a `Task` has none of them. The function itself is not here, as bounds go wherever trials go.
+    """
+
+    name: str
+    limit: float
+    strict: ClassVar[bool] = False
+
+    def describe(self, value: float) -> str:
+        """A value of the function; infinity is `inf`."""
+        return repr(float(value)).removesuffix(".0")
+
+    def holds(self, measured: float) -> bool:
+        """Whether a value keeps to the bound; what is not a number does not."""
+        return measured <= self.limit
+
+
+AnyBound: TypeAlias = Bound | FunctionBound
+"""What a run can be subject to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Holdout:
     """One split: the share of the rows that is held out, between 0 and 1."""
 
@@ -96,7 +120,20 @@ class CrossValidation:
     folds: int
 
 
-Validation: TypeAlias = Holdout | CrossValidation
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The splits that the data brings along: how many, from where, and a hash that tells their rows from others."""
+
+    folds: int
+    source: str
+    digest: str
+
+
+Declared: TypeAlias = Holdout | CrossValidation
+"""What a task block can say."""
+
+Validation: TypeAlias = Declared | Given
+"""On which rows trials are judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +167,7 @@ class Task:
     kind: Kind
     goal: Goal | None = None
     bounds: tuple[Bound, ...] = ()
-    validation: Validation | None = None
+    validation: Declared | None = None
     fidelity: Fidelity | None = None
     limits: Limits = UNLIMITED
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -200,18 +237,21 @@ def lines(task: Task) -> tuple[str, ...]:
     return (*found, *describe_limits(task.limits))
 
 
-def describe_bound(bound: Bound) -> str:
-    """A bound as the language writes it: `predict_latency <= 10us`."""
+def describe_bound(bound: AnyBound) -> str:
+    """A bound as the language writes it: `predict_latency <= 10us`; that of a function likewise: `leaves <= 100`."""
     return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
 
 
 def describe_validation(validation: Validation) -> str:
-    """A validation as the language writes it: `holdout(0.3)`, `cv(5)`."""
+    """A validation as the language writes it: `holdout(0.3)`, `cv(5)`; it has no words for splits that are given."""
     match validation:
         case Holdout(share):
             return f"holdout({positional(share)})"
         case CrossValidation(folds):
             return f"cv({folds})"
+        case Given(folds, source, digest):
+            number = "the split" if folds == 1 else f"the {folds} splits"
+            return f"{number} of {source} (rows {digest})"
         case _:
             assert_never(validation)
 

@@ -1,35 +1,49 @@
 """Requests and trials: what an optimizer asks for and what it is told."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, isnan
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound
+from spacelang.ir.task import AnyBound
 
 
 class Status(StrEnum):
-    """How a trial ended."""
+    """How a trial ended; all but the first are failures, which have no loss."""
 
     SUCCESS = "success"
-    FAILED = "failed"
+    ERROR = "error"
+    """The pipeline raised an exception."""
+    INVALID = "invalid"
+    """It was fitted, and its loss is no finite number."""
+    TIMEOUT = "timeout"
+    """It took longer than a trial may."""
+    MEMORY = "memory"
+    """It took more memory than a trial may, or than there was."""
+    CRASH = "crash"
+    """Its process ended by itself: a signal, an exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them."""
+    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them.
+
+    `ahead` says that the optimizer will probably need the answer and does not yet: it asks again, without it, once it
+    does. Requests that differ in nothing else are the same.
+    """
 
     configuration: Configuration
     fidelity: int | None = None
+    ahead: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a trial has by a measure that the task bounds: seconds, bytes or a difference of scores; nan is unknown."""
+    """What a trial has by a measure that is bounded, in the unit of the bound; nan is unknown."""
 
-    bound: Bound
+    bound: AnyBound
     value: float
 
     @property
@@ -54,8 +68,16 @@ class Trial:
 
     `loss` is to be minimised and None where the trial failed; `cost` is the seconds that the optimizer is charged,
     0 for a repetition that was answered from memory; `reason` says why a failed trial failed. `constraints` has what
-    was measured for every bound of the task, in its order, and nothing where the trial failed. The loss of a trial
-    that breaks a bound is what it is: an optimizer that knows nothing of constraints searches as if there were none.
+    was measured for every bound of the task and then for those of the user's own functions, in their order, and nothing
+    where the trial failed. The loss of a trial that breaks a bound is what it is: an optimizer that knows nothing of
+    constraints searches as if there were none.
+
+    `cost_alone` is the seconds that it would have taken without what it shared with other trials, None where it shared
+    nothing. The rest is there where it was asked for, and not where the trial failed. `metrics` are further scores by
+    their names, as scikit-learn's scorers give them: better ones are greater, nan is undefined. `training_loss` is the
+    loss on the rows that the trial was trained on, None where it is undefined. `predictions` is an array for the
+    held-out rows, fold after fold: n x classes probabilities, or n numbers for a regression; None where they could not
+    be had.
     """
 
     request: Request
@@ -64,6 +86,10 @@ class Trial:
     status: Status = Status.SUCCESS
     reason: str = ""
     constraints: tuple[Measurement, ...] = ()
+    cost_alone: float | None = None
+    metrics: tuple[tuple[str, float], ...] = ()
+    training_loss: float | None = None
+    predictions: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_feasible(self) -> bool:

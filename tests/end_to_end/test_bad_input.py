@@ -19,6 +19,8 @@ def table(*rows: tuple[str, ...], header: str = "age,income,label") -> bytes:
     return "\n".join([header, *(",".join(row) for row in rows)]).encode() + b"\n"
 
 
+ARFF = b"@relation r\n@attribute age numeric\n@attribute income numeric\n@attribute label {yes, no}\n@data\n"
+
 FILES: dict[str, bytes] = {
     "good.csv": table(*ROWS),
     "one class.csv": table(*((a, b, "yes") for a, b, _ in ROWS)),
@@ -44,6 +46,11 @@ FILES: dict[str, bytes] = {
     "spoilt.csv.gz": gzip.compress(table(*ROWS), mtime=0)[:20] + b"\xff" * 40,
     "not.csv.gz": table(*ROWS),
     "data.xlsx": b"PK\3\4",
+    "cut.arff": ARFF + table(*ROWS, ("1",), header="").strip(),
+    "headless.arff": b"@relation r\n@attribute age numeric\n",
+    "undeclared.arff": ARFF + b"1,2,maybe\n",
+    "cut.parquet": b"PAR1" + bytes(40),
+    "empty.parquet": b"",
 }
 
 CUTS = {
@@ -108,7 +115,12 @@ DATA = [
     case(*SMALL, "data.xlsx", status=1, telling=("`.xlsx` are not supported", "`.csv`")),
     case(*SMALL, "sklearn:iri", status=1, telling=("no data set `iri`", "did you mean `sklearn:iris`?")),
     case(*SMALL, "sklearn:linnerud", status=1, telling=("three outputs",)),
-    case(*SMALL, "openml:31", status=1, telling=("OpenML is not supported by this version",)),
+    case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is no data of OpenML", "`openml:31`")),
+    case(*SMALL, "cut.arff", status=1, telling=("line 46", "1 value where 3 are declared", "cut")),
+    case(*SMALL, "headless.arff", status=1, telling=("no `@data` line",)),
+    case(*SMALL, "undeclared.arff", status=1, telling=("line 6", "`maybe`", "none of its declared values")),
+    case(*SMALL, "cut.parquet", status=1, telling=("not a sound Parquet file", "cut")),
+    case(*SMALL, "empty.parquet", status=1, telling=("`empty.parquet` is empty",)),
     case(*GOOD, "--target-column", "lable", status=1, telling=("no column `lable`", "did you mean `label`?")),
     case(*GOOD, "--target-column", "zzz", status=1, telling=("no column `zzz`", "`income`")),
     case(*GOOD, "--metric", "acuracy", status=2, telling=("no metric `acuracy`", "did you mean `accuracy`?")),

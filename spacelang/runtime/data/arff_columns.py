@@ -1,0 +1,222 @@
+"""The columns of an ARFF file: what each is declared to hold, and its values from text."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.runtime.errors import DataError
+
+Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
+
+Value: TypeAlias = str | None
+"""The text of a value; None is a missing one."""
+
+KINDS: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
+
+EXACT: Final = 2**53
+"""Beyond it not every whole number is a float."""
+
+ISO: Final = "%Y-%m-%dT%H:%M:%S"
+"""The format of dates that declare none."""
+
+# The letters of Java's patterns for dates, which ARFF uses, by their first one: what Python calls them.
+_LETTERS: Final = {
+    "y": "%Y",
+    "M": "%m",
+    "d": "%d",
+    "H": "%H",
+    "h": "%I",
+    "m": "%M",
+    "s": "%S",
+    "S": "%f",
+    "a": "%p",
+    "D": "%j",
+    "Z": "%z",
+}
+_NAMES: Final = {"yy": "%y", "MMM": "%b", "MMMM": "%B", "EEE": "%a", "EEEE": "%A", "E": "%a"}
+_PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
+
+
+class LineError(Exception):
+    """What is wrong with a line, to be said after its number; `place` counts values from the first of a chunk."""
+
+    def __init__(self, wrong: str, remedy: str = "", place: int = 0) -> None:
+        super().__init__(wrong)
+        self.wrong = wrong
+        self.remedy = remedy
+        self.place = place
+
+    def at(self, number: int, name: str) -> DataError:
+        """The error of the line of this number in the file of this name."""
+        return DataError(f"line {number} of `{name}` {self.wrong}", self.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A declaration: `values` are those of a nominal one, `pattern` is a date's format as Python writes it."""
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...] = ()
+    pattern: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.kind in {"real", "integer"}
+
+
+def attribute(name: str, written: str) -> Attribute:
+    """The attribute of a name and of what is written as its type, other than a list of values; raises LineError."""
+    word, _, rest = written.partition(" ") if "\t" not in written else written.partition("\t")
+    rest = rest.strip()
+    if word.lower() == "date":
+        return Attribute(name, "date", pattern=_pattern(rest) if rest and not rest.startswith("%") else ISO)
+    if word.lower() not in KINDS or (rest and not rest.startswith("%")):
+        known = "`numeric`, `integer`, `real`, `string`, `date` and `{values, …}`"
+        raise LineError(f"gives `{name}` the type `{written}`", f"there are {known}")
+    return Attribute(name, KINDS[word.lower()])
+
+
+def _pattern(quoted: str) -> str:
+    """A format for dates as Python writes it."""
+    written = quoted[1:-1] if len(quoted) > 1 and quoted[0] == quoted[-1] and quoted[0] in "'\"" else quoted
+    parts = []
+    for match in _PATTERN.finditer(written):
+        text, letter = match[0], match[2]
+        found = _NAMES.get(text, _LETTERS.get(letter)) if letter else (match[1] or text).replace("%", "%%")
+        if found is None:
+            raise LineError(f"gives dates the format `{written}`, whose `{text}` is not supported")
+        parts.append(found)
+    return "".join(parts)
+
+
+# ---- values
+
+
+@dataclass(slots=True)
+class Column(ABC):
+    """The values of an attribute as they come in."""
+
+    attribute: Attribute
+    parts: list[npt.NDArray[Any]] = field(default_factory=list)
+
+    def extend(self, values: Sequence[Value]) -> None:
+        """Take the next values; raises LineError, with its place among them, for one that is not as declared."""
+        try:
+            self.parts.append(self.convert(values))
+        except (ValueError, KeyError, OverflowError):
+            for place, value in enumerate(values):
+                self._check(place, value)
+            raise
+
+    def _check(self, place: int, value: Value) -> None:
+        try:
+            self.convert([value])
+        except (ValueError, KeyError, OverflowError):
+            raise LineError(f"has `{value}` as `{self.attribute.name}`, {self.expected}", place=place) from None
+
+    @property
+    @abstractmethod
+    def expected(self) -> str:
+        """What each value should be, after a comma."""
+
+    @abstractmethod
+    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+        """The values by themselves; raises ValueError, KeyError or OverflowError."""
+
+    @abstractmethod
+    def series(self) -> pd.Series:
+        """All of the values."""
+
+
+class _Numbers(Column):
+    expected = "which is declared to be a number"
+
+    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+        if self.attribute.kind == "integer":
+            try:
+                return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
+            except (ValueError, OverflowError):
+                pass  # missing, written with a point, or too large: as floats then
+        floats = (np.nan if value is None else to_float(value) for value in values)
+        return np.fromiter(floats, dtype=np.float64, count=len(values))
+
+    def series(self) -> pd.Series:
+        numbers = np.concatenate(self.parts)
+        if self.attribute.kind == "integer" and numbers.dtype != np.int64:
+            whole = bool((np.abs(numbers) < EXACT).all()) and bool((numbers % 1 == 0).all())
+            return pd.Series(numbers.astype(np.int64) if whole else numbers)
+        return pd.Series(numbers)
+
+
+class _Categories(Column):
+    expected = "which is none of its declared values"
+
+    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+        codes: dict[Value, int] = {value: code for code, value in enumerate(self.attribute.values)} | {None: -1}
+        return np.fromiter((codes[value] for value in values), dtype=np.int64, count=len(values))
+
+    def series(self) -> pd.Series:
+        categories = pd.Index(self.attribute.values, dtype=object if not self.attribute.values else None)
+        return pd.Series(pd.Categorical.from_codes(np.concatenate(self.parts), categories=categories))
+
+
+class _Texts(Column):
+    expected = "which is declared to be text"
+
+    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+        return np.array([*values, None], dtype=object)[:-1]
+
+    def series(self) -> pd.Series:
+        return pd.Series([*np.concatenate(self.parts)])
+
+
+class _Dates(Column):
+    @property
+    def expected(self) -> str:
+        return f"which is declared to be a date of the form `{self.attribute.pattern}`"
+
+    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+        moments = pd.to_datetime(pd.Series([*values], dtype=object), format=self.attribute.pattern, utc=self._has_zone)
+        return moments.dt.tz_localize(None).to_numpy(dtype="M8[ns]")
+
+    def series(self) -> pd.Series:
+        dates = pd.Series(np.concatenate(self.parts))
+        return dates.dt.tz_localize("UTC") if self._has_zone else dates
+
+    @property
+    def _has_zone(self) -> bool:
+        return "%z" in self.attribute.pattern
+
+
+def column(attribute: Attribute) -> Column:
+    """An empty column for the values of an attribute."""
+    match attribute.kind:
+        case "real" | "integer":
+            return _Numbers(attribute)
+        case "nominal":
+            return _Categories(attribute)
+        case "string":
+            return _Texts(attribute)
+        case "date":
+            return _Dates(attribute)
+
+
+def to_float(text: str) -> float:
+    """The number that a text is; raises ValueError for 1_000, which Python alone takes for one."""
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
+def _to_integer(text: Value) -> int:
+    if text is None or "_" in text:
+        raise ValueError
+    return int(text)

@@ -1,0 +1,133 @@
+"""Labels: what must hold of them before a pipeline can be fitted, and the codes that stand for them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.ir.task import Given, Kind
+from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.split import Split, given
+
+TaskKind: TypeAlias = Kind
+
+FRACTIONAL_CLASSES: Final = 20
+"""The most distinct numbers that still pass for classes where they have fractions or hardly repeat; measurements have
+more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """A table that a run can use: `target` holds a float a row (regression) or the index of its class.
+
+    `classes` are the labels in sorted order, empty for regression; `splits` are those that the data itself says. Equal
+    only to itself: tables have no truth value.
+    """
+
+    name: str
+    features: Features
+    target: pd.Series
+    kind: TaskKind
+    classes: tuple[Any, ...] = ()
+    splits: tuple[Split, ...] = ()
+
+    @property
+    def validation(self) -> Given | None:
+        """On which rows trials are judged, where the data itself says so."""
+        return given(self.splits, self.name) if self.splits else None
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """The labels as the user wrote them, n of them: what a fitted pipeline shall predict."""
+        return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
+
+
+def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
+    """The data set for this kind of task, with labels coded as numbers.
+
+    A class needs at least `folds` rows, so that every part of a split has one. Raises DataError, also where the data is
+    for the other kind of task.
+    """
+    if table.kind not in {None, kind}:
+        raise DataError(
+            f"`{table.name}` is a task of {table.kind}, and the space is for {kind}",
+            f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}",
+        )
+    missing = int(table.target.isna().sum())
+    if missing:
+        rows = "1 row has" if missing == 1 else f"{missing} rows have"
+        raise DataError(f"{rows} no label in the column `{table.target.name}`", "leave out or label them")
+    match kind:
+        case "classification":
+            return _classified(table, folds)
+        case "regression":
+            return Dataset(table.name, table.features, _numbers(table), kind, splits=table.splits)
+        case _:
+            assert_never(kind)
+
+
+def _classified(table: Table, folds: int) -> Dataset:
+    from sklearn.preprocessing import LabelEncoder
+
+    labels = table.target
+    _refuse_measurements(labels)
+    kinds = {type(label) for label in labels.astype(object)}
+    if any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1:
+        raise DataError(f"the column `{labels.name}` mixes text and other labels", "write all of its labels alike")
+    encoder = LabelEncoder()
+    # Text as objects: pandas' own text type would come back from the encoder as an array that scikit-learn rejects.
+    codes = encoder.fit_transform(labels.to_numpy(dtype=object) if _is_text(labels) else labels.to_numpy())
+    classes = tuple(encoder.classes_.tolist())
+    _check_counts(classes, np.bincount(codes).tolist(), str(labels.name), folds)
+    target = pd.Series(codes.astype(np.int64), index=labels.index, name=labels.name)
+    return Dataset(table.name, table.features, target, "classification", classes, table.splits)
+
+
+def _refuse_measurements(labels: pd.Series) -> None:
+    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
+        return
+    distinct = labels.nunique()
+    with_fractions = bool((labels % 1 != 0).any())
+    if distinct > FRACTIONAL_CLASSES and (with_fractions or distinct > len(labels) / 4):
+        kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels)} rows"
+        raise DataError(
+            f"the column `{labels.name}` holds {distinct} different {kind}, which are no classes",
+            "use a space that ends in regressors, or choose another label column",
+        )
+
+
+def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds: int) -> None:
+    named = dict(zip(classes, counts, strict=True))
+    if len(named) == 1:
+        (only,) = named
+        raise DataError(f"all labels in the column `{column}` are `{only}`", "a classifier needs at least two classes")
+    label, rows = min(named.items(), key=lambda item: item[1])
+    if rows < folds:
+        raise DataError(
+            f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
+            f"fewer than the {folds} parts that the rows are split into",
+            "leave the class out, join it to another or give more rows",
+        )
+
+
+def _numbers(table: Table) -> pd.Series:
+    labels = table.target
+    if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
+        example = next(iter(labels.astype(object)))
+        raise DataError(
+            f"the column `{labels.name}` holds labels such as `{example}`, which a regressor cannot learn",
+            "use a space that ends in classifiers, or choose another label column",
+        )
+    numbers = labels.astype(np.float64)
+    if not bool(np.isfinite(numbers.to_numpy()).all()):
+        raise DataError(f"the column `{labels.name}` holds infinite labels", "leave these rows out")
+    return numbers
+
+
+def _is_text(labels: pd.Series) -> bool:
+    return pd.api.types.is_object_dtype(labels) or isinstance(labels.dtype, pd.StringDtype | pd.CategoricalDtype)

@@ -1,0 +1,185 @@
+"""Data sets: features with one column of labels, from a file, scikit-learn, OpenML or a program.
+
+A `Table` has been read but not judged; `labels.check_labels` makes a `Dataset` of it, which a run can use.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from spacelang.ir.task import Given, Kind
+from spacelang.runtime.data.files import read_bytes, read_csv, read_text
+from spacelang.runtime.data.sparse import Features, SparseTable, canonical
+from spacelang.runtime.errors import DataError, suggestion
+from spacelang.runtime.evaluation.split import Split, given
+
+SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
+"""The sets that scikit-learn ships, as `sklearn:NAME` names them."""
+
+EXTENSIONS: Final = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
+"""How the names of files end that can be read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A data set as it was read: `features` are a table with unique text names as columns, or a sparse array.
+
+    `target` has the same rows. `splits` are those that the data itself says, if any, on which trials are then judged,
+    and `kind` is the kind of task that it is for, where it says so.
+    """
+
+    name: str
+    features: Features
+    target: pd.Series
+    splits: tuple[Split, ...] = ()
+    kind: Kind | None = None
+
+    @property
+    def validation(self) -> Given | None:
+        """On which rows trials are judged, where the data itself says so."""
+        return given(self.splits, self.name) if self.splits else None
+
+
+def load_dataset(reference: str, target: str | None = None) -> Table:
+    """Read `sklearn:NAME`, `openml:ID`, `openml-task:ID` or the path of a `.csv`, `.parquet` or `.arff` file.
+
+    Text files may be compressed as `.gz`. The labels are the column `target`; where that is None the one that OpenML
+    names, in other data the one named "target", else the last. Raises DataError for everything that a user can have
+    got wrong.
+    """
+    scheme, _, name = reference.partition(":")
+    match scheme:
+        case "sklearn":
+            return _split(reference, _shipped(name), target)
+        case "openml" | "openml-task":
+            from spacelang.runtime.data.openml import fetch
+
+            fetched = fetch(reference, target)
+            found = _split(reference, fetched.table, fetched.target, fetched.left_out)
+            return Table(reference, found.features, found.target, fetched.splits, fetched.kind)
+        case _:
+            return _split(Path(reference).name, _read(reference), target)
+
+
+def make_table(features: Any, target: Any, name: str = "data") -> Table:
+    """The table of features and labels that a program holds: n labels, and n rows of d features.
+
+    Features are a DataFrame, a sparse matrix or array, which stays sparse, or whatever else makes an n x d array. A
+    DataFrame whose columns are all sparse, with zero for what is left out, is taken as a sparse array. Columns without
+    names are called x0, x1, ... Raises DataError where the shapes do not fit together.
+    """
+    rows = _features(features, name)
+    labels = np.asarray(target)
+    if labels.ndim != 1:
+        raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
+    if len(labels) != rows.shape[0]:
+        raise DataError(f"{rows.shape[0]} rows of features do not fit {len(labels)} labels")
+    label_name = str(getattr(target, "name", None) or "target")
+    return Table(name, _nonempty(rows, name), pd.Series(labels, name=label_name))
+
+
+def _shipped(name: str) -> pd.DataFrame:
+    if name not in SKLEARN_SETS:
+        known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_SETS if known != "linnerud")
+        help_text = suggestion(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"there are {known}"
+        raise DataError(f"scikit-learn ships no data set `{name}`", help_text)
+    if name == "linnerud":
+        raise DataError("`sklearn:linnerud` has three outputs a row", "choose a data set with one label column")
+    loader: Callable[..., Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")
+    frame: pd.DataFrame = loader(as_frame=True).frame
+    return frame
+
+
+def _read(reference: str) -> pd.DataFrame | SparseTable:
+    path = Path(reference)
+    if path.is_dir():
+        raise DataError(f"`{reference}` is a folder", "name one file in it")
+    if not path.exists():
+        raise DataError(f"there is no file `{reference}`", _where_instead(path))
+    if not path.is_file():
+        raise DataError(f"`{reference}` is no regular file", "name a file of data")
+    if not path.name.lower().endswith(EXTENSIONS):
+        raise DataError(
+            f"`{reference}`: files of the kind `{path.suffix or path.name}` are not supported by this version",
+            f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}",
+        )
+    match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
+        case ".parquet":
+            from spacelang.runtime.data.parquet import read_parquet
+
+            return read_parquet(read_bytes(path, reference), reference)
+        case ".arff" | ".arff.gz":
+            from spacelang.runtime.data.arff import read_arff
+
+            return read_arff(read_text(path, reference), reference)
+        case _:
+            return read_csv(path, reference)
+
+
+def _where_instead(path: Path) -> str:
+    if path.name in SKLEARN_SETS:
+        return f"did you mean `sklearn:{path.name}`?"
+    if not path.parent.is_dir():
+        return f"there is no folder `{path.parent}` either"
+    siblings = (other.name for other in path.parent.iterdir() if other.name.lower().endswith(EXTENSIONS))
+    return suggestion(path.name, siblings)
+
+
+def _split(name: str, table: pd.DataFrame | SparseTable, target: str | None, left_out: tuple[str, ...] = ()) -> Table:
+    """The features and labels of a table, of which some columns are neither."""
+    columns = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
+    label = target if target is not None else "target" if "target" in columns else columns[-1]
+    if label not in columns:
+        shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
+        raise DataError(f"`{name}` has no column `{label}`", suggestion(label, columns) or f"its columns are {shown}")
+    others = {label, *left_out}
+    if isinstance(table, SparseTable):
+        return Table(name, _nonempty(table.without(frozenset(others)), name), table.column(label))
+    return Table(name, _nonempty(table.drop(columns=[*others]), name), table[label])
+
+
+def _features(features: Any, name: str) -> Features:
+    if isinstance(features, pd.DataFrame):
+        if _is_sparse(features):
+            return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
+        named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
+        return _unique(_dense(named).infer_objects(), name)
+    if hasattr(features, "tocsr"):
+        return canonical(features)
+    array = np.asarray(features)
+    if array.ndim != 2:
+        raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
+    return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+
+
+def _is_sparse(table: pd.DataFrame) -> bool:
+    """Whether all columns leave out zeros, as those of no column do not."""
+    kinds = [dtype for dtype in table.dtypes if isinstance(dtype, pd.SparseDtype)]
+    return 0 < len(kinds) == table.shape[1] and all(dtype.fill_value == 0 for dtype in kinds)
+
+
+def _dense(table: pd.DataFrame) -> pd.DataFrame:
+    """The table without sparse columns: beside others they would be of no use."""
+    dense = {column: dtype.subtype for column, dtype in table.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
+    return table.astype(dense) if dense else table
+
+
+def _unique(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    twice = [column for column, count in Counter(frame.columns).items() if count > 1]
+    if twice:
+        raise DataError(f"`{name}` has more than one column `{twice[0]}`", "give every column a name of its own")
+    return frame
+
+
+def _nonempty(features: Features, name: str) -> Features:
+    if features.shape[1] == 0:
+        raise DataError(f"`{name}` has no column besides the label", "give at least one column of features")
+    if features.shape[0] == 0:
+        raise DataError(f"`{name}` has no rows")
+    return features

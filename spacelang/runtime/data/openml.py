@@ -1,0 +1,185 @@
+"""Data sets and tasks of OpenML. Its client fetches and keeps them; the data files are read, and checked, here."""
+
+import hashlib
+import math
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from spacelang.ir.task import Kind
+from spacelang.runtime.data.arff import read_arff
+from spacelang.runtime.data.files import read_text
+from spacelang.runtime.data.openml_client import (
+    DATA,
+    DATASETS,
+    LATER,
+    TASKS,
+    DamagedError,
+    Workroom,
+    is_final,
+    told,
+    workroom,
+)
+from spacelang.runtime.data.openml_splits import read_splits
+from spacelang.runtime.data.sparse import SparseTable
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.split import Split, check_splits
+
+KINDS: Final[dict[int, Kind]] = {1: "classification", 2: "regression"}
+"""The types of tasks, as OpenML counts them, that are of any use here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """What OpenML has: a table, the name of its column of labels, and those of columns that are no features.
+
+    `splits` and `kind` are those of a task.
+    """
+
+    table: pd.DataFrame | SparseTable
+    target: str
+    left_out: tuple[str, ...]
+    splits: tuple[Split, ...] = ()
+    kind: Kind | None = None
+
+
+def fetch(reference: str, target: str | None = None) -> Fetched:
+    """The data set of `openml:ID`, or the task of `openml-task:ID`, from the cache where it is there and sound.
+
+    Server, key and cache are as the client is configured. Raises DataError where there is no such thing, it cannot be
+    fetched, or what was fetched is damaged.
+    """
+    scheme, _, number = reference.partition(":")
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise DataError(f"`{reference}` is no data of OpenML", f"give its number, as in `{scheme}:31`")
+    try:
+        return _attempt(reference, int(number), target, fresh=False)
+    except _SpoiltCacheError:
+        return _attempt(reference, int(number), target, fresh=True)
+
+
+class _SpoiltCacheError(Exception):
+    """What is cached was cut or damaged: it must be fetched anew."""
+
+
+def _attempt(reference: str, number: int, target: str | None, *, fresh: bool) -> Fetched:
+    """What is found with the help of the cache, or without."""
+    read = _task if reference.startswith("openml-task") else _dataset
+    with workroom(fresh=fresh) as (client, room):
+        try:
+            found = read(client, room, reference, number, target)
+        except DataError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the client raises what its libraries do on answers that are none
+            if room.seeded and not is_final(error, client):
+                raise _SpoiltCacheError from None
+            if isinstance(error, DamagedError):
+                raise DataError(f"`{reference}`: {error}", LATER) from None
+            # Without its cause, whose text may hold the key.
+            raise told(error, client, reference, known=bool(room.seeded) or fresh) from None
+        room.keep()
+        return found
+
+
+# ---- tasks
+
+
+def _task(client: Any, room: Workroom, reference: str, number: int, target: str | None) -> Fetched:
+    room.seed(TASKS, number)
+    folder = room.folder / TASKS / str(number)
+    for data in _data_of(folder / "task.xml"):
+        room.seed(DATASETS, data)
+    has_splits = (folder / "datasplits.arff").exists()
+    task = client.tasks.get_task(number, download_splits=not has_splits, download_data=False)
+    kind = KINDS.get(int(task.task_type_id.value))
+    if kind is None:
+        raise DataError(
+            f"`{reference}` is a task of the kind `{task.task_type}`",
+            f"take one of classification or regression, or its data alone: `openml:{task.dataset_id}`",
+        )
+    if target not in {None, task.target_name}:
+        raise DataError(
+            f"`{reference}` has the labels `{task.target_name}`, not `{target}`",
+            f"take its data alone: `openml:{task.dataset_id}`",
+        )
+    found = _dataset(client, room, reference, int(task.dataset_id), str(task.target_name))
+    return replace(found, splits=_splits(task, folder, len(found.table), reference), kind=kind)
+
+
+def _data_of(description: Path) -> list[int]:
+    """The number of the data set of a task that is cached; none where it is not."""
+    with suppress(OSError, UnicodeDecodeError):
+        return [int(each) for each in re.findall(r"data_set_id>\s*(\d+)\s*<", description.read_text("utf-8"))[:1]]
+    return []
+
+
+def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, ...]:
+    procedure = task.estimation_procedure
+    try:
+        text = read_text(folder / "datasplits.arff", reference)
+        splits = read_splits(text, str(procedure["type"]), procedure["parameters"] or {}, rows)
+    except (ValueError, DataError) as error:
+        raise DamagedError(f"its splits are not those of the task: {error}") from None
+    check_splits(splits, rows, reference)
+    return splits
+
+
+# ---- data sets
+
+
+def _dataset(client: Any, room: Workroom, reference: str, number: int, target: str | None) -> Fetched:
+    room.seed(DATASETS, number)
+    dataset = client.datasets.get_dataset(number, download_data=True)
+    file = room.folder / DATASETS / str(number) / DATA
+    is_checked = _check_content(file, dataset.md5_checksum)
+    table = _table(file, reference, is_checked=is_checked)
+    if not is_checked or file.with_name("qualities.xml").exists():
+        _check_rows(client, dataset, len(table))
+    columns = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
+    label = target or dataset.default_target_attribute
+    if label is None or (target is None and label not in columns):
+        said = "names no column of labels" if label is None else f"names more than one column of labels: `{label}`"
+        raise DataError(f"`{reference}` {said}", "choose one by `--target-column`")
+    left_out = (*_named(dataset.row_id_attribute, columns), *_named(dataset.ignore_attribute, columns))
+    return Fetched(table, str(label), tuple(name for name in left_out if name != label))
+
+
+def _check_content(file: Path, checksum: str | None) -> bool:
+    """Whether there is a checksum; raises DamagedError where it is not that of the file."""
+    if not checksum:
+        return False
+    content = file.read_bytes()
+    # Where lines end in two characters the client writes them so.
+    if checksum not in {hashlib.md5(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))}:
+        raise DamagedError("the data does not match its checksum")
+    return True
+
+
+def _table(file: Path, reference: str, *, is_checked: bool) -> pd.DataFrame | SparseTable:
+    try:
+        return read_arff(read_text(file, reference), reference)
+    except DataError as error:
+        if is_checked:
+            raise
+        raise DamagedError(error.message) from None
+
+
+def _check_rows(client: Any, dataset: Any, rows: int) -> None:
+    """Raise DamagedError where OpenML counts other rows; not all sets are counted, and not always can one ask."""
+    from requests.exceptions import RequestException
+
+    with suppress(RequestException, client.exceptions.OpenMLServerException):
+        expected = (dataset.qualities or {}).get("NumberOfInstances", math.nan)
+        if not math.isnan(expected) and int(expected) != rows:
+            raise DamagedError(f"the data has {rows} rows where there should be {int(expected)}")
+
+
+def _named(names: str | list[str] | None, columns: list[str]) -> list[str]:
+    """The columns that a field of a description names: one, several, or several in one text with commas between."""
+    listed = names if isinstance(names, list) else [names or ""]
+    each = [part for name in listed for part in ([name] if name in columns else map(str.strip, name.split(",")))]
+    return [name for name in each if name in columns]

@@ -1,0 +1,65 @@
+"""Reading Parquet files, through pyarrow."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from spacelang.runtime.data.files import AGAIN
+from spacelang.runtime.errors import DataError
+
+
+def read_parquet(content: bytes, name: str) -> pd.DataFrame:
+    """The table of a Parquet file, with columns of the types that pandas gives them, without masks; days become dates.
+
+    An index that pandas stored beside the columns is none of them. Raises DataError, calling the file `name`, where it
+    is no such file, is cut or damaged, or pyarrow is missing.
+    """
+    try:
+        import pyarrow as arrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise DataError(
+            f"`{name}` cannot be read without pyarrow", "install it with `pip install 'spacelang[parquet]'`"
+        ) from None
+    try:
+        with ParquetFile(arrow.BufferReader(content), page_checksum_verification=True) as file:
+            frame: pd.DataFrame = file.read().to_pandas(date_as_object=False, use_threads=False)
+    except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"`{name}` is not a sound Parquet file", f"it may have been cut or damaged: {AGAIN}") from error
+    _check(frame, name)
+    return pd.DataFrame(
+        {str(column): _unmasked(frame[column]) for column in frame.columns}, index=pd.RangeIndex(len(frame))
+    )
+
+
+def _check(frame: pd.DataFrame, name: str) -> None:
+    if frame.shape[1] == 0:
+        raise DataError(f"`{name}` has no columns")
+    if len(frame) == 0:
+        raise DataError(f"`{name}` has no rows")
+    names = [str(column) for column in frame.columns]
+    for place, column in enumerate(names, start=1):
+        if not column.strip():
+            raise DataError(f"column {place} of `{name}` has no name", "name it or leave it out")
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"`{name}` has more than one column `{twice[0]}`", "give every column a name of its own")
+
+
+def _unmasked(column: pd.Series) -> pd.Series:
+    """The column by place, without pandas' mask beside it, as scikit-learn takes no `pd.NA`.
+
+    Numbers of which some are missing become floats, truth values and text objects.
+    """
+    values = column.reset_index(drop=True)
+    if getattr(values.dtype, "na_value", None) is not pd.NA:
+        return values
+    is_whole = not bool(values.isna().any())
+    if not pd.api.types.is_numeric_dtype(values):
+        return values if is_whole else values.astype(object).where(values.notna(), None)
+    if is_whole:
+        return values.astype(values.dtype.numpy_dtype)  # type: ignore[union-attr]
+    if pd.api.types.is_bool_dtype(values):
+        return values.astype(object).where(values.notna(), None)
+    return pd.Series(values.to_numpy(dtype=np.float64, na_value=np.nan), name=values.name)

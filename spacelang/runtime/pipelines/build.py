@@ -1,0 +1,214 @@
+"""Building: from a space and one of its configurations to an unfitted scikit-learn pipeline."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spacelang.catalog.composed import compose
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Missing, describe, literal
+from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Kind, Named, Node, Operator, Product, Space
+from spacelang.ir.value import Value
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines.chain import Step, flattened, pipeline_class
+from spacelang.runtime.pipelines.library import class_of, entry, object_of, set_by_runtime
+from spacelang.runtime.pipelines.preparation import Preparation
+
+TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
+"""Names that a step cannot have because they are parameters of the pipeline itself."""
+
+
+def build(
+    space: Space,
+    configuration: Configuration,
+    *,
+    preparation: Preparation | None = None,
+    texts: tuple[str, ...] | None = None,
+    random_state: int | None = None,
+    n_jobs: int | None = 1,
+) -> Any:
+    """The unfitted `Pipeline` of a configuration; its steps have the names of the stages.
+
+    A preparation that does something comes first, as the step `preparation`; `texts` are the columns of free text where
+    the table is known, as the preparation knows them too. Every estimator that takes them gets
+    `n_jobs` and, unless the space sets it, `random_state`; None leaves the library's default. Raises BuildError
+    where the configuration does not belong to the space.
+    """
+    known = preparation.texts if preparation is not None else texts
+    builder = _Builder(configuration, random_state, n_jobs, known)
+    steps = builder.steps(space.root)
+    if not steps:
+        raise BuildError("every step of the pipeline is left out")
+    transformer = preparation.transformer() if preparation is not None else None
+    if transformer is not None:
+        steps = [("preparation", transformer), *steps]
+    return _pipeline(steps)
+
+
+def _pipeline(steps: list[Step]) -> Any:
+    chained = flattened(steps)
+    return pipeline_class(chained)(_named_apart(chained))
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """What the walk through the tree takes along."""
+
+    configuration: Configuration
+    random_state: int | None
+    n_jobs: int | None
+    texts: tuple[str, ...] | None
+
+    def steps(self, node: Node) -> list[Step]:
+        """The steps that a node adds to the pipeline around it; none where it is left out."""
+        match node:
+            case Product(kind=Kind.SEQUENCE):
+                return [step for child in node.children for step in self.steps(child)]
+            case Product(kind=Kind.PERMUTATION):
+                order, *_ = node.children
+                assert isinstance(order, Choice)
+                return [step for child in node.ordered(self.taken(order).name) for step in self.steps(child)]
+            case Choice():
+                taken = self.part(self.taken(node).node)
+                return [] if taken is None else [(node.name, taken)]
+            case _:
+                part = self.part(node)
+                return [] if part is None else [(type(part).__name__.lower(), part)]
+
+    def part(self, node: Node) -> Any:
+        """The one object that a node stands for; None where it is left out."""
+        match node:
+            case Operator():
+                return self.estimator(node)
+            case Choice():
+                return self.part(self.taken(node).node)
+            case Hyperparameter():
+                raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
+            case Product(kind=Kind.PARALLEL):
+                return self.union(node)
+            case Product(kind=Kind.COLUMNS):
+                return self.columns(node)
+            case Product():
+                return self.sequence(node)
+
+    def sequence(self, node: Product) -> Any:
+        """A pipeline of its own, its only step where it has one."""
+        steps = self.steps(node)
+        match steps:
+            case []:
+                return None
+            case [(_, only)]:
+                return only
+            case _:
+                return _pipeline(steps)
+
+    def union(self, node: Product) -> Any:
+        """The parts side by side; one that is left out adds no features."""
+        from sklearn.pipeline import FeatureUnion
+
+        parts = [step for child in node.children for step in self.side(child)]
+        return FeatureUnion(_named_apart(parts)) if parts else None
+
+    def columns(self, node: Product) -> Any:
+        """Each part for the columns that its selector takes; those of a part that is left out pass as they are."""
+        from sklearn.compose import ColumnTransformer
+
+        from spacelang.runtime.pipelines.columns import EachColumn, columns_of, reads_text
+
+        parts = dict(zip(node.selectors, map(self.part, node.children), strict=True))
+        besides_text = any(selector.kind == "text" for selector in parts)
+        remainder: Any = "drop"
+        chosen: list[tuple[str, Any, Any]] = []
+        for selector, part in parts.items():
+            if selector.kind == "rest":
+                remainder = "passthrough" if part is None else part
+                continue
+            built = EachColumn(part) if reads_text(part) else part
+            chosen.append((selector.kind, built, columns_of(selector, besides_text=besides_text, texts=self.texts)))
+        named = _named_apart([(name, (part, columns)) for name, part, columns in chosen])
+        entries = [(name, "passthrough" if part is None else part, columns) for name, (part, columns) in named]
+        return ColumnTransformer(entries, remainder=remainder)
+
+    def side(self, node: Node) -> list[Step]:
+        """One side of a union: a single object, however many steps it has."""
+        if isinstance(node, Choice):
+            return self.steps(node)
+        part = self.part(node)
+        return [] if part is None else [(type(part).__name__.lower(), part)]
+
+    def taken(self, decision: Choice) -> Branch:
+        """The branch of a decision that the configuration takes."""
+        if decision.key not in self.configuration:
+            raise BuildError(f"the configuration does not say which alternative `{decision.key}` takes")
+        name = self.configuration[decision.key]
+        place = decision.places.get(name) if isinstance(name, str) else None
+        if place is None:
+            raise BuildError(f"`{literal(name)}` is not an alternative of `{decision.key}`")
+        return decision.branches[place]
+
+    def estimator(self, operator: Operator) -> Any:
+        """The operator's class called with its fixed values, active hyperparameters and what the runtime sets."""
+        arguments = {name: self.fixed(operator, name, value) for name, value in operator.fixed}
+        for child in operator.children:
+            if isinstance(child, Choice):
+                arguments[child.name] = self.nested(operator, child)
+            elif child.key in self.configuration:
+                arguments[child.name] = self.value(operator, child, self.configuration[child.key])
+        given = set_by_runtime(operator, n_jobs=self.n_jobs, random_state=self.random_state)
+        return class_of(operator)(**_composed(operator, given | arguments))
+
+    def nested(self, operator: Operator, decision: Choice) -> Any:
+        """The value of a parameter that is decided among operators; a value among them is a leaf."""
+        node = self.taken(decision).node
+        if isinstance(node, Hyperparameter):
+            return self.value(operator, node, self.configuration[node.key])
+        known = entry(operator).parameters.get(decision.name)
+        if known is not None and known.several and isinstance(node, Product):
+            return _named_apart([step for child in node.children for step in self.side(child)])
+        return self.part(node)
+
+    def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Any:
+        """The object that a parameter is fixed to."""
+        match value:
+            case Operator():
+                return self.estimator(value)
+            case Named():
+                return object_of(operator, parameter, value.name)
+            case _:
+                return _argument(operator, parameter, value)
+
+    def value(self, operator: Operator, hyperparameter: Hyperparameter, value: Value) -> Any:
+        """The object that a value of a hyperparameter stands for, of the domain's own type: 1 is 1.0 among floats."""
+        member = hyperparameter.domain.find(value)
+        if isinstance(member, Missing):
+            domain = describe(hyperparameter.domain)
+            raise BuildError(f"`{hyperparameter.key}` takes {domain}, not `{literal(value)}`")
+        if isinstance(member, str) and member in hyperparameter.named:
+            return object_of(operator, hyperparameter.name, member)
+        return _argument(operator, hyperparameter.name, member)
+
+
+def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return compose(entry(operator), arguments)
+    except ValueError as error:
+        raise BuildError(str(error)) from error
+
+
+def _argument(operator: Operator, parameter: str, value: Value) -> Any:
+    known = entry(operator).parameters.get(parameter)
+    return value if known is None else known.argument(value)
+
+
+def _named_apart(steps: Iterable[Step]) -> list[Step]:
+    """The steps under names that differ from each other and that scikit-learn allows."""
+    result: dict[str, Any] = {}
+    for wanted, part in steps:
+        name = wanted.replace("__", "_")
+        base = f"{name}_" if name in TAKEN else name
+        name, number = base, 1
+        while name in result:
+            number += 1
+            name = f"{base}_{number}"
+        result[name] = part
+    return list(result.items())

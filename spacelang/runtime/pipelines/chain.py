@@ -1,0 +1,50 @@
+"""Chains: which pipeline holds some steps, and what becomes of pipelines among them.
+
+scikit-learn's own pipeline has no step that changes which rows there are. imbalanced-learn's has, and does so while
+fitting only; but it takes no other pipeline as a step before the last.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+Step: TypeAlias = tuple[str, Any]
+"""A name and an unfitted estimator, as scikit-learn's `Pipeline` takes them."""
+
+
+def pipeline_class(steps: Iterable[Step]) -> Any:
+    """The class whose instances can hold these steps: imbalanced-learn's pipeline where one changes the rows."""
+    from sklearn.pipeline import Pipeline
+
+    if not any(_resamples(part) for _, part in steps):
+        return Pipeline
+    from imblearn.pipeline import Pipeline as ResamplingPipeline
+
+    return ResamplingPipeline
+
+
+def flattened(steps: Sequence[Step]) -> list[Step]:
+    """The steps as the pipeline of their class takes them.
+
+    Where one changes the rows, the steps of a pipeline before the last one stand in its place; else nothing changes.
+    Names may occur twice then.
+    """
+    if not any(_resamples(part) for _, part in steps):
+        return [*steps]
+    return [*_dissolved(steps[:-1]), steps[-1]]
+
+
+def _dissolved(steps: Sequence[Step]) -> list[Step]:
+    from sklearn.pipeline import Pipeline
+
+    result: list[Step] = []
+    for name, part in steps:
+        result += _dissolved(part.steps) if isinstance(part, Pipeline) else [(name, part)]
+    return result
+
+
+def _resamples(part: Any) -> bool:
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(part, Pipeline):
+        return any(_resamples(inner) for _, inner in part.steps)
+    return hasattr(part, "fit_resample")

@@ -1,0 +1,349 @@
+"""The preparation: what must be done to a table before the pipelines of a space can take it.
+
+Where the space does not handle them itself, missing values are imputed with the most common value and categories are
+one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from spacelang.catalog import Role
+from spacelang.ir.domain import Categorical
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Selector, Space, operators
+from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.pipelines.columns import READERS, is_text
+from spacelang.runtime.pipelines.library import entry
+
+IMPUTERS: Final = "sklearn.impute"
+"""The module whose operators fill in missing values."""
+
+ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
+"""The operators that turn text into numbers. Predictors that take categories take only pandas' category type."""
+
+CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
+"""The operators to which a missing value is a category like any other, so that none comes out of them."""
+
+DENSE: Final = "give them as a table: a DataFrame, or a file of another format"
+
+TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
+"""The strategies with which a `SimpleImputer` takes text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What is done to which columns, by name and in the order of the table.
+
+    A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
+    `keeps_table` says that the pipeline takes a DataFrame rather than an array: it selects columns, or text reaches it;
+    `texts` are the columns of free text, where it selects those.
+    """
+
+    imputed: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    keeps_table: bool = False
+    texts: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is done."""
+        return not (self.imputed or self.encoded or self.dropped)
+
+    @property
+    def sentence(self) -> str:
+        """What is done, as one sentence for people; empty where nothing is."""
+        done = []
+        if self.imputed:
+            done.append(f"missing values in {_columns(self.imputed)} imputed with the most common value")
+        if self.encoded:
+            done.append(f"{_columns(self.encoded)} of categories one-hot encoded")
+        if self.dropped:
+            done.append(f"{_columns(self.dropped)} without any value left out")
+        return f"Before the pipeline: {', '.join(done)}." if done else ""
+
+    def transformer(self) -> Any:
+        """An unfitted `ColumnTransformer` that takes the table as a DataFrame; None where nothing is done.
+
+        Its output is dense: an array of floats, or a DataFrame where categories are kept.
+        """
+        if self.is_empty:
+            return None
+        from sklearn.compose import ColumnTransformer
+        from sklearn.pipeline import Pipeline
+
+        both = set(self.imputed) & set(self.encoded)
+        parts = [
+            ("kept", "passthrough", list(self.kept)),
+            ("imputed", _imputer(), [column for column in self.imputed if column not in both]),
+            ("encoded", _encoder(), [column for column in self.encoded if column not in both]),
+            (
+                "imputed_encoded",
+                Pipeline([("imputer", _imputer()), ("encoder", _encoder())]),
+                [column for column in self.encoded if column in both],
+            ),
+        ]
+        chosen = [part for part in parts if part[2]]
+        if self.keeps_table:
+            return ColumnTransformer(chosen, verbose_feature_names_out=False).set_output(transform="pandas")
+        return ColumnTransformer(chosen)
+
+
+def plan(space: Space, features: Features) -> Preparation:
+    """The preparation that every pipeline of the space needs for this table; sparse features are taken as they are.
+
+    Raises DataError for columns that no preparation makes usable: infinite numbers, dates, mixed types, free text
+    where the space needs numbers, or no column with a value at all; and for sparse features that lack values where the
+    space does not fill them in, or of which it selects columns.
+    """
+    if not isinstance(features, pd.DataFrame):
+        _refuse_sparse(space, features)
+        return Preparation()
+    selected = {selector.kind for product in _products(space.root) for selector in product.selectors}
+    kinds = {column: _kind(features[column]) for column in features.columns}
+    dropped = tuple(column for column, kind in kinds.items() if kind is _Column.EMPTY)
+    if len(dropped) == len(kinds):
+        raise DataError("no column of the features holds any value")
+    categories = tuple(column for column, kind in kinds.items() if kind is _Column.CATEGORY)
+    seen = {
+        name: _Seen(str(name), kind, kind is _Column.CATEGORY and is_text(features[name]))
+        for name, kind in kinds.items()
+    }
+    for column, kind in kinds.items():
+        # Of what no part selects no pipeline is given anything.
+        if _flow(space.root, _whatever, seen[column]) is not _Flow.ENDS:
+            _refuse_unusable(features[column], kind, dates="datetime" in selected)
+    encoded = tuple(column for column in categories if _flow(space.root, _categories, seen[column]) is not _Flow.ENDS)
+    for column in encoded:
+        _refuse_text(features[column])
+    used = [column for column in kinds if column not in dropped]
+    missing = (column for column in used if bool(features[column].isna().any()))
+    # A missing category that is encoded here never reaches the space, so the space cannot be the one to handle it.
+    imputed = tuple(
+        column for column in missing if column in encoded or _flow(space.root, _missing, seen[column]) is _Flow.BREAKS
+    )
+    return Preparation(
+        imputed=imputed,
+        encoded=encoded,
+        kept=tuple(column for column in used if column not in {*imputed, *encoded}),
+        dropped=dropped,
+        texts=tuple(column for column in categories if "text" in selected and seen[column].is_text),
+        keeps_table=bool(selected) or len(encoded) < len(categories),
+    )
+
+
+def _refuse_sparse(space: Space, features: Any) -> None:
+    """Raise DataError for sparse features that would have to be prepared."""
+    selectors = (selector for product in _products(space.root) for selector in product.selectors)
+    if any(selector.kind != "all" for selector in selectors):
+        raise DataError("the space selects columns, and sparse features have no names and types", DENSE)
+    if features.nnz == 0:
+        raise DataError("the features are zero everywhere")
+    if bool(np.isinf(features.data).any()):
+        raise DataError("the sparse features hold infinite values", "replace them")
+    missing = int(np.isnan(features.data).sum())
+    if missing and _flow(space.root, _missing, _Seen("", _Column.NUMBER, False)) is _Flow.BREAKS:
+        values = "1 value" if missing == 1 else f"{missing} values"
+        raise DataError(
+            f"the sparse features lack {values}", "begin the space with an operator such as `SimpleImputer`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A column as the selectors of `columns(…)` see it."""
+
+    name: str
+    kind: "_Column"
+    is_text: bool
+
+    def is_taken(self, selector: Selector, others: tuple[Selector, ...]) -> bool:
+        """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
+        match selector.kind:
+            case "numeric":
+                return self.kind is _Column.NUMBER
+            case "datetime":
+                return self.kind is _Column.DATE
+            case "text":
+                return self.is_text
+            case "categorical":
+                has_own = self.is_text and any(other.kind == "text" for other in others)
+                return self.kind is _Column.CATEGORY and not has_own
+            case "pattern":
+                return re.search(selector.pattern, self.name) is not None
+            case "rest":
+                return not any(self.is_taken(other, others) for other in others if other != selector)
+            case _:
+                return True
+
+
+class _Flow(Enum):
+    """What becomes of a troublesome value in a part of a pipeline, whatever is chosen there."""
+
+    PASSES = "it may come out again"
+    ENDS = "it is taken, and never comes out"
+    BREAKS = "some alternative does not take it"
+
+
+def _flow(node: Node, judge: Callable[[Operator], _Flow], column: _Seen) -> _Flow:
+    match node:
+        case Operator():
+            return judge(node)
+        case Choice():
+            return _alternatives([_flow(branch.node, judge, column) for branch in node.branches])
+        case Product(kind=Kind.SEQUENCE):
+            flows = [_flow(child, judge, column) for child in node.children]
+            return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
+        case Product(kind=Kind.COLUMNS):
+            parts = zip(node.selectors, node.children, strict=True)
+            taking = [child for selector, child in parts if column.is_taken(selector, node.selectors)]
+            return _alternatives([_flow(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
+        case Product(kind=Kind.PERMUTATION):
+            # Every step is there, and each may come first.
+            flows = [_flow(child, judge, column) for child in node.children]
+            return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
+        case Product():
+            return _alternatives([_flow(child, judge, column) for child in node.children])
+        case Hyperparameter():
+            return _Flow.PASSES
+
+
+def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
+    if not flows:
+        return nowhere
+    if _Flow.BREAKS in flows:
+        return _Flow.BREAKS
+    return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
+
+
+def _products(node: Node) -> Iterator[Product]:
+    match node:
+        case Product():
+            yield node
+            for child in node.children:
+                yield from _products(child)
+        case Choice():
+            for branch in node.branches:
+                yield from _products(branch.node)
+        case Operator() | Hyperparameter():
+            return
+
+
+def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operators like the others
+    return _Flow.BREAKS
+
+
+def _missing(operator: Operator) -> _Flow:
+    if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
+        return _Flow.ENDS
+    # An ensemble takes what the operators inside it take.
+    return _Flow.PASSES if all(entry(inner).accepts_missing for inner in operators(operator)) else _Flow.BREAKS
+
+
+def _categories(operator: Operator) -> _Flow:
+    known = entry(operator)
+    if operator.name in ENCODERS or known.module == READERS:
+        return _Flow.ENDS
+    if operator.name == "SimpleImputer":
+        return _Flow.PASSES if _strategies(operator) <= TEXT_STRATEGIES else _Flow.BREAKS
+    passes = known.accepts_categories and Role.TRANSFORMER in known.roles
+    return _Flow.PASSES if passes else _Flow.BREAKS
+
+
+def _strategies(operator: Operator) -> set[object]:
+    """Every strategy that a `SimpleImputer` of the space may have."""
+    fixed = dict(operator.fixed)
+    if "strategy" in fixed:
+        return {fixed["strategy"]}
+    for child in operator.children:
+        if isinstance(child, Hyperparameter) and child.name == "strategy" and isinstance(child.domain, Categorical):
+            return {*child.domain.values, *({"mean"} if child.condition is not None else ())}
+    return {"mean"}
+
+
+class _Column(Enum):
+    NUMBER = "number"
+    CATEGORY = "category"
+    DATE = "date"
+    OTHER = "other"
+    EMPTY = "empty"
+
+
+def _kind(column: pd.Series) -> _Column:
+    if bool(column.isna().all()):
+        return _Column.EMPTY
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return _Column.DATE
+    strings = pd.api.types.is_object_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype)
+    if strings or pd.api.types.is_bool_dtype(column):
+        return _Column.CATEGORY
+    return _Column.NUMBER if pd.api.types.is_numeric_dtype(column) else _Column.OTHER
+
+
+def _refuse_unusable(column: pd.Series, kind: _Column, *, dates: bool) -> None:
+    """Raise DataError for values that no preparation makes usable; dates are usable where the space selects `dates`."""
+    match kind:
+        case _Column.OTHER | _Column.DATE if kind is _Column.OTHER or not dates:
+            _refuse_type(column)
+        case _Column.NUMBER if pd.api.types.is_complex_dtype(column):
+            _refuse_type(column)
+        case _Column.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+            raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
+        case _Column.CATEGORY:
+            _refuse_mixture(column)
+        case _:
+            return
+
+
+def _refuse_type(column: pd.Series) -> None:
+    raise DataError(f"the column `{column.name}` holds values of the type `{column.dtype}`", "turn them into numbers")
+
+
+def _refuse_mixture(column: pd.Series) -> None:
+    if pd.api.types.is_object_dtype(column):
+        inferred = pd.api.types.infer_dtype(column, skipna=True)
+        if inferred not in {"string", "boolean"}:
+            raise DataError(
+                f"the column `{column.name}` holds values of the type `{inferred}`",
+                "make all of its values numbers or all text",
+            )
+    elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
+        raise DataError(
+            f"the column `{column.name}` marks missing values by `pd.NA`, which scikit-learn does not take",
+            "mark them by None: `column.astype(object).where(column.notna(), None)`",
+        )
+
+
+def _refuse_text(column: pd.Series) -> None:
+    if is_text(column):
+        raise DataError(
+            f"the column `{column.name}` holds text where numbers are needed: {column.nunique()} different values "
+            f"in {len(column)} rows",
+            "leave the column out, or begin the space with an operator that encodes it, such as `TargetEncoder`",
+        )
+
+
+def _imputer() -> Any:
+    from sklearn.impute import SimpleImputer
+
+    # A column without a value in the training part is kept, so that the width does not depend on the split.
+    return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+
+
+def _encoder() -> Any:
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def _columns(columns: tuple[str, ...]) -> str:
+    shown = ", ".join(f"`{column}`" for column in columns[:3])
+    return f"column {shown}" if len(columns) == 1 else f"{len(columns)} columns ({shown}{', ...' * (len(columns) > 3)})"

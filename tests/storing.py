@@ -8,9 +8,9 @@ from small_spaces import choice, made
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
-from spacelang.runtime.header import DataFacts, Header, make_header
-from spacelang.runtime.store import Store
-from spacelang.runtime.stored import StoredTrial
+from spacelang.runtime.storing.header import DataFacts, Header, make_header
+from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storing.stored import StoredTrial
 
 TEXT = """\
 space small

@@ -1,86 +1,23 @@
 """The loop: drives an optimizer with evaluations until the budget, the space or the user ends it.
 
-It owns time, limits and memory; an optimizer owns none of them.
+It owns time, workers and memory; an optimizer owns none of them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from spacelang.ir.trial import Request, Search, Status, Trial, loss_of
+from spacelang.ir.trial import Request, Search, Trial
+from spacelang.runtime.agenda import Agenda, Route
 from spacelang.runtime.budget import Budget
-
-Evaluate: TypeAlias = Callable[[Request], Trial]
-Clock: TypeAlias = Callable[[], float]
+from spacelang.runtime.executors import Executor, Finished, Job
+from spacelang.runtime.history import Clock, Ending, History, Journal, Key, Outcome, Record, Unkept
 
 KNOWN_ROUNDS: Final = 10_000
 """So many rounds in a row without anything new to evaluate mean that an optimizer has nothing left to ask for."""
 
-
-class Ending(StrEnum):
-    """Why a run ended."""
-
-    BUDGET = "budget"
-    EXHAUSTED = "exhausted"
-    INTERRUPTED = "interrupted"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """An evaluated trial: its number, counted from 1, and when it began and ended, in seconds since the run did."""
-
-    index: int
-    trial: Trial
-    started: float
-    finished: float
-
-
-@dataclass(frozen=True, slots=True)
-class Improvement:
-    """A point of the incumbent curve: from `seconds` on, `loss` was the best, found by the trial of that number."""
-
-    seconds: float
-    trial: int
-    loss: float
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run found, and how it ended.
-
-    `incumbent` is the first record with the smallest loss among evaluations on all training rows,
-    `best_any_fidelity` among all evaluations; `curve` is the incumbent's, or that of the other where no evaluation had
-    all training rows; `answered` counts the requests that were answered from memory. All three are of trials that keep
-    to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least.
-    """
-
-    records: tuple[Record, ...]
-    incumbent: Record | None
-    best_any_fidelity: Record | None
-    curve: tuple[Improvement, ...]
-    ended: Ending
-    seconds: float
-    answered: int = 0
-    least_infeasible: Record | None = None
-
-    @property
-    def best(self) -> Record | None:
-        """The incumbent; where nothing was evaluated on all rows, the best of the rest; None without a success.
-
-        Any trial that keeps to the bounds comes before all that do not.
-        """
-        return self.incumbent or self.best_any_fidelity or self.least_infeasible
-
-    @property
-    def failed(self) -> int:
-        """The number of trials that failed."""
-        return sum(record.trial.status is Status.FAILED for record in self.records)
-
-    @property
-    def infeasible(self) -> int:
-        """The number of trials that succeeded and break a bound of the task."""
-        return sum(not record.trial.is_feasible for record in self.records)
+RouteOf: TypeAlias = Callable[[Request], Route]
+"""What a request can share with others: those whose routes begin alike are evaluated one after the other."""
 
 
 class Listener(Protocol):
@@ -109,82 +46,51 @@ class Silence:
         """Ignore it."""
 
 
-class Journal(Protocol):
-    """What the loop needs of whoever keeps the trials of a run."""
-
-    @property
-    def seconds(self) -> float:
-        """How long the run took in its earlier sessions; its clock goes on from there."""
-        ...
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """The trials of the earlier sessions in the order in which they ended."""
-        ...
-
-    def append(self, record: Record) -> None:
-        """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
-        ...
-
-    def end(self, ending: str, seconds: float) -> None:
-        """The session ended in order."""
-        ...
-
-
-class Unkept:
-    """A journal that keeps nothing."""
-
-    seconds = 0.0
-    records: Sequence[Record] = ()
-
-    def append(self, record: Record) -> None:
-        """Forget it."""
-
-    def end(self, ending: str, seconds: float) -> None:
-        """Forget it."""
-
-
 def run(
     search: Search,
-    evaluate: Evaluate,
+    executor: Executor,
     budget: Budget,
     *,
     clock: Clock,
     training_size: int | None = None,
     listener: Listener | None = None,
     journal: Journal | None = None,
+    route: RouteOf | None = None,
 ) -> Outcome:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
     A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
     `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
-    as it was told then, without an evaluation, and it counts in the budget. Raises only what `evaluate`, the search,
-    the listener or the journal raise.
+    as it was told then, without an evaluation, and it counts in the budget. The requests of a round are evaluated by
+    all workers, those that share work by their `route` one after the other; the search is answered in its own order.
+    When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
+    executor closes it. Raises only what the executor, the search, the listener or the journal raise.
     """
     told = Silence() if listener is None else listener
     kept = Unkept() if journal is None else journal
-    history = _History(clock, training_size, kept)
+    history = History(clock, training_size, kept)
+    crew = _Crew(executor, budget, history, told, _nowhere if route is None else route)
     told.started(budget)
     try:
-        ended = _drive(search, evaluate, budget, history, told)
+        ended = _drive(search, crew)
     except KeyboardInterrupt:
         ended = Ending.INTERRUPTED
     finally:
         search.close()
-    outcome = history.outcome(ended)
+    outcome = history.outcome(ended, len(crew.begun))
     kept.end(ended.value, outcome.seconds)
     told.finished(outcome)
     return outcome
 
 
-def _drive(search: Search, evaluate: Evaluate, budget: Budget, history: "_History", listener: Listener) -> Ending:
-    known_rounds = 0
+def _drive(search: Search, crew: "_Crew") -> Ending:
+    history, known_rounds = crew.history, 0
     try:
         requests = next(search)
         while known_rounds < KNOWN_ROUNDS:
             before = len(history.records)
-            answers = _answers(requests, evaluate, budget, history, listener)
-            if answers is None or (not history.unasked and budget.is_exhausted(history.now(), len(history.records))):
+            answers = crew.answers(requests)
+            if answers is None or (not history.unasked and crew.is_out_of_budget()):
                 return Ending.BUDGET
             known_rounds = known_rounds + 1 if len(history.records) == before else 0
             requests = search.send(answers)
@@ -193,130 +99,89 @@ def _drive(search: Search, evaluate: Evaluate, budget: Budget, history: "_Histor
     return Ending.EXHAUSTED
 
 
-def _answers(
-    requests: Sequence[Request], evaluate: Evaluate, budget: Budget, history: "_History", listener: Listener
-) -> list[Trial] | None:
-    """One trial a request; None where the budget ended before all of them were known."""
-    answers = []
-    for request in requests:
-        known = history.recall(request)
-        if known is not None:
-            answers.append(known)
-            continue
-        earlier = history.replay(request)
-        if earlier is not None:
-            listener.trial(earlier, history.best or earlier)
-            answers.append(replace(earlier.trial, request=request))
-            continue
-        started = history.now()
-        if budget.is_exhausted(started, len(history.records)):
-            return None
-        trial = evaluate(request)
-        record = history.add(trial, started)
-        listener.trial(record, history.best or record)
-        answers.append(trial)
-    return answers
+def _nowhere(_: Request) -> Route:
+    return ()
 
 
 @dataclass(slots=True)
-class _History:
-    """What has happened so far."""
+class _Crew:
+    """Those who answer requests: from memory, from earlier sessions, and at last by evaluating them."""
 
-    clock: Clock
-    training_size: int | None
-    journal: Journal
-    records: list[Record] = field(default_factory=list)
-    curve: list[Improvement] = field(default_factory=list)
-    curve_any_fidelity: list[Improvement] = field(default_factory=list)
-    incumbent: Record | None = None
-    best_any_fidelity: Record | None = None
-    least_infeasible: Record | None = None
-    answered: int = 0
-    memory: dict[tuple[str, int | None], Trial] = field(default_factory=dict)
-    unasked: dict[tuple[str, int | None], Record] = field(default_factory=dict)
-    """What earlier sessions evaluated and this one has not asked for yet."""
-    beginning: float = field(init=False)
-    last: int = field(init=False)
+    executor: Executor
+    budget: Budget
+    history: History
+    listener: Listener
+    route: RouteOf
+    begun: dict[int, float] = field(default_factory=dict)
+    """When the jobs began that have not ended yet."""
+    jobs: int = 0
+    last: dict[str, Route] = field(default_factory=dict)
+    """What each worker did last, with which it goes on in the next round."""
 
-    def __post_init__(self) -> None:
-        self.beginning = self.clock() - self.journal.seconds
-        earlier = self.journal.records
-        self.unasked.update((self._key(record.trial.request), record) for record in earlier)
-        self.last = max((record.index for record in earlier), default=0)
+    def is_out_of_budget(self) -> bool:
+        """Whether no further evaluation may start."""
+        return self.budget.is_exhausted(self.history.now(), len(self.history.records))
 
-    @property
-    def best(self) -> Record | None:
-        return self.incumbent or self.best_any_fidelity or self.least_infeasible
-
-    def now(self) -> float:
-        """Seconds since the run began."""
-        return self.clock() - self.beginning
-
-    def recall(self, request: Request) -> Trial | None:
-        """The answer that the request had before, now free of charge."""
-        trial = self.memory.get(self._key(request))
-        if trial is None:
+    def answers(self, requests: Sequence[Request]) -> list[Trial] | None:
+        """One trial a request; None where the budget ended before all of them were known."""
+        fresh = self._unknown(requests)
+        replayed = self.history.replay(fresh.values())
+        for record in replayed:
+            self._tell(record)
+        told = {self.history.key(record.trial.request) for record in replayed}
+        wanted = [request for key, request in fresh.items() if key not in told]
+        if not self._evaluate(wanted):
             return None
-        self.answered += 1
-        return replace(trial, request=request, cost=0.0)
+        return [self._answer(request, fresh) for request in requests]
 
-    def replay(self, request: Request) -> Record | None:
-        """The trial of an earlier session that answers a request; None where it has to be evaluated."""
-        record = self.unasked.pop(self._key(request), None)
-        if record is not None:
-            self._keep(record)
-        return record
+    def _unknown(self, requests: Sequence[Request]) -> dict[Key, Request]:
+        """The requests that nobody has asked for in this session, each once."""
+        fresh: dict[Key, Request] = {}
+        for request in requests:
+            key = self.history.key(request)
+            if key not in self.history.memory:
+                fresh.setdefault(key, request)
+        return fresh
 
-    def add(self, trial: Trial, started: float) -> Record:
-        """Keep a new trial, in the journal first."""
-        self.last += 1
-        record = Record(self.last, trial, started, self.now())
-        self.journal.append(record)
-        self._keep(record)
-        return record
+    def _answer(self, request: Request, fresh: dict[Key, Request]) -> Trial:
+        """What the request has come to; whoever asked for it first is charged."""
+        if fresh.pop(self.history.key(request), None) is None:
+            return self.history.recall(request)
+        return self.history.charge(request)
 
-    def _keep(self, record: Record) -> None:
-        trial = record.trial
-        self.records.append(record)
-        self.memory[self._key(trial.request)] = trial
-        if trial.loss is not None:
-            self._compare(record, trial.loss)
+    def _evaluate(self, requests: Sequence[Request]) -> bool:
+        """Whether all of these, which are all different, could be evaluated within the budget."""
+        # In the order in which they were asked for, so that what a budget of trials cuts off depends on no worker.
+        affordable = requests[: self.budget.trials_left(len(self.history.records))]
+        agenda = Agenda([self._job(request) for request in affordable], self.route, self.last)
+        while agenda or self.begun:
+            self._start(agenda)
+            if not self.begun:
+                return False
+            finished = self.executor.wait(self.budget.seconds_left(self.history.now()))
+            for each in finished:
+                self._keep(each)
+            if not finished and self.is_out_of_budget():
+                return False
+        return len(affordable) == len(requests)
 
-    def outcome(self, ended: Ending) -> Outcome:
-        return Outcome(
-            records=tuple(self.records),
-            incumbent=self.incumbent,
-            best_any_fidelity=self.best_any_fidelity,
-            curve=tuple(self.curve_any_fidelity if self.incumbent is None else self.curve),
-            ended=ended,
-            seconds=self.now(),
-            answered=self.answered,
-            least_infeasible=self.least_infeasible,
-        )
+    def _job(self, request: Request) -> Job:
+        self.jobs += 1
+        return Job(self.jobs, request)
 
-    def _compare(self, record: Record, loss: float) -> None:
-        if not record.trial.is_feasible:
-            if self.least_infeasible is None or _breach(record) < _breach(self.least_infeasible):
-                self.least_infeasible = record
-            return
-        if _is_better(loss, self.best_any_fidelity):
-            self.best_any_fidelity = record
-            self.curve_any_fidelity.append(Improvement(record.finished, record.index, loss))
-        if self._key(record.trial.request)[1] is None and _is_better(loss, self.incumbent):
-            self.incumbent = record
-            self.curve.append(Improvement(record.finished, record.index, loss))
+    def _start(self, agenda: Agenda) -> None:
+        """Give everyone something to do who has nothing, as long as there is time."""
+        while agenda and (free := self.executor.free):
+            now = self.history.now()
+            if self.budget.seconds_left(now) == 0:
+                return
+            job = agenda.take(free[0])
+            self.begun[job.number] = now
+            self.executor.start(free[0], job)
 
-    def _key(self, request: Request) -> tuple[str, int | None]:
-        """The configuration's identity and the fidelity, None for all training rows however that was asked for."""
-        size, fidelity = self.training_size, request.fidelity
-        everything = fidelity is None or (size is not None and fidelity >= size)
-        return request.configuration.identity, None if everything else fidelity
+    def _keep(self, finished: Finished) -> None:
+        started = self.begun.pop(finished.job.number)
+        self._tell(self.history.add(finished.trial, started, finished.worker, finished.attempts))
 
-
-def _is_better(loss: float, record: Record | None) -> bool:
-    return record is None or record.trial.loss is None or loss < record.trial.loss
-
-
-def _breach(record: Record) -> tuple[float, float]:
-    """The order of trials that break bounds: by how much, and by their loss where that is equal."""
-    return record.trial.excess, loss_of(record.trial)
+    def _tell(self, record: Record) -> None:
+        self.listener.trial(record, self.history.best or record)

@@ -19,8 +19,8 @@ from commands import environment
 from laws.settings import EXAMPLES
 from storing import header, read, stored, trial, trials
 
-from spacelang.runtime.runs import default_path
-from spacelang.runtime.store import Store, StoreError, is_blank
+from spacelang.runtime.storing.runs import default_path
+from spacelang.runtime.storing.store import Store, StoredRun, StoreError, is_blank
 
 TESTS = Path(__file__).parent.parent
 KILLS = EXAMPLES // 4
@@ -28,17 +28,19 @@ KILLS = EXAMPLES // 4
 APPENDING = """
 REASON = ""
 import sys
+import numpy
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from storing import header, trial
-from spacelang.runtime.store import Store, is_blank
+from spacelang.runtime.storing.store import Store, is_blank
 path = Path(sys.argv[1])
 given = header()
 print("ready", flush=True)
 store = Store.create(path, given) if is_blank(path) else Store.open(path, given)
 print("open", store.count, flush=True)
 while store.count < int(sys.argv[3]):
-    store.append(trial(store.count + 1, reason=REASON))
+    number = store.count + 1
+    store.append(trial(number, reason=REASON), numpy.full((600, 2), number) if number % 16 == 1 else None)
     print(store.count, flush=True)
 store.end("budget", 1.0)
 """
@@ -86,11 +88,17 @@ def test_kill_at_any_moment_any_number_of_times_loses_nothing(tmp_path: Path) ->
             with Store.read(path) as run:
                 assert run.state == "killed"
                 assert acknowledged <= run.count <= acknowledged + 1
+                assert all(has_its_predictions(run, number + 1) for number in range(run.count)), "both or none"
             acknowledged = len(read(path))
     last = appending(path, acknowledged + 1)
     assert last.communicate()[1] == ""
     assert read(path) == list(trials(acknowledged + 1)), "as if it had never been killed"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"]
+
+
+def has_its_predictions(run: StoredRun, number: int) -> bool:
+    found = run.predictions(number)
+    return found is None if number % 16 != 1 else found is not None and bool((found == number).all())
 
 
 # ---- several processes
@@ -157,7 +165,7 @@ LIMITED = APPENDING.replace(
     'REASON = ""',
     """
 import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_100_000, 1_100_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_600_000, 1_600_000))
 REASON = "x" * 3000
 """,
 )
@@ -259,8 +267,8 @@ def test_a_read_only_folder_is_an_error() -> None:
         ("other.db", "is an SQLite file, but no store of a run", "is an SQLite file, but no store of a run"),
         (
             "newer.db",
-            "written by a newer spacelang: its version is 2",
-            "written by a newer spacelang: its version is 2",
+            "written by a newer spacelang: its version is 3",
+            "written by a newer spacelang: its version is 3",
         ),
         ("done.db", "there is a store .* already", None),
         ("link.db", "there is a store .* already", None),
@@ -274,7 +282,7 @@ def test_places(tmp_path: Path, place: str, created: str | None, opened: str | N
     made = stored(tmp_path / "done.db")
     stored(tmp_path / "newer.db")
     (tmp_path / "link.db").symlink_to("done.db")
-    for name, statement in (("other.db", "CREATE TABLE t(x)"), ("newer.db", "PRAGMA user_version=2")):
+    for name, statement in (("other.db", "CREATE TABLE t(x)"), ("newer.db", "PRAGMA user_version=3")):
         with sqlite3.connect(tmp_path / name) as connection:
             connection.execute(statement)
         connection.close()

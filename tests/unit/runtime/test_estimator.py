@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_
 from small_spaces import plain
 
 import spacelang as sl
-from spacelang.runtime.estimator import SpaceEstimator
+from spacelang.runtime.pipelines.estimator import SpaceEstimator
 
 TEXT = """space flowers
 stage scaler = none | StandardScaler | RobustScaler { q_min : float[0.05, 0.3] = 0.25, q_max = 0.75 }

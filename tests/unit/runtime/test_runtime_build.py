@@ -10,9 +10,9 @@ from sklearn.tree import DecisionTreeClassifier
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.space import Choice, Named, Space
-from spacelang.runtime.build import build
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.preparation import plan
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.preparation import plan
 
 
 def built(made: Space, random_state: int | None = None, **values: object) -> Pipeline:

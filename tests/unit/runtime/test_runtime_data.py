@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spacelang.runtime.data import Table, load_dataset, make_table
+from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.labels import check_labels
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "datasets"
 TEXT = "a,b,label\n" + "".join(f"{row},{row * 2},{'yes' if row % 2 else 'no'}\n" for row in range(20))
@@ -71,8 +71,10 @@ def test_a_missing_file_names_the_nearest_one(tmp_path):
         ("sklearn:irsi", "scikit-learn ships no data set `irsi`", "did you mean `sklearn:iris`?"),
         ("sklearn:zzz", "scikit-learn ships no data set `zzz`", "there are `sklearn:breast_cancer`"),
         ("sklearn:linnerud", "has three outputs", "one label column"),
-        ("openml:31", "OpenML is not supported by this version", "save the data set"),
-        ("openml-task:31", "OpenML is not supported by this version", "save the data set"),
+        ("openml:iris", "`openml:iris` is no data of OpenML", "give its number, as in `openml:31`"),
+        ("openml-task:", "`openml-task:` is no data of OpenML", "give its number, as in `openml-task:31`"),
+        ("openml:0", "is no data of OpenML", "give its number"),
+        ("openml:٣", "is no data of OpenML", "give its number"),
     ],
 )
 def test_references_that_lead_nowhere(reference, message, help_text):
@@ -91,7 +93,7 @@ WHOLE = gzip.compress(TEXT.encode(), mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("d.parquet", b"PAR1", "files of the kind `.parquet` are not supported"),
+        ("d.xlsx", b"PK", "files of the kind `.xlsx` are not supported"),
         ("d", b"1", "files of the kind `d` are not supported"),
         ("binary.csv", b"\0\1\2\3" * 20, "is a binary file"),
         ("pickled.csv", pickle.dumps(list(range(300))), "is not a text file in UTF-8"),
@@ -141,11 +143,6 @@ def test_tables_of_programs():
     assert list(table.features.index) == list(table.target.index) == [0, 1]
 
 
-class Sparse:
-    def toarray(self):
-        raise AssertionError
-
-
 @pytest.mark.parametrize(
     ("features", "target", "message"),
     [
@@ -154,7 +151,6 @@ class Sparse:
         (np.ones((3, 1)), [1, 2], "3 rows of features do not fit 2 labels"),
         (np.ones((0, 1)), [], "has no rows"),
         (np.ones((2, 0)), [1, 2], "no column"),
-        (Sparse(), [1], "sparse"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "more than one column `a`"),
     ],
 )

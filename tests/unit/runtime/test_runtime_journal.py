@@ -1,11 +1,11 @@
 """A run that is kept goes on where it was stopped, as if it had never been."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from driving import answered, arbitrary, moody
+from journals import Kept
 from small_spaces import nested, plain, tuned
 
 from spacelang.ir.defaults import default
@@ -13,29 +13,12 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import Ending, Outcome, Record, run
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.history import Ending, Outcome, Record
+from spacelang.runtime.loop import run
 
 SIZE = 400
 TRIALS = 24
-
-
-@dataclass
-class Kept:
-    """A journal in memory."""
-
-    records: Sequence[Record] = ()
-    seconds: float = 0.0
-    appended: list[Record] = field(default_factory=list)
-    ended: str = ""
-
-    def append(self, record: Record) -> None:
-        self.appended.append(record)
-
-    def end(self, ending: str, _: float) -> None:
-        self.ended = ending
-
-    def later(self) -> "Kept":
-        return Kept((*self.records, *self.appended), 100.0)
 
 
 class Clock:
@@ -55,7 +38,7 @@ def searched(name: str, space: Space, trials: int, journal: Kept | None = None, 
     def evaluate(request: Request) -> Trial:
         return answered(request, objective(request))
 
-    return run(search, evaluate, Budget(trials=trials), clock=Clock(), training_size=SIZE, journal=journal)
+    return run(search, Here(evaluate), Budget(trials=trials), clock=Clock(), training_size=SIZE, journal=journal)
 
 
 def told(records: Sequence[Record]) -> list[tuple[int, str, int | None, float | None, str]]:
@@ -105,7 +88,7 @@ def test_what_is_stored_is_replayed_though_the_time_is_over() -> None:
     def evaluate(request: Request) -> Trial:
         raise AssertionError("nothing new is evaluated")
 
-    resumed = run(search, evaluate, Budget(seconds=1.0), clock=Clock(), training_size=SIZE, journal=first.later())
+    resumed = run(search, Here(evaluate), Budget(seconds=1.0), clock=Clock(), training_size=SIZE, journal=first.later())
     assert told(resumed.records) == told(first.appended)
     assert resumed.ended is Ending.BUDGET
 
@@ -129,5 +112,21 @@ def test_a_trial_is_kept_before_the_optimizer_is_told() -> None:
 
     configurations = [default(plain(2, 2))]
     with pytest.raises(OSError, match="full"):
-        run(search(), lambda request: answered(request, 0.5), Budget(trials=5), clock=Clock(), journal=Full())
+        run(search(), Here(lambda request: answered(request, 0.5)), Budget(trials=5), clock=Clock(), journal=Full())
     assert not heard
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_an_interrupt_while_a_trial_is_kept_loses_nothing_that_is_safe(is_safe: bool) -> None:
+    class Interrupted(Kept):
+        def append(self, record: Record) -> None:
+            if record.index < 3 or is_safe:
+                super().append(record)
+            if record.index == 3:
+                raise KeyboardInterrupt
+
+    kept = Interrupted()
+    outcome = searched("random", plain(2, 3, 2), 9, kept)
+    assert outcome.ended is Ending.INTERRUPTED
+    assert told(outcome.records) == told(kept.appended)
+    assert len(outcome.records) == 2 + is_safe

@@ -9,7 +9,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Search, Status, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import KNOWN_ROUNDS, Ending, Outcome, run
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.loop import KNOWN_ROUNDS, run
 
 
 class Clock:
@@ -36,7 +38,7 @@ class Objective:
         number = wanted.configuration["x"]
         loss = self.losses.get(number, 1 / (1 + number))
         if loss is None:
-            return Trial(wanted, None, 1.0, Status.FAILED, "ValueError: no")
+            return Trial(wanted, None, 1.0, Status.ERROR, "ValueError: no")
         return Trial(wanted, loss, 1.0)
 
 
@@ -57,7 +59,7 @@ def endless() -> Iterator[list[Request]]:
 def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
     clock = Clock()
     objective = Objective(clock, options.pop("losses", None))
-    return run(search, objective, budget or Budget(), clock=clock, **options), objective
+    return run(search, Here(objective), budget or Budget(), clock=clock, **options), objective
 
 
 def test_a_search_that_returns_is_exhausted():
@@ -138,7 +140,7 @@ def test_an_endless_search_for_known_things_ends_with_the_time():
             clock.now += 0.1
             yield [request(1)]
 
-    outcome = run(search(), Objective(clock), Budget(seconds=5), clock=clock)
+    outcome = run(search(), Here(Objective(clock)), Budget(seconds=5), clock=clock)
     assert outcome.ended is Ending.BUDGET
     assert outcome.answered < 50
 
@@ -172,7 +174,7 @@ def constrained(*trials: tuple[float, float, float], fidelities: tuple[int | Non
         return Trial(wanted, loss, 1.0, constraints=measured)
 
     search = in_turn(*[[request(number, rows[number])] for number in range(len(trials))])
-    return run(search, evaluate, Budget(), clock=Clock(), training_size=100)
+    return run(search, Here(evaluate), Budget(), clock=Clock(), training_size=100)
 
 
 def test_a_trial_that_keeps_to_the_bounds_comes_before_all_that_do_not():
@@ -234,7 +236,7 @@ def test_an_interrupt_keeps_everything_so_far(where):
             raise KeyboardInterrupt
         yield [request(2)]
 
-    outcome = run(search(), evaluate, Budget(), clock=clock)
+    outcome = run(search(), Here(evaluate), Budget(), clock=clock)
     assert outcome.ended is Ending.INTERRUPTED
     assert len(outcome.records) == 2
     assert outcome.best.index == 2

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,20 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from handmade import operator, space, stage
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Goal, Measure
 from spacelang.ir.trial import Measurement, Request, Status
-from spacelang.runtime.data import make_table
+from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
-from spacelang.runtime.folds import Fold
-from spacelang.runtime.labels import Dataset, check_labels
-from spacelang.runtime.measures import REPEATS, disparity, measure, together
-from spacelang.runtime.metric import scorer_of
-from spacelang.runtime.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.judging.answers import Answers
+from spacelang.runtime.judging.measures import BATCH, REPEATS, defined_mean, disparity, latency, measure, pickled_size
+from spacelang.runtime.judging.metric import scorer_of
 
 SPACE = space(stage("estimator", "GaussianNB", operator("LogisticRegression")))
 WISH = Request(Configuration({"estimator": "GaussianNB"}))
@@ -33,17 +36,23 @@ def fair(scorer: str = "roc_auc", column: str = "group", limit: float = 0.1) -> 
     return Bound(Measure.DISPARITY, limit, scorer=scorer, column=column)
 
 
-class Scored:
+class Scored(ClassifierMixin, BaseEstimator):
     """A pipeline whose decisions are the features themselves."""
 
     classes_ = np.array([0, 1])
-    _estimator_type = "classifier"
 
     def decision_function(self, features):
         return np.asarray(features)[:, 0]
 
     def predict(self, features):
         return (self.decision_function(features) > 0).astype(int)
+
+
+class Holding:
+    """A pipeline with so much in it."""
+
+    def __init__(self, content) -> None:
+        self.content = content
 
 
 def area(pipeline, features, target) -> float:
@@ -62,7 +71,7 @@ def judged(*groups: tuple[list[int], list[float]], scorer=area) -> float:
     rows = tuple(np.arange(first, last) for first, last in pairwise(places))
     labels = np.array([label for labels, _ in groups for label in labels])
     decisions = np.array([[value] for _, values in groups for value in values])
-    return disparity(scorer, Scored(), Fold(None, None, decisions, labels), rows)
+    return disparity(scorer, Answers(Scored(), decisions), labels, rows)
 
 
 # One pair in so many of the wrong order: areas of 0.8, 0.75 and 0.9 (ALGORITHMS.md 9.2).
@@ -79,36 +88,87 @@ def test_the_disparity_of_groups_is_the_largest_minus_the_smallest_score() -> No
 def test_groups_without_a_score_are_skipped(scorer) -> None:
     assert judged(EIGHT, ([1, 1], [0, 0]), NINE, scorer=scorer) == pytest.approx(0.1)
     assert judged(EIGHT, ([1, 1], [0, 0]), scorer=scorer) == 0
-    lone = Fold(None, None, np.zeros((4, 1)), np.array([0, 0, 1, 1]))
-    assert math.isnan(disparity(scorer, Scored(), lone, (np.array([0, 1]), np.array([2, 3]))))
+    labels = np.array([0, 0, 1, 1])
+    lone = (np.array([0, 1]), np.array([2, 3]))
+    assert math.isnan(disparity(scorer, Answers(Scored(), np.zeros((4, 1))), labels, lone))
 
 
 def test_a_scorer_that_fails_though_all_classes_are_there_is_not_hidden() -> None:
     def broken(pipeline, features, target):
         raise ValueError("broken")
 
-    fold = Fold(None, None, np.zeros((2, 1)), np.array([0, 1]))
     with pytest.raises(ValueError, match="broken"):
-        disparity(broken, Scored(), fold, (np.array([0, 1]),))
+        disparity(broken, Answers(Scored(), np.zeros((2, 1))), np.array([0, 1]), (np.array([0, 1]),))
+
+
+def test_groups_for_which_scikit_learn_only_warns_are_skipped() -> None:
+    # Nothing is predicted positive in the second group, so that its precision is undefined: scikit-learn says 0.
+    groups = (([0, 1, 1, 0], [-1, 1, 1, 1]), ([1, 0], [-1, -1]), ([1, 1, 0, 0], [1, 1, -1, -1]))
+    precision = scorer_of("precision")
+    assert judged(*groups, scorer=precision) == pytest.approx(1 / 3)
+
+
+def test_all_groups_are_scored_on_one_prediction() -> None:
+    asked = []
+
+    class Counting(Scored):
+        def predict(self, features):
+            asked.append(len(features))
+            return super().predict(features)
+
+    answers = Answers(Counting(), np.arange(-5.0, 5.0).reshape(-1, 1))
+    rows = tuple(np.array_split(np.arange(10), 3))
+    assert disparity(scorer_of("accuracy"), answers, np.array([0, 1] * 5), rows) == pytest.approx(2 / 3 - 1 / 3)
+    assert asked == [10]
 
 
 def test_the_latency_is_the_median_for_a_row() -> None:
-    fold = Fold(None, None, np.zeros((10, 1)), np.zeros(10))
     moments = iter([0.0, 1.0, 5.0, 105.0, 200.0, 203.0])
-    assert measure(LATENCY, Scored(), fold, lambda: next(moments)) == pytest.approx(0.3)
+    assert latency(Scored(), np.zeros((10, 1)), 10, lambda: next(moments)) == pytest.approx(0.3)
     assert (next(moments, None), REPEATS) == (None, 3)
 
 
-def test_the_size_is_that_of_the_pickle() -> None:
-    pipeline = Scored()
-    assert measure(SIZE, pipeline, None, None) == len(pickle.dumps(pipeline, protocol=5))
+@given(st.integers(1, 20 * BATCH), st.sampled_from([np.asarray, pd.DataFrame, csr_array]))
+@settings(max_examples=20, deadline=None)
+def test_the_latency_is_that_of_batches_after_a_first_call(count: int, form) -> None:
+    told = []
+
+    class Clocked:
+        now = 0.0
+
+        def predict(self, features):
+            told.append(features.shape[0])
+            self.now += 100.0 if len(told) == 1 else 0.5 * features.shape[0]
+
+    pipeline = Clocked()
+    assert latency(pipeline, form(np.zeros((count, 2))), count, lambda: pipeline.now) == pytest.approx(0.5)
+    assert len(told) == 1 + REPEATS
+    assert max(told) <= min(count, BATCH)
+    assert min(told) >= min(count, BATCH // 2)
 
 
-@given(st.lists(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=2, max_size=2), min_size=1, max_size=5))
-def test_folds_count_where_they_are_defined(folds: list[list[float]]) -> None:
-    for place, measured in enumerate(together((LATENCY, SIZE), folds)):
-        defined = [fold[place] for fold in folds if not math.isnan(fold[place])]
-        assert measured.value == pytest.approx(np.mean(defined) if defined else math.nan, nan_ok=True)
+@pytest.mark.parametrize("model", [Scored(), Holding(np.arange(100_000.0)), Holding([b"x" * 10**6, "y" * 10**5])])
+def test_the_size_is_that_of_the_pickle(model) -> None:
+    assert pickled_size(model) == len(pickle.dumps(model, protocol=5))
+    assert measure(SIZE, model, None, None, None) == pickled_size(model)
+
+
+def test_a_size_is_measured_without_memory_for_it() -> None:
+    model = Holding([np.zeros(10**6), np.ones(10**6)])
+    tracemalloc.start()
+    try:
+        assert pickled_size(model) > 16e6
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=5))
+def test_folds_count_where_they_are_defined(folds: list[float]) -> None:
+    defined = [value for value in folds if not math.isnan(value)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = float(np.mean(np.array(defined, np.longdouble))) if defined else math.nan
+    assert defined_mean(folds) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -205,5 +265,5 @@ def test_what_cannot_be_measured_fails_the_trial_with_the_reason(monkeypatch: py
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__reduce__", refuse, raising=False)
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__getstate__", refuse)
     trial = objective.evaluate(WISH)
-    assert (trial.status, trial.loss, trial.constraints) == (Status.FAILED, None, ())
+    assert (trial.status, trial.loss, trial.constraints) == (Status.ERROR, None, ())
     assert trial.reason.startswith("TypeError: cannot be pickled")

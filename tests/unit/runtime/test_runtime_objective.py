@@ -14,13 +14,14 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.build import build
-from spacelang.runtime.data import load_dataset, make_table
+from spacelang.runtime.data.labels import Dataset, check_labels
+from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
-from spacelang.runtime.labels import Dataset, check_labels
-from spacelang.runtime.library import task_kind
+from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
-from spacelang.runtime.objective import Objective, Settings
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.library import task_kind
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),
@@ -146,7 +147,7 @@ def test_the_fidelity_of_a_cross_validation_is_the_rows_of_every_training():
 def test_a_fold_that_fails_fails_the_trial_with_its_step():
     objective = Objective(CLASSIFIERS, shipped("iris"), Settings(validation=CrossValidation(2)))
     trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
-    assert trial.status is Status.FAILED
+    assert trial.status is Status.ERROR
     assert trial.reason.endswith("(step `reducer`)")
 
 
@@ -228,7 +229,7 @@ def test_the_order_depends_on_the_seed_alone(other):
 def test_a_pipeline_that_raises_is_a_failed_trial_with_the_reason_and_the_step():
     objective = Objective(CLASSIFIERS, shipped("iris"), clock=iter(range(100)).__next__)
     trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
-    assert (trial.status, trial.loss, trial.cost) == (Status.FAILED, None, 1)
+    assert (trial.status, trial.loss, trial.cost) == (Status.ERROR, None, 1)
     assert trial.reason.startswith("ValueError: n_components=9000 must be between 0 and")
     assert trial.reason.endswith("(step `reducer`)")
     assert "\n" not in trial.reason
@@ -256,7 +257,7 @@ def test_a_score_that_is_no_number_fails(monkeypatch):
     objective = Objective(CLASSIFIERS, shipped("iris"))
     object.__setattr__(objective.metric, "loss", lambda *_: float("nan"))
     trial = objective.evaluate(wish())
-    assert (trial.status, trial.loss, trial.reason) == (Status.FAILED, None, "the balanced_accuracy is nan")
+    assert (trial.status, trial.loss, trial.reason) == (Status.INVALID, None, "the balanced_accuracy is nan")
 
 
 def test_an_interrupt_passes(monkeypatch):
@@ -280,8 +281,8 @@ def test_a_run_goes_on_after_failures():
             yield [wish(reducer="PCA", **{"reducer.n_components": components})]
 
     objective = Objective(CLASSIFIERS, shipped("iris"))
-    outcome = run(search(), objective.evaluate, Budget(), clock=iter(range(10_000)).__next__)
-    assert [record.trial.status for record in outcome.records] == ["failed", "success", "success"]
+    outcome = run(search(), Here(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
+    assert [record.trial.status for record in outcome.records] == ["error", "success", "success"]
     assert outcome.answered == 1
 
 

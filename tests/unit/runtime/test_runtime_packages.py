@@ -23,14 +23,14 @@ from spacelang.ir.domain import Integer
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
 from spacelang.report.code import source
-from spacelang.runtime.build import build
-from spacelang.runtime.chain import flattened, pipeline_class
-from spacelang.runtime.data import make_table
+from spacelang.runtime.data.labels import check_labels
+from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.labelled import LabelledClassifier, for_any_labels
-from spacelang.runtime.labels import check_labels
-from spacelang.runtime.library import catalogue, set_by_runtime, settable
-from spacelang.runtime.objective import Objective
+from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.chain import flattened, pipeline_class
+from spacelang.runtime.pipelines.labelled import LabelledClassifier, for_any_labels
+from spacelang.runtime.pipelines.library import catalogue, set_by_runtime, settable
 
 
 def of(package: str, name: str, **fixed: Any) -> Operator:

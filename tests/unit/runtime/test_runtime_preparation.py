@@ -4,8 +4,8 @@ import pytest
 from handmade import among, operator, sequence, side_by_side, space, stage
 
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.library import task_kind
-from spacelang.runtime.preparation import Preparation, plan
+from spacelang.runtime.pipelines.library import task_kind
+from spacelang.runtime.pipelines.preparation import Preparation, plan
 
 ROWS = 12
 PLAIN = space(stage("scaler", "none", "StandardScaler"), stage("estimator", "LogisticRegression", "GaussianNB"))

@@ -10,9 +10,9 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 import spacelang as sl
-from spacelang.runtime.columns import EachColumn
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.preparation import plan
+from spacelang.runtime.pipelines.columns import EachColumn
+from spacelang.runtime.pipelines.preparation import plan
 
 STAGES = "stage scaler = none | StandardScaler | MinMaxScaler\nstage estimator = LogisticRegression | GaussianNB\n"
 

@@ -13,9 +13,9 @@ from storing import SMALL, header, read, stored, trial, trials
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.store import Store, StoreError
-from spacelang.runtime.stored import StoredTrial, row_of, trial_of
-from spacelang.runtime.stored import stored as as_stored
+from spacelang.runtime.storing.store import Store, StoreError
+from spacelang.runtime.storing.stored import StoredTrial, row_of, trial_of
+from spacelang.runtime.storing.stored import stored as as_stored
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAMES = st.text(max_size=8)
@@ -90,10 +90,12 @@ def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
     bounds = (Bound(Measure.LATENCY, 1e-3), Bound(Measure.SIZE, 10.0, strict=True))
     measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
     told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
-    kept = as_stored(1, told, 0.0, 2.0, cost_alone=3.0, metrics={"accuracy": 0.5}, worker="w", attempts=2)
+    told = replace(told, cost_alone=3.0, metrics=(("accuracy", 0.5),), training_loss=0.125)
+    kept = as_stored(1, told, 0.0, 2.0, worker="w", attempts=2)
     assert not kept.feasible
-    assert (kept.excess, kept.cost_alone, kept.metrics) == (told.excess, 3.0, (("accuracy", 0.5),))
+    assert (kept.excess, kept.cost_alone, kept.worker, kept.attempts) == (told.excess, 3.0, "w", 2)
     assert trial_of(row_of(kept, 100)).trial(bounds) == told
+    assert trial_of(row_of(kept, 100)).trial(bounds, [[0.5]]).predictions == [[0.5]]
     failed = Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no")
     assert as_stored(2, failed, 0.0, 1.0).trial(bounds) == failed
 

@@ -10,8 +10,8 @@ from laws.spaces import general_spaces
 from storing import TEXT, header, space
 
 from spacelang.ir.space import Space
-from spacelang.runtime.fingerprint import data_facts, fingerprint
-from spacelang.runtime.header import from_texts, identity, to_texts, version_changes
+from spacelang.runtime.data.fingerprint import data_facts, fingerprint
+from spacelang.runtime.storing.header import from_texts, identity, to_texts, version_changes
 
 
 @given(general_spaces(), general_spaces())

@@ -9,9 +9,9 @@ import pytest
 from storing import header, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.runtime.exports import export, frame
-from spacelang.runtime.runs import default_path, runs
-from spacelang.runtime.store import Store, StoreError
+from spacelang.runtime.storing.exports import export, frame
+from spacelang.runtime.storing.runs import default_path, runs
+from spacelang.runtime.storing.store import Store, StoreError
 
 NOW = datetime(2026, 1, 31, 23, 59, 58)
 

@@ -1,0 +1,240 @@
+"""The objective: a request becomes a fitted pipeline, and that a loss on the held-out rows.
+
+All that trials share is made once: the split, the prepared arrays, the order in which training takes its rows.
+"""
+
+import copy
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Space, operators
+from spacelang.ir.task import AnyBound, Bound, Goal, Holdout, Measure, Validation
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.agenda import Route
+from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.evaluation.fitting import Rows, fit
+from spacelang.runtime.evaluation.folds import Fold, make_folds, writes_in_place
+from spacelang.runtime.evaluation.prefixes import Account, Prefixes
+from spacelang.runtime.evaluation.reasons import reason_of
+from spacelang.runtime.evaluation.routes import Routes
+from spacelang.runtime.judging.constraints import Constraint
+from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
+from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.library import class_of
+from spacelang.runtime.pipelines.preparation import Preparation, plan
+
+Clock: TypeAlias = Callable[[], float]
+"""Seconds since some moment, never running backwards."""
+
+SEEDS: Final = 2**32
+"""How many seeds scikit-learn and NumPy's global generator know."""
+
+CACHE_BYTES: Final = 2.0**29
+"""What a process keeps of what trials share, unless it is said otherwise: half a gibibyte."""
+
+DEFAULT_VALIDATION: Final = Holdout(0.3)
+"""The split of the papers that compare optimizers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How trials are judged: by which goal (None: by the data), on which rows, and what else is measured."""
+
+    goal: Goal | None = None
+    validation: Validation = DEFAULT_VALIDATION
+    bounds: tuple[Bound, ...] = ()
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
+    """Names of scorers that are recorded beside the loss."""
+    training_score: bool = False
+    """Whether the loss on the training rows is recorded."""
+    predictions: bool = False
+    """Whether the predictions for the held-out rows are kept."""
+    constraints: tuple[Constraint, ...] = ()
+    """What the user's own functions bound, beside the bounds of the task."""
+    cache_bytes: float = CACHE_BYTES
+    """The most that each process keeps of what trials share; 0 for nothing."""
+
+
+class Objective:
+    """What a search minimises over one space and one data set.
+
+    Raises DataError, MetricError or BuildError on construction for all that would make every trial fail.
+    """
+
+    def __init__(
+        self, space: Space, dataset: Dataset, settings: Settings | None = None, *, clock: Clock = time.perf_counter
+    ) -> None:
+        self._space = space
+        self._dataset = dataset
+        self._settings = Settings() if settings is None else settings
+        self._clock = clock
+        for operator in operators(space.root):
+            class_of(operator)  # imported now: what cannot be is known before the first trial
+        self._judge = make_judge(self._settings, dataset, clock)
+        self.metric: Metric = self._judge.metric
+        self.preparation: Preparation = plan(space, dataset.features)
+        self._folds = _folds(dataset, self._settings, self.preparation)
+        self._prefixes = Prefixes(self._settings.cache_bytes)
+
+    @property
+    def training_size(self) -> int:
+        """The number of training rows: the largest fidelity; of a cross-validation, in the largest training part."""
+        return max(len(fold.training_target) for fold in self._folds)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data with the labels as codes."""
+        return self._dataset
+
+    @property
+    def settings(self) -> Settings:
+        """How trials are judged."""
+        return self._settings
+
+    @property
+    def validation(self) -> Validation:
+        """On which rows trials are judged."""
+        return self._settings.validation
+
+    @property
+    def bounds(self) -> tuple[AnyBound, ...]:
+        """What every trial is subject to, in the order in which trials have it."""
+        return self._judge.all_bounds
+
+    @property
+    def held_out(self) -> HeldOut:
+        """The rows that `Trial.predictions` are for, and what would have been right."""
+        return held_out(self._folds, self._dataset.classes)
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """How large the data is, in the words of spaces: rows that a trial trains on, columns, classes if any.
+
+        Of a cross-validation the smallest training part counts, so that what fits it fits all.
+        """
+        rows = min(len(fold.training_target) for fold in self._folds)
+        columns = min(int(fold.training.shape[1]) for fold in self._folds)
+        classes = len(self._dataset.classes)
+        return {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes that this process keeps of what trials share."""
+        return self._prefixes.bytes
+
+    def over(self, space: Space) -> "Objective":
+        """The objective over the same space with other domains: data and split are shared."""
+        other = copy.copy(self)
+        other._space = space
+        vars(other).pop("_routes", None)
+        return other
+
+    def route(self, request: Request) -> Route:
+        """What a trial can share with others: the pipelines of requests whose routes begin alike begin alike too."""
+        return self._routes.of(request)
+
+    @property
+    def random_state(self) -> int:
+        """The random state of every pipeline of the run."""
+        return self._settings.seed % SEEDS
+
+    def evaluate(self, request: Request) -> Trial:
+        """Fit on the first `fidelity` rows of the training order and score on the held-out ones; a mean over folds.
+
+        A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
+        BuildError where the configuration does not belong to the space: that is a bug of who asked.
+        """
+        started, account = self._clock(), Account()
+        # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
+        pipelines = [self._built(request.configuration) for _ in self._folds]
+        own = writes_in_place(pipelines[0])
+        judged: list[Judgement] = []
+        try:
+            with self._laboratory():
+                for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
+                    rows = Rows(number, fold, request.fidelity, own)
+                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._is_guarded)
+                    judged.append(self._judge.judge(fitted, fold, request.fidelity))
+        except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything; a search outlives it
+            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
+            cost, reason = self._clock() - started, reason_of(error, pipelines[len(judged)])
+            return Trial(request, None, cost, status, reason, cost_alone=_alone(cost, account))
+        cost = self._clock() - started
+        return self._judge.trial(request, judged, cost, _alone(cost, account))
+
+    def refit(self, configuration: Configuration) -> Any:
+        """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
+
+        It takes a DataFrame with the data set's columns and predicts labels as the user wrote them. Raises what the
+        pipeline raises.
+        """
+        pipeline = build(
+            self._space, configuration, preparation=self.preparation, random_state=self.random_state, n_jobs=None
+        )
+        classes = self._dataset.classes
+        if classes != tuple(range(len(classes))):
+            from spacelang.runtime.pipelines.labelled import for_any_labels
+
+            pipeline = for_any_labels(pipeline)
+        with self._laboratory():
+            return pipeline.fit(self._dataset.features, self._dataset.labels)
+
+    @property
+    def _is_guarded(self) -> bool:
+        """Whether pipelines go to strangers: users' own functions may do anything to them."""
+        return bool(self._settings.constraints)
+
+    def _built(self, configuration: Configuration) -> Any:
+        texts = self.preparation.texts
+        return build(self._space, configuration, texts=texts, random_state=self.random_state)
+
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self._space, self.training_size)
+
+    @cached_property
+    def _threads(self) -> Any:
+        """The control of all thread pools; it knows those of the libraries that are loaded: all that are used are."""
+        from threadpoolctl import ThreadpoolController
+
+        for operator in operators(self._space.root):
+            class_of(operator)
+        return ThreadpoolController()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process can be given: the control of thread pools belongs to this one, as the cache does."""
+        return {name: value for name, value in vars(self).items() if name != "_threads"}
+
+    @contextmanager
+    def _laboratory(self) -> Iterator[None]:
+        """One thread, silent warnings and a seeded global generator, for as long as third-party code runs."""
+        state = np.random.get_state()
+        try:
+            with self._threads.limit(limits=1), warnings.catch_warnings():
+                # What a library warns about in a trial (no convergence, constant features) tells in the loss.
+                warnings.simplefilter("ignore")
+                # Operators without a random_state draw from NumPy's global generator.
+                np.random.seed(self.random_state)
+                yield
+        finally:
+            np.random.set_state(state)
+
+
+def _alone(cost: float, account: Account) -> float | None:
+    """The seconds that a trial would have taken with nothing to share; None where it shared nothing."""
+    return max(cost - account.spent, 0.0) + account.saved if account.saved else None
+
+
+def _folds(dataset: Dataset, settings: Settings, preparation: Preparation) -> tuple[Fold, ...]:
+    columns = dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)
+    return make_folds(dataset, settings.validation, settings.seed, preparation, columns)

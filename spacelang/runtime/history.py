@@ -1,0 +1,262 @@
+"""What has happened in a run: its trials, the best of them, and what earlier sessions left to be replayed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from spacelang.ir.trial import Request, Status, Trial, loss_of
+
+Clock: TypeAlias = Callable[[], float]
+
+Key: TypeAlias = tuple[str, int | None]
+"""The identity of a configuration, and the fidelity: None for all training rows, however that was asked for."""
+
+
+class Ending(StrEnum):
+    """Why a run ended."""
+
+    BUDGET = "budget"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An evaluated trial: its number, counted from 1 in the order in which trials end, and by whom it was evaluated.
+
+    It began and ended so many seconds after the run did; `attempts` counts how often it was begun.
+    """
+
+    index: int
+    trial: Trial
+    started: float
+    finished: float
+    worker: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """A point of the incumbent curve: from `seconds` on, `loss` was the best, found by the trial of that number."""
+
+    seconds: float
+    trial: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found, and how it ended.
+
+    `incumbent` is the first record with the smallest loss among evaluations on all training rows,
+    `best_any_fidelity` among all evaluations; `curve` is the incumbent's, or that of the other where no evaluation had
+    all training rows; `answered` counts the requests that were answered from memory. All three are of trials that keep
+    to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least. `unfinished`
+    counts the trials that were going on when the run ended: they were stopped, and are no trials of it. `unneeded`
+    counts those that were asked for ahead, and that nobody asked for again.
+    """
+
+    records: tuple[Record, ...]
+    incumbent: Record | None
+    best_any_fidelity: Record | None
+    curve: tuple[Improvement, ...]
+    ended: Ending
+    seconds: float
+    answered: int = 0
+    least_infeasible: Record | None = None
+    unfinished: int = 0
+    unneeded: int = 0
+
+    @property
+    def best(self) -> Record | None:
+        """The incumbent; where nothing was evaluated on all rows, the best of the rest; None without a success.
+
+        Any trial that keeps to the bounds comes before all that do not.
+        """
+        return self.incumbent or self.best_any_fidelity or self.least_infeasible
+
+    @property
+    def failed(self) -> int:
+        """The number of trials that failed."""
+        return sum(record.trial.status is not Status.SUCCESS for record in self.records)
+
+    @property
+    def infeasible(self) -> int:
+        """The number of trials that succeeded and break a bound of the task."""
+        return sum(not record.trial.is_feasible for record in self.records)
+
+
+class Journal(Protocol):
+    """What a run needs of whoever keeps its trials."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took in its earlier sessions; its clock goes on from there."""
+        ...
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The trials of the earlier sessions in the order in which they ended."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The number of the last trial that is safe, 0 without one."""
+        ...
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether predictions can be forgotten once a trial was appended."""
+        ...
+
+    def append(self, record: Record) -> None:
+        """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
+        ...
+
+    def end(self, ending: str, seconds: float) -> None:
+        """The session ended in order."""
+        ...
+
+
+class Unkept:
+    """A journal that keeps nothing."""
+
+    seconds = 0.0
+    records: Sequence[Record] = ()
+    keeps_predictions = False
+    last = 0
+
+    def append(self, record: Record) -> None:
+        """Forget all but its number."""
+        self.last = record.index
+
+    def end(self, ending: str, seconds: float) -> None:
+        """Forget it."""
+
+
+@dataclass(slots=True)
+class History:
+    """What has happened so far; `training_size` rows or more are the same fidelity as None."""
+
+    clock: Clock
+    training_size: int | None
+    journal: Journal
+    records: list[Record] = field(default_factory=list)
+    curve: list[Improvement] = field(default_factory=list)
+    curve_any_fidelity: list[Improvement] = field(default_factory=list)
+    incumbent: Record | None = None
+    best_any_fidelity: Record | None = None
+    least_infeasible: Record | None = None
+    answered: int = 0
+    memory: dict[Key, Trial] = field(default_factory=dict)
+    unasked: dict[Key, Record] = field(default_factory=dict)
+    """What earlier sessions evaluated and this one has not asked for yet."""
+    pending: Record | None = None
+    """A trial that is being kept just now."""
+    beginning: float = field(init=False)
+    last: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What earlier sessions kept is waiting to be asked for."""
+        self.beginning = self.clock() - self.journal.seconds
+        earlier = self.journal.records
+        self.unasked.update((self.key(record.trial.request), record) for record in earlier)
+        self.last = max((record.index for record in earlier), default=0)
+
+    @property
+    def best(self) -> Record | None:
+        """The best record so far, as in an `Outcome`."""
+        return self.incumbent or self.best_any_fidelity or self.least_infeasible
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return self.clock() - self.beginning
+
+    def key(self, request: Request) -> Key:
+        """What two requests share that have the same answer."""
+        size, fidelity = self.training_size, request.fidelity
+        everything = fidelity is None or (size is not None and fidelity >= size)
+        return request.configuration.identity, None if everything else fidelity
+
+    def charge(self, request: Request) -> Trial:
+        """What a request has come to; raises KeyError where nobody has evaluated it."""
+        return replace(self.memory[self.key(request)], request=request)
+
+    def recall(self, request: Request) -> Trial:
+        """The same, but free of charge: somebody asked for it before, be it ahead."""
+        self.answered += 1
+        trial = self.charge(request)
+        if not request.ahead:
+            self.memory[self.key(request)] = trial
+        return replace(trial, cost=0.0)
+
+    def replay(self, requests: Iterable[Request]) -> list[Record]:
+        """The trials of earlier sessions that answer requests, now kept in the order in which they ended."""
+        asked = ((request, self.unasked.pop(self.key(request), None)) for request in requests)
+        found = [replace(record, trial=replace(record.trial, request=request)) for request, record in asked if record]
+        found.sort(key=lambda record: record.index)
+        for record in found:
+            self._keep(record)
+        return found
+
+    def add(self, trial: Trial, started: float, worker: str, attempts: int) -> Record:
+        """Keep a new trial, in the journal first."""
+        self.last += 1
+        record = Record(self.last, trial, started, self.now(), worker, attempts)
+        held = record
+        if trial.predictions is not None and self.journal.keeps_predictions:
+            held = replace(record, trial=replace(trial, predictions=None))
+        self.pending = held
+        self.journal.append(record)
+        self._keep(held)
+        self.pending = None
+        return held
+
+    def outcome(self, ended: Ending, unfinished: int) -> Outcome:
+        """All of it, once the run has ended; a trial that the user interrupted while it was kept is there if it is."""
+        if self.pending is not None and self.pending.index == self.journal.last not in self._indices():
+            self._keep(self.pending)
+        return Outcome(
+            records=tuple(self.records),
+            incumbent=self.incumbent,
+            best_any_fidelity=self.best_any_fidelity,
+            curve=tuple(self.curve_any_fidelity if self.incumbent is None else self.curve),
+            ended=ended,
+            seconds=self.now(),
+            answered=self.answered,
+            least_infeasible=self.least_infeasible,
+            unfinished=unfinished,
+            unneeded=sum(trial.request.ahead for trial in self.memory.values()),
+        )
+
+    def _indices(self) -> set[int]:
+        return {record.index for record in self.records}
+
+    def _keep(self, record: Record) -> None:
+        trial = record.trial
+        self.records.append(record)
+        self.memory[self.key(trial.request)] = trial
+        if trial.loss is not None:
+            self._compare(record, trial.loss)
+
+    def _compare(self, record: Record, loss: float) -> None:
+        if not record.trial.is_feasible:
+            if self.least_infeasible is None or _breach(record) < _breach(self.least_infeasible):
+                self.least_infeasible = record
+            return
+        if _is_better(loss, self.best_any_fidelity):
+            self.best_any_fidelity = record
+            self.curve_any_fidelity.append(Improvement(record.finished, record.index, loss))
+        if self.key(record.trial.request)[1] is None and _is_better(loss, self.incumbent):
+            self.incumbent = record
+            self.curve.append(Improvement(record.finished, record.index, loss))
+
+
+def _is_better(loss: float, record: Record | None) -> bool:
+    return record is None or record.trial.loss is None or loss < record.trial.loss
+
+
+def _breach(record: Record) -> tuple[float, float]:
+    """The order of trials that break bounds: by how much, and by their loss where that is equal."""
+    return record.trial.excess, loss_of(record.trial)

@@ -1,0 +1,221 @@
+"""What makes two runs the same: their space, data, objective, seed and optimizer. The budget does not."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from itertools import zip_longest
+from platform import python_version
+from typing import Any, Final, TypeVar
+
+from spacelang.ir.as_json import to_json
+from spacelang.ir.difference import differences
+from spacelang.ir.from_json import from_json
+from spacelang.ir.json_fields import DefinitionError
+from spacelang.ir.space import Space
+from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_validation
+from spacelang.text import NOWHERE
+
+T = TypeVar("T")
+
+SHOWN: Final = 12
+"""So many digits of a fingerprint are shown."""
+
+MOST_TOLD: Final = 8
+"""So many differences between two spaces are told."""
+
+PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
+"""Those whose versions are kept, beside Python's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """A data set as a store knows it: what the user calls it, its shape, and the fingerprint of its content."""
+
+    name: str
+    rows: int
+    columns: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"`{self.name}` ({self.rows} rows, {self.columns} columns, content {self.fingerprint[:SHOWN]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a run is of. Two runs are the same where `differences` finds nothing.
+
+    `definition` is the canonical JSON of the space with its places and its task, `identity` the hash of what a search
+    sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
+    the same (limits of trials, sharing), both as texts by name. Names of spaces and data, and `versions`, do not count.
+    """
+
+    space: str
+    definition: str
+    identity: str
+    data: DataFacts
+    metric: str
+    validation: str
+    bounds: tuple[str, ...]
+    training_size: int
+    seed: int
+    optimizer: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def differences(self, other: "Header") -> list[str]:
+        """A line for people for each fact in which another run is not this one; none where it may go on with it."""
+        return list(_differences(self, other))
+
+
+def make_header(
+    space: Space,
+    data: DataFacts,
+    *,
+    metric: str,
+    validation: Validation,
+    training_size: int,
+    seed: int,
+    optimizer: str,
+    bounds: Iterable[AnyBound] = (),
+    options: Mapping[str, object] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Header:
+    """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
+    return Header(
+        space=space.name,
+        definition=_canonical(to_json(space)),
+        identity=identity(space),
+        data=data,
+        metric=metric,
+        validation=describe_validation(validation),
+        bounds=tuple(map(describe_bound, bounds)),
+        training_size=training_size,
+        seed=seed,
+        optimizer=optimizer,
+        options={name: _canonical(value) for name, value in (options or {}).items()},
+        settings=dict(settings or {}),
+        versions=versions(),
+    )
+
+
+def identity(space: Space) -> str:
+    """64 hexadecimal digits that two spaces share where a search sees no difference between them.
+
+    Where a thing stands in a text, what the space is called, and its task are left out: what a run takes from the task
+    is in its header beside the space, the rest of it is the budget.
+    """
+    bare = _unplaced(replace(space, name="space", title="", task=None))
+    return hashlib.sha256(_canonical(to_json(bare)).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that results depend on."""
+    found = {"python": python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # run from a folder that was never installed
+            continue
+    return found
+
+
+def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """A line for each version that has changed: trials may then differ from what they would have been."""
+    names = dict.fromkeys((*before, *now))
+    return [
+        f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+# ---- as text, for the store
+
+
+def to_texts(header: Header) -> dict[str, str]:
+    """Every fact as JSON by its name."""
+    facts = {entry.name: getattr(header, entry.name) for entry in fields(header)}
+    return {name: _canonical(value) for name, value in (facts | {"data": asdict(header.data)}).items()}
+
+
+def from_texts(texts: Mapping[str, str]) -> Header:
+    """The header of what `to_texts` made of it; raises ValueError, TypeError or KeyError for anything else."""
+    facts: dict[str, Any] = {entry.name: json.loads(texts[entry.name]) for entry in fields(Header)}
+    return Header(**facts | {"data": DataFacts(**facts["data"]), "bounds": tuple(facts["bounds"])})
+
+
+def _canonical(value: object) -> str:
+    # In ASCII, as not every string is text that files can hold.
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+
+
+# ---- differences
+
+
+def _differences(stored: Header, new: Header) -> Iterator[str]:
+    if stored.identity != new.identity:
+        yield from _of_spaces(stored, new)
+    if stored.data.fingerprint != new.data.fingerprint:
+        yield f"data: {stored.data} in the store, {new.data} now"
+    for name in ("metric", "validation", "bounds", "training_size", "seed", "optimizer"):
+        yield from _told(name.replace("_", " "), _shown(getattr(stored, name)), _shown(getattr(new, name)))
+    if stored.optimizer == new.optimizer:  # another optimizer has other options
+        yield from _of_mappings("option ", stored.options, new.options)
+    yield from _of_mappings("", stored.settings, new.settings)
+
+
+def _of_mappings(kind: str, stored: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys((*stored, *new)):
+        yield from _told(f"{kind}`{name}`", stored.get(name, "nothing"), new.get(name, "nothing"))
+
+
+def _told(what: str, stored: str, new: str) -> Iterator[str]:
+    if stored != new:
+        yield f"{what}: {stored} in the store, {new} now"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(f"`{each}`" for each in value) or "none"
+    return f"`{value}`" if isinstance(value, str) else f"{value}"
+
+
+def _of_spaces(stored: Header, new: Header) -> Iterator[str]:
+    try:
+        spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
+    except (DefinitionError, ValueError):
+        spaces = []  # written by a version that had other definitions
+    found = differences(*spaces) if spaces else ()
+    for each in found[:MOST_TOLD]:
+        what = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
+        yield f"space: {what}: {_or_nothing(each.first)} in the store, {_or_nothing(each.second)} now"
+    if len(found) > MOST_TOLD:
+        yield f"space: {len(found) - MOST_TOLD} more differences"
+    if not found:
+        yield _first_line(stored, new)
+
+
+def _or_nothing(text: str | None) -> str:
+    return "nothing" if text is None else f"`{text}`"
+
+
+def _first_line(stored: Header, new: Header) -> str:
+    """The first line in which the definitions differ, where nothing else tells them apart: orders, for example."""
+    lines = [json.dumps(json.loads(each.definition), indent=0).splitlines() for each in (stored, new)]
+    for first, second in zip_longest(*lines, fillvalue="its end"):
+        if first != second:
+            return f"space: `{first}` in the store, `{second}` now, in its definition"
+    return "space: its definition is written as another version does"
+
+
+def _unplaced(value: T) -> T:
+    """The same tree without places."""
+    if isinstance(value, tuple):
+        return tuple(map(_unplaced, value))  # type: ignore[return-value]
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
+        return type(value)(**{name: NOWHERE if name == "span" else _unplaced(each) for name, each in inner})
+    return value

@@ -1,0 +1,146 @@
+"""A run that is kept in a store, for those who read it."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from spacelang.runtime.storing import store_predictions
+from spacelang.runtime.storing.store_faults import damaged, told
+from spacelang.runtime.storing.store_file import check_kind, read_header, unended
+from spacelang.runtime.storing.stored import Row, Session, State, StoredTrial, digest, session_of, trial_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+AT_ONCE: Final = 1_000
+"""Trials that are read at once: a reader holds nobody up for longer than that takes."""
+
+FINISHED: Final = ("budget", "exhausted")
+"""The endings after which nothing is left to do."""
+
+
+class StoredRun:
+    """A store that is only read, also while its run goes on; raises StoreError where it is none."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        with told(path):
+            check_kind(path, connection)
+            self.header, self._root = read_header(path, connection)
+
+    @property
+    def count(self) -> int:
+        """The number of trials."""
+        with told(self.path):
+            return int(self._one("SELECT count(*) FROM trials")[0])
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The processes of the run, in their order."""
+        with told(self.path):
+            rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
+        try:
+            return tuple(map(session_of, rows))
+        except (ValueError, TypeError) as error:
+            raise damaged(self.path, str(error)) from error
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took so far, over all its sessions; the last one, if it was killed, up to its last trial."""
+        with told(self.path):
+            (last,) = self._one("SELECT coalesce(max(finished), 0) FROM trials")
+        finished = float(last)
+        return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
+
+    @property
+    def state(self) -> State:
+        """What has become of the run."""
+        sessions = self.sessions
+        ending = sessions[-1].ending if sessions else None
+        if ending is None:
+            return unended(self.path)
+        return State.FINISHED if ending in FINISHED else State.INTERRUPTED
+
+    @property
+    def best(self) -> tuple[int, float, bool] | None:
+        """The number of the best trial, its loss, and whether it keeps to all bounds; None without a success.
+
+        It is the one that the summary of a run tells: a feasible one on all training rows before other feasible ones,
+        these before the one that breaks bounds the least.
+        """
+        with told(self.path):
+            found = self._connection.execute(BEST, (self.header.training_size,)).fetchone()
+        return None if found is None else (found[0], found[1], bool(found[2]))
+
+    def records(self) -> Iterator[StoredTrial]:
+        """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one."""
+        return map(trial_of, self._rows())
+
+    def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
+        """The predictions of a trial as `Trial` has them; None where none were kept, and where there is no such trial.
+
+        Raises StoreError where they are not what was written.
+        """
+        for _ in self._rows(trial - 1, 1):
+            with told(self.path):
+                found = store_predictions.find(self._connection, trial)
+            try:
+                return None if found is None else store_predictions.unpack(found)
+            except ValueError as error:
+                raise damaged(self.path, f"the predictions of trial {trial}: {error}") from error
+        return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        """The run itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the file."""
+        self.close()
+
+    def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
+        """The rows of the trials behind one; raises StoreError where one is missing or is not what was written."""
+        last, before = after, self._root
+        if after:
+            with told(self.path):
+                found = self._connection.execute("SELECT digest FROM trials WHERE trial = ?", (after,)).fetchone()
+            if found is None:
+                return
+            (before,) = found
+        while True:
+            with told(self.path):
+                rows = self._connection.execute(
+                    "SELECT * FROM trials WHERE trial > ? ORDER BY trial LIMIT ?", (last, at_most or AT_ONCE)
+                ).fetchall()
+                marks = store_predictions.marks(self._connection, [row[0] for row in rows])
+            for row in rows:
+                last += 1
+                if row[0] != last:
+                    raise damaged(self.path, f"trial {last} is missing")
+                kept = [marks[last]] if last in marks else []
+                if digest(before, (*row[:-1], *kept)) != row[-1]:
+                    raise damaged(self.path, f"trial {last} is not what was written")
+                before = row[-1]
+                yield row
+            if at_most is not None or len(rows) < AT_ONCE:
+                return
+
+    def _one(self, query: str) -> Row:
+        row: Row = self._connection.execute(query).fetchone()
+        return row
+
+
+BEST: Final = (
+    "SELECT trial, loss, feasible FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
+    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial LIMIT 1"
+)

@@ -1,0 +1,154 @@
+"""The objective that a table is: a request is answered with what was recorded."""
+
+from math import isnan
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
+from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.agenda import Route
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.evaluation.routes import Routes
+from spacelang.runtime.executors.failures import too_long
+from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.tables import LossTable
+from spacelang.runtime.tables.matching import rows_of
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.objective import Settings
+    from spacelang.runtime.judging.metric import Metric
+
+DIGITS: Final = 12
+"""So many digits of a table's fingerprint stand for it."""
+
+
+class TableObjective:
+    """What a search minimises over one space and one table.
+
+    Raises DataError on construction where the table is not one of the pipelines of the space, or does not have what
+    the task of the space bounds.
+    """
+
+    def __init__(self, structures: Structures, table: LossTable, *, limits: Limits = UNLIMITED) -> None:
+        """`limits` are those of a trial: what was recorded to take longer has failed by then."""
+        self.table = table
+        self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
+        self._row = rows_of(table, structures)
+        self._routes = Routes(structures.space, table.training_size)
+        self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
+        self._limit = limits.trial_seconds
+        # Lists, as looking into arrays one by one takes longer than all else together.
+        self._loss, self._cost = table.loss.tolist(), table.cost.tolist()
+        self._status, self._reason = table.status.tolist(), table.reason.tolist()
+        self._training_loss = table.training_loss.tolist()
+        self._measured = table.measured[..., [table.bounds.index(each.name) for each in self.bounds]].tolist()
+
+    @property
+    def training_size(self) -> int:
+        """The training rows of the last rung: the largest fidelity."""
+        return self.table.training_size
+
+    @property
+    def metric(self) -> "Metric":
+        """What the losses are, by name and formula; `loss` where the table does not say it."""
+        from spacelang.runtime.judging.metric import Metric
+
+        return Metric(self.table.facts.metric or "loss", self.formula, self._no_data)
+
+    @property
+    def formula(self) -> str:
+        """How the losses are made of a score."""
+        return self.table.facts.formula or "loss"
+
+    @property
+    def validation(self) -> Validation:
+        """On which rows trials were judged: those of the table, where it does not say which they are."""
+        from spacelang.runtime.evaluation.split import parse_validation
+
+        try:
+            return parse_validation(self.table.facts.validation)
+        except ValueError:
+            return Given(1, f"`{self.table.name}`", self.table.fingerprint[:DIGITS])
+
+    @property
+    def facts(self) -> DataFacts:
+        """The table as a store knows its data: rows are pipelines, columns are rungs."""
+        rows, columns = self.table.loss.shape
+        return DataFacts(f"table:{self.table.name}", rows, columns, self.table.fingerprint)
+
+    @property
+    def settings(self) -> "Settings":
+        """What was recorded of trials beside the loss."""
+        from spacelang.runtime.evaluation.objective import Settings
+
+        has_training_loss = not bool(np.isnan(self.table.training_loss).all())
+        return Settings(validation=self.validation, training_score=has_training_loss)
+
+    def route(self, request: Request) -> Route:
+        """What the trial would have shared with others: they are begun in the order of a run on the data itself."""
+        return self._routes.of(request)
+
+    def evaluate(self, request: Request) -> Trial:
+        """What was recorded for a configuration on so many training rows; its cost is what it takes alone.
+
+        Raises InputError where the table does not have it.
+        """
+        row, rung = self._row(request.configuration), self._rung(request.fidelity)
+        if row is None:
+            raise InputError(
+                f"the table `{self.table.name}` does not have {request.configuration.identity}",
+                "it has default hyperparameters only: `--set hyperparameters=default` asks for no others",
+            )
+        cost, status = self._cost[row][rung], Status(self._status[row][rung])
+        if self._limit is not None and cost > self._limit:
+            return too_long(self._limit, self._limit).of(request)
+        if status is not Status.SUCCESS:
+            return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
+        training = self._training_loss[row][rung]
+        return Trial(
+            request,
+            self._loss[row][rung],
+            cost,
+            constraints=tuple(map(Measurement, self.bounds, self._measured[row][rung])),
+            training_loss=None if isnan(training) else training,
+        )
+
+    def check_sizes(self, sizes: tuple[int, ...]) -> None:
+        """Raise InputError unless the table has trials on each of these numbers of training rows."""
+        lacking = [f"{rows:,}" for rows in sizes if rows not in self._rungs]
+        if lacking:
+            raise InputError(
+                f"the table `{self.table.name}` has no trials on {', '.join(lacking)} training rows",
+                f"it has {', '.join(f'{rows:,}' for rows in self.table.sizes)}: `b` and `eta` must lead to them",
+            )
+
+    def refit(self, configuration: Configuration) -> Any:
+        """A table has no data to fit a pipeline to: raises InputError."""
+        return self._no_data(configuration)
+
+    def _no_data(self, *_: Any) -> Any:
+        raise InputError(
+            f"the table `{self.table.name}` has no data that a pipeline could be fitted to",
+            "`space.build(result.best_configuration)` makes the pipeline, unfitted",
+        )
+
+    def _rung(self, fidelity: int | None) -> int:
+        if fidelity is None or fidelity >= self.training_size:
+            return len(self._rungs) - 1
+        if fidelity not in self._rungs:
+            self.check_sizes((fidelity,))
+        return self._rungs[fidelity]
+
+
+def _bounds(task: Task | None, table: LossTable) -> tuple[AnyBound, ...]:
+    """What the task bounds; raises DataError where the table has not measured it."""
+    bounds = () if task is None else task.bounds
+    for bound in bounds:
+        if bound.name not in table.bounds:
+            measured = ", ".join(f"`{name}`" for name in table.bounds) or "nothing of the kind"
+            message = f"the space bounds `{bound.name}`, which the table `{table.name}` does not have"
+            raise DataError(message, f"it has measured {measured}; make a table of this space")
+    return bounds

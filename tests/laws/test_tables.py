@@ -1,0 +1,79 @@
+"""A table answers what was recorded, whatever the space; a search on it is the search on what it was made of."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tables import SIZES, kept, loaded, recorded, table_of, trials
+
+from spacelang.api.searching import configure_optimizer, run
+from spacelang.api.tabulating import objective_of, run_on_table
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.history import Record
+from spacelang.runtime.tables import Axes
+from spacelang.runtime.tables.objective import TableObjective
+
+from .settings import LAW
+from .spaces import finite_spaces
+
+pytestmark = pytest.mark.usefixtures("branches")
+
+MOST = 80
+"""Members of a space that is tabulated here."""
+
+OPTIMIZERS = st.sampled_from(("random", "blds", "lds", "mlds", "cmab", "daub", "hyperband", "successive_halving"))
+
+
+def few(space: Space) -> Structures:
+    structures = Structures(space)
+    assume(structures.configurations is not None and 0 < structures.configurations <= MOST)
+    return structures
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_what_is_written_is_read_and_answered(space: Space) -> None:
+    structures = few(space)
+    table = table_of(space)
+    with TemporaryDirectory() as folder:
+        read = kept(table, Path(folder) / "table.npz")
+    objective = TableObjective(structures, read)
+    for request in trials(space):
+        assert objective.evaluate(request) == recorded(request)
+    plain = not space.hyperparameters and structures.count == len(read.pipelines)
+    assert isinstance(read.pipelines, Axes) <= plain
+    assert read.fingerprint
+    assert read.facts == table.facts
+
+
+@settings(LAW)
+@given(finite_spaces(), OPTIMIZERS, st.integers(0, 9), st.one_of(st.none(), st.floats(0.01, 20)))
+def test_a_search_on_a_table_is_one_on_what_it_was_made_of(
+    space: Space, name: str, seed: int, seconds: float | None
+) -> None:
+    few(space)
+    over, objective = objective_of(loaded(space), table_of(space))
+    optimizer = configure_optimizer(name, {"b": SIZES[0]} if name not in ("random", "lds", "cmab") else {})
+
+    def made(request: Request) -> Trial:
+        time[0] += recorded(request).cost
+        return recorded(request)
+
+    time = [0.0]
+    budget = {"time": seconds, "trials": 200, "seed": seed}
+    first = run(over, optimizer, objective, Here(made), clock=lambda: time[0], **budget)
+    second = run_on_table(over, optimizer, objective, **budget)
+    # In this process nothing ends a trial that goes on when the budget is used up: the last one may be there.
+    told = [told_of(record) for record in first.records if seconds is None or record.finished <= seconds]
+    assert [told_of(record) for record in second.records] == told
+    if seconds is None:
+        assert (second.curve, second.ended, second.seconds) == (first.curve, first.ended, first.seconds)
+
+
+def told_of(record: Record) -> tuple[object, ...]:
+    return record.index, record.trial, record.started, record.finished

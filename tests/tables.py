@@ -1,0 +1,63 @@
+"""Loss tables made by hand: of any space, from any function."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from spacelang.api.space import Space as Loaded
+from spacelang.ir.counting import Structures
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.tables import Facts, LossTable
+from spacelang.runtime.tables.listing import Hyperparameters
+from spacelang.runtime.tables.reading import read_table
+from spacelang.runtime.tables.tabulation import Tabulate, tabulated
+from spacelang.runtime.tables.writing import write_table
+
+SIZES = (100, 200, 350)
+
+
+def recorded(request: Request) -> Trial:
+    """A trial that depends on nothing but the request: a third of all fail, and none takes more than a second."""
+    number = crc32(f"{request.configuration.identity} {request.fidelity}".encode())
+    loss, cost = number / 2**32, number % 997 / 1000
+    if loss < 1 / 3:
+        return Trial(request, None, cost, Status.ERROR, f"reason {number % 2}")
+    return Trial(request, loss, cost, training_loss=loss / 2 if loss < 2 / 3 else None)
+
+
+def trials(space: Space, hyperparameters: Hyperparameters = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
+    """Everything that a table of the space is asked for."""
+    search = Tabulate(sizes, hyperparameters).search(space, sizes[-1], np.random.default_rng(0))
+    return [request for round_ in search for request in round_]
+
+
+def table_of(
+    space: Space,
+    evaluate: Callable[[Request], Trial] = recorded,
+    *,
+    hyperparameters: Hyperparameters = "all",
+    sizes: tuple[int, ...] = SIZES,
+    **facts: object,
+) -> LossTable:
+    """The table of an evaluation over a finite space."""
+    answers = [evaluate(request) for request in trials(space, hyperparameters, sizes)]
+    said = replace(Facts(hyperparameters=hyperparameters), **facts)  # type: ignore[arg-type]
+    bounds = [each.bound.name for each in answers[0].constraints]
+    made = tabulated(Structures(space), answers, sizes, said, bounds)
+    assert isinstance(made, LossTable)
+    return made
+
+
+def kept(table: LossTable, path: Path) -> LossTable:
+    """The same table, written and read."""
+    write_table(table, path)
+    return read_table(path)
+
+
+def loaded(space: Space) -> Loaded:
+    """A space as programs hold it."""
+    return Loaded(space, Structures(space))

@@ -6,34 +6,42 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacelang.api import (
         Asked,
+        Comparison,
         ImportedSpace,
         Result,
         Space,
         SpaceError,
         ask_and_tell,
+        compare,
         import_space,
         load,
         parse,
         search,
+        search_table,
     )
     from spacelang.ir.configuration import Configuration
+    from spacelang.runtime.judging.constraints import Constraint
 
 __version__ = "0.1.0"
 __all__ = [
     "Asked",
+    "Comparison",
     "Configuration",
+    "Constraint",
     "ImportedSpace",
     "Result",
     "Space",
     "SpaceError",
     "ask_and_tell",
+    "compare",
     "import_space",
     "load",
     "parse",
     "search",
+    "search_table",
 ]
 
-_HOMES = {"Configuration": "spacelang.ir.configuration"}
+_HOMES = {"Configuration": "spacelang.ir.configuration", "Constraint": "spacelang.runtime.judging.constraints"}
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,7 @@ class Asked:
         if self.answer is not None:
             raise RuntimeError("the loss of this trial was told before")
         number = None if loss is None or not isfinite(loss) else float(loss)
-        status = Status.FAILED if number is None else Status.SUCCESS
+        status = Status.ERROR if number is None else Status.SUCCESS
         self.answer = Trial(self._request, number, status=status)
 
 

@@ -1,25 +1,29 @@
 """A search of a space on data: which optimizer, on what, how long, and what was found."""
 
+import json
 import time as _time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.api.executing import make_executor, trial_limits, unenforced
+from spacelang.api.result import Result
 from spacelang.api.space import Space, load_for_data
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import UNLIMITED, CrossValidation, Goal, Task, Validation, describe_limits
+from spacelang.ir.task import AnyBound, CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from spacelang.runtime.loop import Journal, Listener, Outcome
-    from spacelang.runtime.objective import Objective
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.history import Clock, Journal, Outcome
+    from spacelang.runtime.judging.constraints import Constraint
+    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.storing.header import Header
+    from spacelang.runtime.tables.objective import TableObjective
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
@@ -38,102 +42,55 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     bind: Mapping[str, int] | None = None,
     store: str | PathLike[str] | None = None,
     resume: bool = False,
+    workers: int = 1,
+    executor: str | None = None,
+    trial_limit: str | None = None,
+    metrics: Iterable[str] = (),
+    training_score: bool = False,
+    predictions: bool = False,
+    constraints: Iterable["Constraint"] = (),
     listener: "Listener | None" = None,
-) -> "Result":
+) -> Result:
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels.
 
     `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
     the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
     or the space binds already (see `bound_by`). At least one of `time` (`"60s"` or seconds) and `trials`, or a
     `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
-    that file as it ends; with `resume` the run that it holds goes on, its trials replayed. Raises SpaceError,
-    UnknownPluginError, OptionError, ValueError for a text that is no validation or time, and the runtime's InputError
-    for data, metrics and stores.
+    that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
+
+    Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
+    of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
+    says. `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
+    `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
+    limits, beside what the task bounds.
+
+    Raises SpaceError, UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit, and
+    the runtime's InputError for data, metrics, stores and workers.
     """
-    from spacelang.runtime.data import make_table
-    from spacelang.runtime.split import parse_validation
+    from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.evaluation.split import parse_validation
 
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
     chosen = with_fidelity(configure_optimizer(optimizer, optimizer_options), loaded, optimizer_options or {})
     validation = None if validate is None else parse_validation(validate)
+    limits = trial_limits(loaded, trial_limit)
     table = make_table(features, target)
-    objective = make_objective(loaded, table, metric=metric, validation=validation, seed=seed)
+    training_score = training_score or needs_training_loss(chosen)
+    recorded = Recorded(tuple(metrics), training_score, predictions, tuple(constraints))
+    objective = make_objective(loaded, table, metric=metric, validation=validation, seed=seed, recorded=recorded)
     loaded, objective = bound_by(objective, loaded)
-    ignored = unenforced(loaded)
-    if ignored is not None:
+    if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    with keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+    with (
+        closing(make_executor(objective, workers=workers, executor=executor, limits=limits)) as crew,
+        keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal,
+    ):
         outcome = run(
-            loaded, chosen, objective, time=seconds, trials=trials, seed=seed, listener=listener, journal=journal
+            loaded, chosen, objective, crew, time=seconds, trials=trials, seed=seed, listener=listener, journal=journal
         )
-    return Result(outcome, objective)
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What a search found. `best_pipeline` is fitted on all data, and None where no trial succeeded."""
-
-    outcome: "Outcome" = field(repr=False)
-    objective: "Objective" = field(repr=False)
-
-    @property
-    def best_configuration(self) -> Configuration | None:
-        """The configuration of the incumbent."""
-        best = self.outcome.best
-        return None if best is None else best.trial.request.configuration
-
-    @property
-    def loss(self) -> float | None:
-        """The loss of the incumbent on the held-out rows."""
-        best = self.outcome.best
-        return None if best is None else best.trial.loss
-
-    @cached_property
-    def best_pipeline(self) -> Any:
-        """The incumbent, fitted on all rows, with the preparation of the data as its first step."""
-        configuration = self.best_configuration
-        return None if configuration is None else self.objective.refit(configuration)
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether the incumbent keeps to all that the task is subject to; false without one."""
-        best = self.outcome.best
-        return best is not None and best.trial.is_feasible
-
-    @property
-    def trials(self) -> "pd.DataFrame":
-        """One row a trial: loss, status, reason, cost and time in seconds, training rows, configuration.
-
-        What the task bounds follows, each measure in a column of its name: seconds, bytes, differences of scores.
-        """
-        import pandas as pd
-
-        measures = [bound.name for bound in self.objective.bounds]
-        return pd.DataFrame(
-            [
-                {
-                    "loss": record.trial.loss,
-                    "status": record.trial.status.value,
-                    "reason": record.trial.reason,
-                    "rows": record.trial.request.fidelity or self.objective.training_size,
-                    "cost": record.trial.cost,
-                    "seconds": record.finished,
-                    "configuration": record.trial.request.configuration.to_dict(),
-                    **{measured.bound.name: measured.value for measured in record.trial.constraints},
-                }
-                for record in self.outcome.records
-            ],
-            columns=["loss", "status", "reason", "rows", "cost", "seconds", "configuration", *measures],
-        )
-
-    @property
-    def incumbent(self) -> "pd.DataFrame":
-        """The incumbent over time: seconds, number of the trial, loss."""
-        import pandas as pd
-
-        points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]
-        return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
+    return Result(outcome, objective, None if store is None else Path(store))
 
 
 def _bound(space: Space, bind: Mapping[str, int] | None) -> Space:
@@ -156,24 +113,53 @@ def with_fidelity(optimizer: Any, space: Space, given: Iterable[str] = ()) -> An
     )
 
 
+def needs_training_loss(optimizer: Any) -> bool:
+    """Whether an optimizer reckons with the loss on the training rows, which has to be recorded then."""
+    return bool(getattr(optimizer, "needs_training_loss", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is asked of every trial beside its loss.
+
+    Scorers by name, the loss on the training rows, predictions, and what the user's own functions bound.
+    """
+
+    metrics: tuple[str, ...] = ()
+    training_score: bool = False
+    predictions: bool = False
+    constraints: "tuple[Constraint, ...]" = ()
+
+
+NOTHING_MORE: Final = Recorded()
+
+
 def make_objective(
-    space: Space, table: Any, *, metric: str | None, seed: int, validation: Validation | None = None
+    space: Space,
+    table: Any,
+    *,
+    metric: str | None,
+    seed: int,
+    validation: Validation | None = None,
+    recorded: Recorded = NOTHING_MORE,
 ) -> "Objective":
     """What a search over the space minimises on a table of data; raises the runtime's InputError.
 
-    A metric and a validation that are given come before those of the task; without any they are chosen by the data.
+    A metric and a validation that are given come before those of the task, and so do the splits that the table comes
+    with; without any they are chosen by the data.
     """
-    from spacelang.runtime.labels import check_labels
-    from spacelang.runtime.library import check_buildable, task_kind
-    from spacelang.runtime.objective import DEFAULT_VALIDATION, Objective, Settings
+    from spacelang.runtime.data.labels import check_labels
+    from spacelang.runtime.evaluation.objective import DEFAULT_VALIDATION, Objective, Settings
+    from spacelang.runtime.pipelines.library import check_buildable, task_kind
 
     check_buildable(space.checked.root)
     kind = task_kind(space.checked.root)
     task = space.task or Task(kind)
     goal = task.goal if metric is None else Goal("maximize", metric)
-    chosen = validation or task.validation or DEFAULT_VALIDATION
+    chosen = validation or table.validation or task.validation or DEFAULT_VALIDATION
     dataset = check_labels(table, kind, folds=chosen.folds if isinstance(chosen, CrossValidation) else 2)
-    return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed))
+    beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+    return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside))
 
 
 def bound_by(objective: "Objective", space: Space) -> tuple[Space, "Objective"]:
@@ -190,13 +176,11 @@ def bound_by(objective: "Objective", space: Space) -> tuple[Space, "Objective"]:
     return bound, objective.over(bound.checked)
 
 
-def unenforced(space: Space) -> str | None:
-    """In words, which limits of the task a run does not enforce; None where there are none."""
-    limits = UNLIMITED if space.task is None else space.task.limits
-    if limits.trial_seconds is None and limits.trial_bytes is None:
-        return None
-    line = next(describe_limits(limits))
-    return f"`{line}` is not enforced yet: every trial runs to its end"
+def _recorded_beside(objective: "Objective") -> dict[str, str]:
+    """What is recorded beside the usual, each by its name as JSON; constraints are among the bounds of the run."""
+    names = [each.name for each in fields(Recorded) if each.name != "constraints"]
+    chosen = {name: getattr(objective.settings, name) for name in names}
+    return {name: json.dumps(value) for name, value in chosen.items() if value != getattr(NOTHING_MORE, name)}
 
 
 @contextmanager
@@ -217,10 +201,8 @@ def keeping(
     if path is None:
         yield None
         return
-    from spacelang.runtime.fingerprint import data_facts
-    from spacelang.runtime.header import make_header
-    from spacelang.runtime.journal import StoredJournal
-    from spacelang.runtime.store import Store, is_blank
+    from spacelang.runtime.data.fingerprint import data_facts
+    from spacelang.runtime.storing.header import make_header
 
     dataset, (name, configured) = objective.dataset, optimizer
     header = make_header(
@@ -233,25 +215,46 @@ def keeping(
         seed=seed,
         optimizer=name,
         options=asdict(configured),
+        settings=_recorded_beside(objective),
     )
-    place = Path(path)
+    with kept(Path(path), header, objective.bounds, resume=resume) as journal:
+        yield journal
+
+
+@contextmanager
+def kept(
+    place: Path, header: "Header", bounds: Sequence[AnyBound], *, resume: bool, durable: bool = True
+) -> "Iterator[Journal]":
+    """The journal of a run with this header, subject to these bounds; raises as `keeping` does.
+
+    What is not `durable` may be lost with the machine: trials that are made again in no time.
+    """
+    from spacelang.runtime.storing.journal import StoredJournal
+    from spacelang.runtime.storing.store import Store, is_blank
+
     begins = not resume or is_blank(place)
-    with Store.create(place, header) if begins else Store.open(place, header) as store:
-        yield StoredJournal(store, objective.bounds)
+    make = Store.create if begins else Store.open
+    with make(place, header, durable=durable) as store:
+        yield StoredJournal(store, bounds)
 
 
 def run(
     space: Space,
     optimizer: Any,
-    objective: "Objective",
+    objective: "Objective | TableObjective",
+    executor: "Executor",
     *,
     time: str | float | None,
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
     journal: "Journal | None" = None,
+    clock: "Clock" = _time.perf_counter,
 ) -> "Outcome":
-    """Run a configured optimizer; raises ValueError for a budget that allows nothing."""
+    """Run a configured optimizer, its trials on an executor; raises ValueError for a budget that allows nothing.
+
+    With several workers an optimizer that asks for one trial at a time asks ahead for what it will probably need.
+    """
     from numpy.random import default_rng
 
     from spacelang.runtime.budget import Budget, parse_duration
@@ -259,11 +262,20 @@ def run(
 
     seconds = parse_duration(time) if isinstance(time, str) else time
     return drive(
-        optimizer.search(space.checked, objective.training_size, default_rng(seed)),
-        objective.evaluate,
+        _looking_ahead(optimizer, len(executor.free)).search(space.checked, objective.training_size, default_rng(seed)),
+        executor,
         Budget(seconds, trials),
-        clock=_time.perf_counter,
+        clock=clock,
         training_size=objective.training_size,
         listener=listener,
         journal=journal,
+        route=None if getattr(optimizer, "in_turn", False) else objective.route,
     )
+
+
+def _looking_ahead(optimizer: Any, workers: int) -> Any:
+    """The optimizer, asking ahead for as many trials as the other workers can evaluate, unless it was told how many."""
+    options = {option.name for option in OPTIMIZERS.options(type(optimizer))}
+    if workers > 1 and "ahead" in options and optimizer.ahead == 0:
+        return replace(optimizer, ahead=workers - 1)
+    return optimizer

@@ -211,13 +211,13 @@ class Space:
 
         `RandomizedSearchCV(space.estimator(), space.compile("sklearn").form.dictionaries)` draws members only.
         """
-        from spacelang.runtime.estimator import SpaceEstimator
+        from spacelang.runtime.pipelines.estimator import SpaceEstimator
 
         return SpaceEstimator(self.checked, random_state=random_state)
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
         """An unfitted scikit-learn Pipeline; raises ValueError, with the reason, for what is no member."""
-        from spacelang.runtime.build import build
+        from spacelang.runtime.pipelines.build import build
 
         return build(self.checked, self._member(configuration), random_state=random_state)
 

@@ -27,6 +27,8 @@ COMMANDS: Final = (
     "contains",
     "run",
     "runs",
+    "compare",
+    "tabulate",
     "explain",
     "catalogue",
 )

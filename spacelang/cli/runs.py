@@ -11,7 +11,7 @@ from spacelang.cli._shared import JsonOption, fail, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
-    from spacelang.runtime.runs import Listing, Summary
+    from spacelang.runtime.storing.runs import Listing, Summary
 
 
 def command(
@@ -23,8 +23,8 @@ def command(
     json: JsonOption = False,
 ) -> None:
     """List stored runs with space, data, optimizer, state and best loss; or write the trials of one as a table."""
-    from spacelang.runtime.runs import runs
-    from spacelang.runtime.store_faults import StoreError
+    from spacelang.runtime.storing.runs import runs
+    from spacelang.runtime.storing.store_faults import StoreError
 
     try:
         if export is not None:
@@ -40,8 +40,8 @@ def command(
 
 
 def _export(store: Path, table: Path) -> None:
-    from spacelang.runtime.exports import export
-    from spacelang.runtime.store import Store
+    from spacelang.runtime.storing.exports import export
+    from spacelang.runtime.storing.store import Store
 
     with Store.read(store) as run:
         export(run, table)

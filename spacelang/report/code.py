@@ -12,10 +12,10 @@ import numpy as np
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.build import build
-from spacelang.runtime.columns import Strings
-from spacelang.runtime.library import CODES_ONLY, catalogue
-from spacelang.runtime.preparation import Preparation
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.columns import Strings
+from spacelang.runtime.pipelines.library import CODES_ONLY, catalogue
+from spacelang.runtime.pipelines.preparation import Preparation
 
 WIDTH: Final = 100
 """The longest line that is written where it can be helped."""

@@ -1,5 +1,6 @@
 """Progress of a run on standard error: a live line on a terminal, a line now and then elsewhere."""
 
+from collections import Counter
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -8,8 +9,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from spacelang.ir.trial import Status
+from spacelang.report.failures import told
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import Listener, Outcome, Record
+from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.loop import Listener
 
 EVERY: Final = 30.0
 """Seconds between two lines where there is no terminal."""
@@ -33,7 +37,7 @@ def progress(console: Console) -> ProgressListener:
 
 
 class LiveProgress:
-    """A bar with trials, failures, the best loss and the time left; it disappears at the end."""
+    """A bar with trials, failures by kind, the best loss and the time left; it disappears at the end."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -66,7 +70,7 @@ class LiveProgress:
         """Show the new figures."""
         self._counts.add(record)
         if self._task is not None:
-            self._progress.update(self._task, completed=record.index, state=self._counts.text(best))
+            self._progress.update(self._task, completed=self._counts.trials, state=self._counts.text(best))
 
     def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - a listener's signature
         """Take the bar away: the summary follows."""
@@ -106,20 +110,21 @@ class PlainProgress:
 
 
 class _Counts:
-    """How many trials there were, and how many of them failed."""
+    """How many trials there were, and how many of them failed in which way."""
 
     def __init__(self) -> None:
         self.trials = 0
-        self.failed = 0
+        self.failed: Counter[Status] = Counter()
 
     def add(self, record: Record) -> None:
         self.trials += 1
-        self.failed += record.trial.loss is None
+        if record.trial.status is not Status.SUCCESS:
+            self.failed[record.trial.status] += 1
 
     def text(self, best: Record) -> str:
         parts = [f"{self.trials} trial{'s' if self.trials > 1 else ''}"]
         if self.failed:
-            parts.append(f"{self.failed} failed")
+            parts.append(told(self.failed))
         if best.trial.loss is not None:
             # Any trial that keeps to the bounds of the task comes before all that do not: so far none has.
             parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' beyond a bound'}")
@@ -137,10 +142,12 @@ class _BudgetBar(BarColumn):
 
 
 class _TimeLeft(ProgressColumn):
-    """The time that the budget leaves, the time that has gone by where it has no limit."""
+    """The time that the budget leaves; where it limits trials, about the time that they take; else the time gone by."""
 
     def render(self, task: Task) -> Text:
         elapsed, seconds = task.elapsed or 0.0, task.fields["seconds"]
+        if seconds is None and task.time_remaining is not None:
+            return Text(f"about {_clock_face(task.time_remaining)} left", style="progress.remaining")
         if seconds is None:
             return Text(_clock_face(elapsed), style="progress.elapsed")
         return Text(f"{_clock_face(max(0.0, seconds - elapsed))} left", style="progress.remaining")

@@ -11,8 +11,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
 from spacelang.ir.task import Validation, describe_bound, describe_validation
 from spacelang.ir.trial import Measurement
-from spacelang.runtime.loop import Ending, Outcome
-from spacelang.runtime.metric import Metric
+from spacelang.report.failures import by_kind, most_frequent, reasons, told
+from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.judging.metric import Metric
 
 ENDINGS = {
     Ending.BUDGET: "the budget is used up",
@@ -20,9 +21,6 @@ ENDINGS = {
     Ending.INTERRUPTED: "interrupted",
 }
 """Why a run ended, for people."""
-
-REASONS = 3
-"""How many reasons of failed trials are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,8 @@ def document(outcome: Outcome, run: Run) -> dict[str, object]:
 
     `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
     measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them;
-    `incumbent` lists feasible trials only.
+    `incumbent` lists feasible trials only. `failures` counts failed trials by their status, `reasons` by why they
+    failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain.
     """
     best = outcome.best
     measured = () if best is None else best.trial.constraints
@@ -56,6 +55,8 @@ def document(outcome: Outcome, run: Run) -> dict[str, object]:
         "feasible": best is not None and best.trial.is_feasible,
         "infeasible": outcome.infeasible,
         "constraints": {each.bound.name: _measurement(each) for each in measured},
+        "metrics": {} if best is None else {name: _known(value) for name, value in best.trial.metrics},
+        "training_loss": None if best is None else best.trial.training_loss,
         "trials": len(outcome.records),
         "failed": outcome.failed,
         "seconds": outcome.seconds,
@@ -65,8 +66,18 @@ def document(outcome: Outcome, run: Run) -> dict[str, object]:
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
-        "reasons": dict(_reasons(outcome)),
+        "failures": {kind.value: count for kind, count in by_kind(outcome.records).items()},
+        "reasons": _reasons(outcome),
+        "unfinished": outcome.unfinished,
+        "unneeded": outcome.unneeded,
     }
+
+
+def _reasons(outcome: Outcome) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for (_, reason), count in reasons(outcome.records).most_common():
+        counts[reason] += count
+    return dict(counts)
 
 
 def print_summary(outcome: Outcome, run: Run, console: Console) -> None:
@@ -80,6 +91,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     if outcome.best is not None and len(outcome.best.trial.request.configuration) > 0:
         parts.append(_table(outcome.best.trial.request.configuration))
     parts.extend(_constraints(outcome))
+    parts.extend(_recorded(outcome))
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
@@ -126,6 +138,17 @@ def _constraints(outcome: Outcome) -> list[Text]:
     return lines
 
 
+def _recorded(outcome: Outcome) -> list[Text]:
+    """What else was recorded of the best trial."""
+    best = outcome.best
+    if best is None:
+        return []
+    found = [f"{name} {'undefined' if isnan(value) else f'{value:.6g}'}" for name, value in best.trial.metrics]
+    if best.trial.training_loss is not None:
+        found.append(f"the loss on the training rows {best.trial.training_loss:.6g}")
+    return [Text(f"Recorded beside it: {', '.join(found)}.")] if found else []
+
+
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
     # Four digits say enough of what is measured with noise.
@@ -134,19 +157,25 @@ def _constraint(measured: Measurement) -> Text:
     return text if measured.holds else text.append(", which breaks it", style="bold red")
 
 
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
 def _measurement(measured: Measurement) -> dict[str, object]:
-    value = None if isnan(measured.value) else measured.value
-    return {"value": value, "bound": measured.bound.limit, "holds": measured.holds}
+    return {"value": _known(measured.value), "bound": measured.bound.limit, "holds": measured.holds}
 
 
 def _failures(outcome: Outcome) -> list[Text]:
     if not outcome.failed:
         return []
-    lines = [Text(f"{_count(outcome.failed, 'trial')} failed:", style="yellow")]
-    reasons = _reasons(outcome)
-    lines.extend(Text(f"  {count} x {reason}") for reason, count in reasons[:REASONS])
-    if len(reasons) > REASONS:
-        lines.append(Text(f"  and {_count(len(reasons) - REASONS, 'other reason')}"))
+    counts = reasons(outcome.records)
+    shown = most_frequent(counts)
+    kinds = by_kind(outcome.records)
+    which = f" ({told(kinds)})" if len(kinds) > 1 else ""
+    lines = [Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")]
+    lines.extend(Text(f"  {count} x {reason}") for reason, count in shown)
+    if len(counts) > len(shown):
+        lines.append(Text(f"  and {_count(len(counts) - len(shown), 'other reason')}"))
     return lines
 
 
@@ -154,12 +183,13 @@ def _effort(outcome: Outcome, run: Run) -> Text:
     trials = _count(len(outcome.records), "trial")
     seconds = f"{outcome.seconds:.1f} s"
     effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ENDINGS[outcome.ended]}."
+    if outcome.unfinished:
+        verb = "was" if outcome.unfinished == 1 else "were"
+        effort += f" {outcome.unfinished} more {verb} not finished by then."
+    if outcome.unneeded:
+        verb = "was" if outcome.unneeded == 1 else "were"
+        effort += f" {outcome.unneeded} of them {verb} asked for ahead and not needed."
     return Text(effort if run.store is None else f"{effort} Kept in {run.store}", style="dim")
-
-
-def _reasons(outcome: Outcome) -> list[tuple[str, int]]:
-    """The reasons of failed trials with their counts, the most frequent first."""
-    return Counter(record.trial.reason for record in outcome.records if record.trial.loss is None).most_common()
 
 
 def _count(number: int, noun: str) -> str:

@@ -29,8 +29,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.trial import Request, Status
-from spacelang.runtime.data import load_dataset
-from spacelang.runtime.objective import Objective
+from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.evaluation.objective import Objective
 
 SPACES = ("admm_table_a2", "mosaic", "boasf_models")
 DATA = ("breast_cancer", "digits")

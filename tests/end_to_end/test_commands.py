@@ -253,7 +253,7 @@ class TestRun:
     INTERRUPTED = """
 import os, signal
 from spacelang.cli import main
-from spacelang.runtime.objective import Objective
+from spacelang.runtime.evaluation.objective import Objective
 evaluate, seen = Objective.evaluate, []
 def interrupted(self, request):
     seen.append(request)
@@ -267,6 +267,7 @@ main()
     @pytest.mark.parametrize("as_json", [False, True])
     def test_ctrl_c_keeps_what_was_found(self, as_json: bool, folder: Path) -> None:
         arguments = ("run", "toy.space", "--data", "sklearn:iris", "--time", "60s", "--optimizer", "random")
+        arguments += ("--workers", "0")
         ended = spacelang(*arguments, *(["--json"] if as_json else []), folder=folder, code=self.INTERRUPTED)
         if as_json:
             found = document(ended, 130)
@@ -278,13 +279,13 @@ main()
             assert "pipeline = Pipeline(" in ended.stdout
 
     def test_ctrl_c_before_the_first_trial(self, folder: Path) -> None:
-        code = "import signal; from spacelang import cli; import spacelang.runtime.data as data\n"
+        code = "import signal; from spacelang import cli; import spacelang.runtime.data.loading as data\n"
         code += "data.load_dataset = lambda *_: signal.raise_signal(signal.SIGINT)\ncli.main()"
         ended = spacelang("run", "toy.space", "--data", "sklearn:iris", folder=folder, code=code)
         assert (ended.returncode, ended.stdout) == (130, "")
 
     def test_a_best_pipeline_that_cannot_be_refitted_is_printed_all_the_same(self, folder: Path) -> None:
-        code = "from spacelang import cli; from spacelang.runtime.objective import Objective\n"
+        code = "from spacelang import cli; from spacelang.runtime.evaluation.objective import Objective\n"
         code += "def refit(*_): raise ValueError('all rows are too many\\nfor it')\nObjective.refit = refit\ncli.main()"
         ended = spacelang("run", "tiny.space", "--data", "sklearn:iris", "--trials", "2", folder=folder, code=code)
         assert ended.returncode == 0

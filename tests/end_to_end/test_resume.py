@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from commands import TIMEOUT, document, environment, spacelang, write_spaces
 
-from spacelang.runtime.store import Store
-from spacelang.runtime.store_faults import StoreError
+from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storing.store_faults import StoreError
 
 RUN = ("run", "toy.space", "--data", "sklearn:iris", "--optimizer", "random")
 TRIALS = 40
@@ -31,7 +32,8 @@ def table(folder: Path, store: str) -> list[dict[str, Any]]:
     head, *lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
     names = head.split(",")
     rows = [dict(zip(names, line.split(","), strict=False)) for line in lines]
-    return [{k: v for k, v in row.items() if k not in ("cost", "cost_alone", "started", "finished")} for row in rows]
+    clocked = ("cost", "cost_alone", "started", "finished", "worker")
+    return [{name: value for name, value in row.items() if name not in clocked} for row in rows]
 
 
 def test_a_run_is_kept_where_it_says(folder: Path) -> None:
@@ -56,9 +58,11 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path) -> None:
-    arguments = (*RUN, "--trials", str(TRIALS), "--store", "killed.db", "--resume")
-    spacelang(*RUN, "--trials", str(TRIALS), "--store", "whole.db", folder=folder)
+@pytest.mark.parametrize("workers", ["0", "1", "2"])
+def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, workers: str) -> None:
+    budget = (*RUN, "--trials", str(TRIALS))
+    arguments = (*budget, "--store", "killed.db", "--resume", "--workers", workers)
+    spacelang(*budget, "--store", "whole.db", "--workers", "1", folder=folder)
     kills = 10 if os.environ.get("SPACELANG_FULL") else 3
     for number in range(kills):
         process = subprocess.Popen(
@@ -76,8 +80,50 @@ def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path) ->
         process.wait()
     ended = spacelang(*arguments, folder=folder)
     assert ended.returncode == 0, ended.stderr
-    assert table(folder, "killed.db") == table(folder, "whole.db")
-    assert len(table(folder, "killed.db")) == TRIALS
+    killed, whole = table(folder, "killed.db"), table(folder, "whole.db")
+    assert [row["trial"] for row in killed] == [str(number) for number in range(1, TRIALS + 1)]
+    if workers == "2":  # the same trials, in the order in which they ended
+        killed, whole = ([sorted(row.items()) for row in rows if row.pop("trial")] for rows in (killed, whole))
+        killed.sort()
+        whole.sort()
+    assert killed == whole
+    assert not processes_of(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_keeps_what_the_workers_found(folder: Path) -> None:
+    arguments = ("run", "toy.space", "--data", "sklearn:digits", "--optimizer", "random", "--time", "60s")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spacelang", *arguments, "--workers", "2", "--store", "run.db", "--json"],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    ends = time.monotonic() + TIMEOUT
+    while stored(folder / "run.db") < 3 and process.poll() is None and time.monotonic() < ends:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said, warned = process.communicate(timeout=TIMEOUT)
+    found = json.loads(said)
+    assert (process.returncode, found["ended"]) == (130, "interrupted")
+    assert "Traceback" not in warned
+    assert found["trials"] == stored(folder / "run.db") >= 3
+    assert found["unfinished"] <= 2
+    assert found["loss"] is not None
+    assert not processes_of(folder)
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """What still runs that was started in a folder, a moment later."""
+    ends = time.monotonic() + 5
+    while time.monotonic() < ends:
+        found = [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(folder)]
+        if not found:
+            return []
+        time.sleep(0.05)
+    return found
 
 
 def stored(path: Path) -> int:

@@ -30,8 +30,8 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status
 from spacelang.resources import folder
-from spacelang.runtime.build import build
-from spacelang.runtime.data import make_table
+from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.pipelines.build import build
 from spacelang.text import Source
 
 REPOSITORY = Path(__file__).parents[2]

@@ -114,10 +114,11 @@ def test_a_run_without_a_feasible_trial_says_so(here: Here) -> None:
 
 
 def test_what_is_not_enforced_is_said_in_one_line(here: Here) -> None:
-    ended = here("run", "limited.space", "--data", DATA, "--trials", "1", "--json")
+    ended = here("run", "limited.space", "--data", DATA, "--trials", "1", "--json", "--workers", "0")
     document(ended)
     warnings = [line for line in ended.stderr.splitlines() if "warning" in line]
-    assert warnings == ["warning: `limit trial 300s 4GB` is not enforced yet: every trial runs to its end"]
+    assert warnings == ["warning: `limit trial 300s 4GB` is not enforced without workers: every trial runs to its end"]
+    assert "warning" not in here("run", "limited.space", "--data", DATA, "--trials", "1").stderr
 
 
 def test_mistakes_in_the_task_are_found_before_anything_runs(here: Here) -> None:
@@ -173,5 +174,5 @@ def test_a_search_in_python_does_the_same(folder: Path) -> None:
 
 def test_a_search_in_python_warns_of_what_is_not_enforced(folder: Path) -> None:
     people = pd.read_csv(folder / "people.csv")
-    with pytest.warns(UserWarning, match="`limit trial 300s 4GB` is not enforced yet"):
-        sl.search(folder / "limited.space", people[["x"]], people["label"], trials=1)
+    with pytest.warns(UserWarning, match="`limit trial 300s 4GB` is not enforced without workers"):
+        sl.search(folder / "limited.space", people[["x"]], people["label"], trials=1, workers=0)

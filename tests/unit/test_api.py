@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
+from spacelang.api.result import COLUMNS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
 
@@ -140,7 +141,7 @@ class TestSearch:
         labels = codes.map({0: "setosa", 1: "versicolor", 2: "virginica"})
         result = sl.search(toy, frame, labels, optimizer="random", trials=6, seed=0)
         assert len(result.trials) == 6
-        assert list(result.trials.columns) == ["loss", "status", "reason", "rows", "cost", "seconds", "configuration"]
+        assert list(result.trials.columns) == [*COLUMNS]
         assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
         assert result.loss == result.trials["loss"].min() == result.incumbent["loss"].iloc[-1]
         assert result.best_configuration in toy
@@ -174,7 +175,7 @@ class TestSearch:
         features, labels = load_iris(return_X_y=True)
         result = sl.search(space, features, labels, optimizer="random", trials=2)
         assert (result.best_configuration, result.best_pipeline, result.loss) == (None, None, None)
-        assert set(result.trials["status"]) == {"failed"}
+        assert set(result.trials["status"]) == {"error"}
         assert "n_components=50" in result.trials["reason"].iloc[0]
         assert len(result.incumbent) == 0
 

@@ -11,8 +11,8 @@ from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, Ordinal,
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
 from spacelang.report.code import WIDTH, source
-from spacelang.runtime.build import build
-from spacelang.runtime.preparation import Preparation, plan
+from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.preparation import Preparation, plan
 
 
 def leaf(key: str, domain: Domain, named: tuple[str, ...] = ()) -> Hyperparameter:

@@ -12,8 +12,10 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
 from spacelang.report.summary import Run, document, print_summary
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import Ending, Outcome, run
-from spacelang.runtime.metric import named_metric
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.judging.metric import named_metric
+from spacelang.runtime.loop import run
 
 METRIC = named_metric("accuracy")
 FACTS = Run("blds", 3, METRIC, training_size=100)
@@ -31,7 +33,7 @@ def outcome_of(
     def evaluate(request: Request) -> Trial:
         now[0] += seconds
         loss, reason, _ = trials[wishes.index(request)]
-        return Trial(request, loss, seconds, Status.FAILED if loss is None else Status.SUCCESS, reason)
+        return Trial(request, loss, seconds, Status.ERROR if loss is None else Status.SUCCESS, reason)
 
     def search():
         for wish in wishes:
@@ -39,7 +41,7 @@ def outcome_of(
         if ended is Ending.INTERRUPTED:
             raise KeyboardInterrupt
 
-    return run(search(), evaluate, Budget(), clock=lambda: now[0], training_size=100)
+    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], training_size=100)
 
 
 def printed(outcome: Outcome, facts: Run = FACTS, *, terminal: bool = False) -> str:
@@ -100,6 +102,9 @@ def test_the_document():
         "fidelity": None,
         "trials": 4,
         "failed": 1,
+        "failures": {"error": 1},
+        "unfinished": 0,
+        "unneeded": 0,
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,
@@ -112,6 +117,8 @@ def test_the_document():
         "feasible": True,
         "infeasible": 0,
         "constraints": {},
+        "metrics": {},
+        "training_loss": None,
     }
 
 
@@ -132,7 +139,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
         loss, fair, size = trials[request.configuration["estimator.C"]]
         return Trial(request, loss, 1.0, constraints=(Measurement(FAIR, fair), Measurement(SMALL, size)))
 
-    return run(search(), evaluate, Budget(), clock=lambda: now[0])
+    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0])
 
 
 def test_what_the_task_bounds_is_shown_with_what_was_measured():
@@ -201,7 +208,7 @@ def test_a_log_gets_a_line_now_and_then():
     assert isinstance(progress(console), PlainProgress)
     trials = [(0.5, "", None), (None, "no", None), (0.25, "", None)]
     text = followed(console, outcome_of(*trials, seconds=EVERY / 2), Budget())
-    assert text == "30 s: 2 trials, 1 failed, best loss 0.5\n"
+    assert text == "30 s: 2 trials, 1 error, best loss 0.5\n"
 
 
 def test_a_short_run_leaves_nothing_in_a_log():
@@ -213,8 +220,9 @@ def test_a_terminal_gets_a_bar(budget):
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     assert isinstance(progress(console), LiveProgress)
     text = followed(console, outcome_of((None, "no", None), (0.25, "", None)), budget)
-    assert "2 trials, 1 failed, best loss 0.25" in text
-    assert (" left" in text) is (budget.seconds is not None)
+    assert "2 trials, 1 error, best loss 0.25" in text
+    assert (" left" in text) is (budget != Budget())
+    assert ("about" in text) is (budget == Budget(trials=9))
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h"), "the cursor is shown again"
 
 
@@ -224,3 +232,16 @@ def test_the_bar_goes_away_when_the_run_breaks():
     listener.started(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
+
+
+def test_what_was_recorded_beside_the_loss_is_told():
+    request = Request(Configuration({"estimator": "SVC"}))
+    trial = Trial(request, 0.25, 1.0, metrics=(("f1", 0.5), ("roc_auc", float("nan"))), training_loss=0.125)
+
+    def search():
+        yield [request]
+
+    outcome = run(search(), Here(lambda _: trial), Budget(), clock=lambda: 0.0)
+    assert "Recorded beside it: f1 0.5, roc_auc undefined, the loss on the training rows 0.125." in printed(outcome)
+    found = document(outcome, FACTS)
+    assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)

@@ -1,0 +1,67 @@
+"""Where the trials of a search are evaluated, and what each of them may take."""
+
+from typing import TYPE_CHECKING
+
+from spacelang.api.space import Space
+from spacelang.ir.task import UNLIMITED, Limits, describe_limits
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.executors import Executor
+
+DASK = "dask"
+"""The executor that starts a cluster of its own on this machine."""
+
+
+def make_executor(
+    objective: "Objective", *, workers: int = 1, executor: str | None = None, limits: Limits = UNLIMITED
+) -> "Executor":
+    """What evaluates the trials of an objective, `workers` at a time, and is ready to; whoever asks for it closes it.
+
+    Without an `executor` they are processes of this machine; with 0 workers it is this very process, which bounds
+    nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler. Raises
+    the runtime's InputError where that cannot be, ValueError for a number of workers that none can be.
+    """
+    made = _made(objective, workers, executor, limits)
+    try:
+        made.ready()
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _made(objective: "Objective", workers: int, executor: str | None, limits: Limits) -> "Executor":
+    if workers < 0 or (executor is not None and workers == 0):
+        raise ValueError(f"{workers} workers evaluate nothing")
+    if executor is not None:
+        from spacelang.runtime.executors.dask import Dask
+
+        return Dask(objective.evaluate, workers=workers, limits=limits, address=None if executor == DASK else executor)
+    if workers == 0:
+        from spacelang.runtime.executors.here import Here
+
+        return Here(objective.evaluate)
+    from spacelang.runtime.executors.processes import Processes
+
+    return Processes(objective.evaluate, workers=workers, limits=limits)
+
+
+def trial_limits(space: Space, given: str | None = None) -> Limits:
+    """What one trial may take: as `given` (`300s 4GB`), else as the task of the space says.
+
+    Raises ValueError for a text that says nothing of the kind.
+    """
+    from spacelang.runtime.budget import parse_limits
+
+    if given is not None:
+        return parse_limits(given)
+    return UNLIMITED if space.task is None else space.task.limits
+
+
+def unenforced(limits: Limits) -> str | None:
+    """In words, what nothing enforces where trials are evaluated in the search's own process; None if there is none."""
+    if limits.trial_seconds is None and limits.trial_bytes is None:
+        return None
+    line = next(describe_limits(limits))
+    return f"`{line}` is not enforced without workers: every trial runs to its end"

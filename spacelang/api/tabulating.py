@@ -1,0 +1,246 @@
+"""Searches that are answered from a table of known losses, and how such a table is made."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.executing import trial_limits
+from spacelang.api.result import Result
+from spacelang.api.searching import configure_optimizer, kept, run, with_fidelity
+from spacelang.api.space import Space, load_for_data
+from spacelang.ir.task import UNLIMITED, Limits, describe_validation
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._fidelity import rungs
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.history import Journal, Outcome
+    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.tables import LossTable
+    from spacelang.runtime.tables.listing import Hyperparameters
+    from spacelang.runtime.tables.objective import TableObjective
+    from spacelang.runtime.tables.tabulation import Missing, Tabulate
+
+TABLE = "table:"
+"""How the name of data begins that is a table of known losses."""
+
+
+def search_table(  # noqa: PLR0913 - each says one thing about a run
+    space: Space | str | PathLike[str],
+    table: str | PathLike[str],
+    *,
+    optimizer: str = "blds",
+    optimizer_options: Mapping[str, Any] | None = None,
+    time: str | float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    allow: Iterable[str] = (),
+    bind: Mapping[str, int] | None = None,
+    store: str | PathLike[str] | None = None,
+    resume: bool = False,
+    workers: int = 1,
+    trial_limit: str | None = None,
+    listener: "Listener | None" = None,
+) -> Result:
+    """Search a space on a table of known losses and costs (see `runtime.tables`), in seconds instead of hours.
+
+    All seconds are recorded ones: those of `time`, of the incumbents and of trials. With several `workers` trials end
+    as they would have ended with so many. A trial on fewer rows must be one of the table's rungs. The result has no
+    fitted pipeline, as there is no data; all else is as `search` says.
+
+    Raises SpaceError, UnknownPluginError, OptionError, ValueError for a text that is no time or limit, and the
+    runtime's InputError for a file that is no table, one of other pipelines, rows that it does not have, and stores.
+    """
+    if isinstance(space, Space):
+        loaded = space.bind(**bind) if bind else space
+    else:
+        loaded = load_for_data(space, allow=allow, bind=bind)
+    chosen = with_fidelity(configure_optimizer(optimizer, optimizer_options), loaded, optimizer_options or {})
+    loaded, objective = table_objective(loaded, table, limits=trial_limits(loaded, trial_limit))
+    seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
+    with keeping_table(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+        outcome = run_on_table(
+            loaded,
+            chosen,
+            objective,
+            workers=workers,
+            time=seconds,
+            trials=trials,
+            seed=seed,
+            listener=listener,
+            journal=journal,
+        )
+    return Result(outcome, objective, None if store is None else Path(store))
+
+
+def table_objective(
+    space: Space, table: str | PathLike[str], *, limits: Limits = UNLIMITED
+) -> tuple[Space, "TableObjective"]:
+    """What a search over the space minimises on a table, and the space for the data that the table was made of.
+
+    `table` is the path of the file, with or without `table:` before it. Raises InputError, and SpaceError where the
+    space has errors for that data.
+    """
+    from spacelang.runtime.tables.reading import read_table
+
+    return objective_of(space, read_table(Path(str(table).removeprefix(TABLE))), limits=limits)
+
+
+def objective_of(space: Space, table: "LossTable", *, limits: Limits = UNLIMITED) -> tuple[Space, "TableObjective"]:
+    """The same for a table that was read before."""
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.tables.objective import TableObjective
+
+    unbound = [name for name, number in space.symbols.items() if number is None]
+    unknown = [name for name in unbound if name not in table.facts.symbols]
+    if unknown:
+        message = f"the table `{table.name}` does not say how large its data was: `{unknown[0]}` is not known"
+        raise InputError(message, f"say it: `--bind {unknown[0]}=…`")
+    bound = space.bind(**{name: table.facts.symbols[name] for name in unbound}) if unbound else space
+    return bound, TableObjective(bound.counted, table, limits=limits)
+
+
+@contextmanager
+def keeping_table(
+    path: str | PathLike[str] | None,
+    space: Space,
+    optimizer: tuple[str, Any],
+    objective: "TableObjective",
+    *,
+    seed: int,
+    resume: bool,
+) -> "Iterator[Journal | None]":
+    """The journal of a run on a table, as `keeping` gives that of a run on data.
+
+    Raises InputError before anything is kept where the optimizer will ask for rows that the table does not have.
+    """
+    from spacelang.runtime.storing.header import make_header
+
+    name, configured = optimizer
+    check_rungs(configured, objective)
+    if path is None:
+        yield None
+        return
+    header = make_header(
+        space.checked,
+        objective.facts,
+        metric=objective.formula,
+        validation=objective.validation,
+        bounds=objective.bounds,
+        training_size=objective.training_size,
+        seed=seed,
+        optimizer=name,
+        options=asdict(configured),
+    )
+    with kept(Path(path), header, objective.bounds, resume=resume, durable=False) as journal:
+        yield journal
+
+
+def check_rungs(optimizer: Any, objective: "TableObjective") -> None:
+    """Raise InputError where the fidelity grid of an optimizer has numbers of rows that the table does not have.
+
+    An optimizer that has other rungs than that grid is found out when it asks for them.
+    """
+    names = {option.name for option in OPTIMIZERS.options(type(optimizer))}
+    if {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
+        objective.check_sizes(rungs(objective.training_size, optimizer.b, optimizer.eta))
+
+
+def run_on_table(
+    space: Space,
+    optimizer: Any,
+    objective: "TableObjective",
+    *,
+    workers: int = 1,
+    time: str | float | None,
+    trials: int | None,
+    seed: int,
+    listener: "Listener | None" = None,
+    journal: "Journal | None" = None,
+) -> "Outcome":
+    """Run a configured optimizer on a table in the time of the table; raises as `run` does."""
+    from spacelang.runtime.executors.simulated import Simulated
+
+    check_rungs(optimizer, objective)
+    # From where an earlier session ended: so the seconds are to the last digit those of a run that was not stopped.
+    now = 0.0 if journal is None else journal.seconds
+    with closing(Simulated(objective.evaluate, workers=workers, now=now)) as executor:
+        return run(
+            space,
+            optimizer,
+            objective,
+            executor,
+            time=time,
+            trials=trials,
+            seed=seed,
+            listener=listener,
+            journal=journal,
+            clock=executor.clock,
+        )
+
+
+# ---- making a table
+
+
+def tabulation(
+    space: Space,
+    training_size: int,
+    *,
+    hyperparameters: "Hyperparameters" = "all",
+    b: int | None = None,
+    eta: float | None = None,
+) -> "tuple[Tabulate, int]":
+    """The search that asks for every trial of a table of the space, and how many these are.
+
+    The rungs are the fidelity grid of `b` and `eta` up to all training rows; what is not given is as the task says, or
+    as the optimizers have it. Raises InputError for a space of which no table can be made, OptionError for no grid.
+    """
+    from spacelang.optimizers._settings import check_grid
+    from spacelang.runtime.tables.tabulation import Tabulate, check_size
+
+    said = None if space.task is None else space.task.fidelity
+    first = b if b is not None else 100 if said is None else said.first
+    factor = eta if eta is not None else 2.0 if said is None else said.factor
+    check_grid(first, factor)
+    sizes = rungs(training_size, first, factor)
+    return Tabulate(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
+
+
+def table_of(
+    space: Space,
+    objective: "Objective",
+    tabulate: "Tabulate",
+    outcome: "Outcome",
+    *,
+    seed: int,
+) -> "LossTable | Missing":
+    """The table of all trials of a tabulation, or how many of them are missing.
+
+    Costs are what a trial takes alone: without what it shared with others.
+    """
+    import json
+
+    from spacelang.ir.as_json import to_json
+    from spacelang.runtime.storing.header import versions
+    from spacelang.runtime.tables import Facts
+    from spacelang.runtime.tables.tabulation import tabulated
+
+    facts = Facts(
+        space=space.name,
+        definition=json.dumps(to_json(space.checked), sort_keys=True, separators=(",", ":")),
+        data=objective.dataset.name,
+        metric=objective.metric.name,
+        formula=objective.metric.formula,
+        validation=describe_validation(objective.validation),
+        preparation=objective.preparation.sentence,
+        hyperparameters=tabulate.hyperparameters,
+        seed=seed,
+        symbols=objective.symbols,
+        versions=versions(),
+    )
+    trials = (record.trial for record in outcome.records)
+    bounds = [bound.name for bound in objective.bounds]
+    return tabulated(space.counted, trials, tabulate.sizes, facts, bounds)

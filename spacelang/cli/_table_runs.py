@@ -1,0 +1,141 @@
+"""`spacelang run --data table:FILE.npz`: a search that a table of known losses answers."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shared import colours, end, fail, print_json, show
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+    from spacelang.ir.task import Limits
+    from spacelang.report.summary import Run
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.tables.objective import TableObjective
+
+
+@dataclass(frozen=True, slots=True)
+class OnTable:
+    """A run on a table: which optimizer, by its name and as it is configured, searches how long, and how it is kept."""
+
+    table: str
+    optimizer: tuple[str, Any]
+    seconds: float | None
+    trials: int | None
+    workers: int
+    limits: "Limits"
+    seed: int
+    store: Path | None
+    resume: bool
+
+
+def refuse(unused: Mapping[str, object]) -> None:
+    """End the program where an option is given that a table has settled."""
+    given = next((name for name, value in unused.items() if value), None)
+    if given is not None:
+        fail(f"`{given}` changes nothing of a table", "its trials are known; `spacelang tabulate` makes another table")
+
+
+def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
+    """Search, and print what was found; ends the program for bad input, and as `spacelang run` does."""
+    from spacelang.api.tabulating import check_rungs, table_objective
+    from spacelang.cli.run import place_of
+
+    with _told(asked.store, as_json=as_json):
+        space, objective = table_objective(space, asked.table, limits=asked.limits)
+        show(space.warnings)
+        _warn(asked.limits)
+        check_rungs(asked.optimizer[1], objective)
+    place = place_of(asked.store, space)
+    with _told(place, as_json=as_json):
+        outcome = _searched(space, objective, asked, place)
+    _report(space, objective, outcome, _facts(objective, asked, place), as_json=as_json)
+    if outcome.ended == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+    if outcome.best is None:
+        raise typer.Exit(NOTHING_SUCCEEDED)
+
+
+@contextmanager
+def _told(place: Path | None, *, as_json: bool) -> Iterator[None]:
+    """End the program for what the user can put right."""
+    from spacelang.api import SpaceError
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    try:
+        yield
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    except StoreError as error:
+        if len(error.differences) < 2:
+            fail(error.message, error.help, status=BAD_INPUT)
+        fail(f"`{place}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def _warn(limits: "Limits") -> None:
+    if limits.trial_bytes is not None:
+        title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
+        print(f"{title}: a table does not know what memory its trials took: it is not limited", file=sys.stderr)
+
+
+def _searched(space: "Space", objective: "TableObjective", asked: OnTable, place: Path) -> "Outcome":
+    from spacelang.api import tabulating
+
+    with tabulating.keeping_table(
+        place, space, asked.optimizer, objective, seed=asked.seed, resume=asked.resume
+    ) as journal:
+        return tabulating.run_on_table(
+            space,
+            asked.optimizer[1],
+            objective,
+            # A simulated worker takes nobody's place: without any there is one, too.
+            workers=max(asked.workers, 1),
+            time=asked.seconds,
+            trials=asked.trials,
+            seed=asked.seed,
+            journal=journal,
+        )
+
+
+def _facts(objective: "TableObjective", asked: OnTable, place: Path) -> "Run":
+    from spacelang.report.summary import Run
+
+    return Run(
+        asked.optimizer[0],
+        asked.seed,
+        objective.metric,
+        objective.training_size,
+        preparation=objective.table.facts.preparation,
+        store=str(place),
+        validation=objective.validation,
+    )
+
+
+def _report(space: "Space", objective: "TableObjective", outcome: "Outcome", facts: "Run", *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from spacelang.report.summary import document, print_summary
+
+    if as_json:
+        print_json(document(outcome, facts))
+        return
+    sentences = (facts.preparation, f"Answered from the table `{objective.table.name}`: all seconds are recorded ones.")
+    told = replace(facts, preparation=" ".join(filter(None, sentences)))
+    print_summary(outcome, told, Console(highlight=False))
+    if outcome.best is not None:
+        from spacelang.cli.run import print_code
+        from spacelang.report.code import source
+
+        configuration = outcome.best.trial.request.configuration
+        seed = objective.table.facts.seed
+        print("\nthe best pipeline; a table has no data to fit it to:\n")
+        print_code(source(space.checked, configuration, random_state=seed))

@@ -1,0 +1,183 @@
+"""`spacelang tabulate`: what every configuration of a finite space comes to on data, as a table for later searches."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.tables import LossTable
+    from spacelang.runtime.tables.tabulation import Tabulate
+
+Hyperparameters: TypeAlias = Literal["all", "default"]
+
+
+def command(  # noqa: PLR0913 - one argument an option
+    space: SpaceArgument,
+    *,
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="As `spacelang run` takes it: a file, `sklearn:NAME`, `openml:ID`.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
+    target_column: Annotated[
+        str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="A scikit-learn scorer; else as the task says, or by the data.")
+    ] = None,
+    validate: Annotated[
+        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as the data or the task says.")
+    ] = None,
+    b: Annotated[
+        int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
+    ] = None,
+    eta: Annotated[
+        float | None, typer.Option("--eta", help="By which they grow from rung to rung up to all; 2 by default.")
+    ] = None,
+    hyperparameters: Annotated[
+        Hyperparameters, typer.Option(help="Every value of hyperparameters, or pipelines at their defaults only.")
+    ] = "all",
+    training_score: Annotated[
+        bool, typer.Option("--training-score", help="Record the loss on the training rows, which DAUB reckons with.")
+    ] = False,
+    time: Annotated[str | None, typer.Option(help="Stop after this long and go on later: `30m`, `2h`.")] = None,
+    seed: SeedOption = 0,
+    allow: AllowOption = None,
+    bind: BindOption = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the trials that the store holds.")] = False,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
+    ] = 1,
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="WHERE", help="`dask` starts a local cluster, `tcp://HOST:PORT` uses a running one."),
+    ] = None,
+    trial_limit: Annotated[
+        str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or both.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Train every configuration of a finite space on every rung and write losses and seconds as a table.
+
+    `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it
+    takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
+    """
+    from spacelang.api import Recorded
+    from spacelang.cli import run
+
+    if resume and store is None:
+        fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
+    seconds, validation = run.seconds_of(time), run.validation_of(validate)
+    _check_output(output)
+    loaded = run.load_space(space, allow, bind, as_json=json)
+    limits = run.limits_of(loaded, trial_limit)
+    if workers == 0 and executor is None:
+        run.warn_unenforced(limits)
+    recorded = Recorded(training_score=training_score)
+    objective = run.objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
+    loaded, objective = run.bound_space(loaded, objective, as_json=json)
+    tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
+    place = run.place_of(store, loaded)
+    where, budget = run.Where(workers, executor, limits), (seconds, number)
+    outcome = run.searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, place, resume=resume)
+    table = _table(loaded, objective, tabulate, outcome, seed, place)
+    _write(table, output, place)
+    _report(table, outcome, output, place, as_json=json)
+
+
+def _check_output(output: Path) -> None:
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.tables.writing import check_place
+
+    try:
+        check_place(output)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def _tabulation(
+    space: "Space", objective: "Objective", hyperparameters: Hyperparameters, b: int | None, eta: float | None
+) -> tuple["Tabulate", int]:
+    from spacelang.api.tabulating import tabulation
+    from spacelang.plugins import OptionError
+    from spacelang.runtime.errors import InputError
+
+    try:
+        return tabulation(space, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
+    except OptionError as error:
+        fail(error.message, error.help)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def _table(
+    space: "Space",
+    objective: "Objective",
+    tabulate: "Tabulate",
+    outcome: "Outcome",
+    seed: int,
+    place: Path,
+) -> "LossTable":
+    """The table; ends the program where trials are missing, or none of them succeeded."""
+    from spacelang.api.tabulating import table_of
+    from spacelang.runtime.tables.tabulation import Missing
+
+    table = table_of(space, objective, tabulate, outcome, seed=seed)
+    if isinstance(table, Missing):
+        done = len(outcome.records)
+        message = f"{table.trials:,} of {done + table.trials:,} trials are missing: no table is written"
+        fail(message, f"go on with `--store {place} --resume`", status=INTERRUPTED)
+    if outcome.best is None:
+        from spacelang.report.failures import most_frequent, reasons
+
+        told = (f"{count} x {reason}" for reason, count in most_frequent(reasons(outcome.records)))
+        fail("every trial failed: no table is written", f"see why: {place}", status=NOTHING_SUCCEEDED, notes=told)
+    return table
+
+
+def _write(table: "LossTable", output: Path, place: Path) -> None:
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.tables.writing import write_table
+
+    try:
+        write_table(table, output)
+    except InputError as error:
+        fail(error.message, f"write it elsewhere: `--store {place} --resume -o …`", status=BAD_INPUT)
+
+
+def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
+    from spacelang.report.failures import by_kind, told
+
+    rows, rungs = table.loss.shape
+    if as_json:
+        print_json(
+            {
+                "table": str(output),
+                "store": str(place),
+                "space": table.facts.space,
+                "data": table.facts.data,
+                "loss": table.facts.formula,
+                "configurations": rows,
+                "sizes": table.sizes,
+                "trials": len(outcome.records),
+                "failed": outcome.failed,
+                "seconds": outcome.seconds,
+                "cost": float(table.cost.sum()),
+            }
+        )
+        return
+    sizes = ", ".join(f"{size:,}" for size in table.sizes)
+    print(f"{output}: {table.facts.formula} of {rows:,} configurations on {sizes} training rows")
+    if outcome.failed:
+        print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({told(by_kind(outcome.records))})")
+    print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, kept in {place}")

@@ -45,7 +45,7 @@ def refuse(unused: Mapping[str, object]) -> None:
 def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
     """Search, and print what was found; ends the program for bad input, and as `spacelang run` does."""
     from spacelang.api.tabulating import check_rungs, table_objective
-    from spacelang.cli.run import place_of
+    from spacelang.cli._running import place_of
 
     with _told(asked.store, as_json=as_json):
         space, objective = table_objective(space, asked.table, limits=asked.limits)
@@ -132,7 +132,7 @@ def _report(space: "Space", objective: "TableObjective", outcome: "Outcome", fac
     told = replace(facts, preparation=" ".join(filter(None, sentences)))
     print_summary(outcome, told, Console(highlight=False))
     if outcome.best is not None:
-        from spacelang.cli.run import print_code
+        from spacelang.cli._running import print_code
         from spacelang.report.code import source
 
         configuration = outcome.best.trial.request.configuration

@@ -6,6 +6,27 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._running import (
+    DataOption,
+    ExecutorOption,
+    MetricOption,
+    ResumeOption,
+    StoreOption,
+    TargetColumnOption,
+    TrialLimitOption,
+    ValidateOption,
+    Where,
+    WorkersOption,
+    bound_space,
+    limits_of,
+    load_space,
+    objective_of,
+    place_of,
+    searched,
+    seconds_of,
+    validation_of,
+    warn_unenforced,
+)
 from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json
 
 if TYPE_CHECKING:
@@ -21,19 +42,11 @@ Hyperparameters: TypeAlias = Literal["all", "default"]
 def command(  # noqa: PLR0913 - one argument an option
     space: SpaceArgument,
     *,
-    data: Annotated[
-        str, typer.Option("--data", "-d", help="As `spacelang run` takes it: a file, `sklearn:NAME`, `openml:ID`.")
-    ],
+    data: DataOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
-    target_column: Annotated[
-        str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="A scikit-learn scorer; else as the task says, or by the data.")
-    ] = None,
-    validate: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as the data or the task says.")
-    ] = None,
+    target_column: TargetColumnOption = None,
+    metric: MetricOption = None,
+    validate: ValidateOption = None,
     b: Annotated[
         int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
     ] = None,
@@ -50,21 +63,11 @@ def command(  # noqa: PLR0913 - one argument an option
     seed: SeedOption = 0,
     allow: AllowOption = None,
     bind: BindOption = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the trials that the store holds.")] = False,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
-    ] = 1,
-    executor: Annotated[
-        str | None,
-        typer.Option(metavar="WHERE", help="`dask` starts a local cluster, `tcp://HOST:PORT` uses a running one."),
-    ] = None,
-    trial_limit: Annotated[
-        str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or both.")
-    ] = None,
+    store: StoreOption = None,
+    resume: ResumeOption = False,
+    workers: WorkersOption = 1,
+    executor: ExecutorOption = None,
+    trial_limit: TrialLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Train every configuration of a finite space on every rung and write losses and seconds as a table.
@@ -73,23 +76,22 @@ def command(  # noqa: PLR0913 - one argument an option
     takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
     """
     from spacelang.api import Recorded
-    from spacelang.cli import run
 
     if resume and store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
-    seconds, validation = run.seconds_of(time), run.validation_of(validate)
+    seconds, validation = seconds_of(time), validation_of(validate)
     _check_output(output)
-    loaded = run.load_space(space, allow, bind, as_json=json)
-    limits = run.limits_of(loaded, trial_limit)
+    loaded = load_space(space, allow, bind, as_json=json)
+    limits = limits_of(loaded, trial_limit)
     if workers == 0 and executor is None:
-        run.warn_unenforced(limits)
+        warn_unenforced(limits)
     recorded = Recorded(training_score=training_score)
-    objective = run.objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
-    loaded, objective = run.bound_space(loaded, objective, as_json=json)
+    objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
+    loaded, objective = bound_space(loaded, objective, as_json=json)
     tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
-    place = run.place_of(store, loaded)
-    where, budget = run.Where(workers, executor, limits), (seconds, number)
-    outcome = run.searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, place, resume=resume)
+    place = place_of(store, loaded)
+    where, budget = Where(workers, executor, limits), (seconds, number)
+    outcome = searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, place, resume=resume)
     table = _table(loaded, objective, tabulate, outcome, seed, place)
     _write(table, output, place)
     _report(table, outcome, output, place, as_json=json)

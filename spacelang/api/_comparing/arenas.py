@@ -1,0 +1,253 @@
+"""Where optimizers are compared: data that they search on, or a table that answers them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spacelang.api._comparing.contestants import Contestant
+from spacelang.api.executing import make_executor
+from spacelang.api.searching import Recorded, bound_by, keeping, make_objective, needs_training_loss, run
+from spacelang.api.space import Space
+from spacelang.api.tabulating import TABLE, check_rungs, keeping_table, objective_of, run_on_table
+from spacelang.ir.task import UNLIMITED, Limits, Validation, describe_bound, describe_validation
+
+if TYPE_CHECKING:
+    from spacelang.runtime.data.loading import Table
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.storing.header import DataFacts
+    from spacelang.runtime.tables import LossTable
+    from spacelang.runtime.tables.objective import TableObjective
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all runs of a comparison have in common; None for the budget is no limit, else as the space says."""
+
+    space: Space
+    seconds: float | None
+    trials: int | None
+    metric: str | None = None
+    validation: Validation | None = None
+    workers: int = 1
+    limits: Limits = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """By what the runs in an arena are judged; `facts` tell its data apart from others."""
+
+    facts: "DataFacts"
+    formula: str
+    validation: str
+    bounds: tuple[str, ...]
+    training_size: int
+
+
+class Arena(Protocol):
+    """One data set or table."""
+
+    @property
+    def label(self) -> str:
+        """What it is called in the comparison."""
+        ...
+
+    def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:
+        """Make sure that runs are possible; raises InputError and SpaceError for all that would end each of them."""
+        ...
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
+        """One run, kept in a place, going on with what is there; None keeps it nowhere.
+
+        Raises InputError, StoreError among them.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataArena:
+    """Real data: the seed decides the split, the search, and whatever pipelines draw."""
+
+    setting: Setting
+    label: str
+    table: "Table"
+
+    def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:
+        """The judge of the first seed: the others differ in the split only."""
+        from spacelang.runtime.data.fingerprint import data_facts
+
+        _, objective = self._objective(seed, Recorded(training_score=any(map(_needs_more, contestants))))
+        dataset = objective.dataset
+        facts = data_facts(self.label, dataset.features, dataset.labels)
+        validation = describe_validation(objective.validation)
+        bounds = tuple(map(describe_bound, objective.bounds))
+        return Judged(facts, objective.metric.formula, validation, bounds, objective.training_size)
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
+        """A run with workers and a cache of its own: what another optimizer has fitted is of no use to this one."""
+        setting = self.setting
+        space, objective = self._objective(seed, Recorded(training_score=_needs_more(contestant)))
+        chosen = contestant.on(space)
+        with (
+            closing(make_executor(objective, workers=setting.workers, limits=setting.limits)) as executor,
+            keeping(place, space, (chosen.name, chosen.optimizer), objective, seed=seed, resume=True) as journal,
+        ):
+            return run(
+                space,
+                chosen.optimizer,
+                objective,
+                executor,
+                time=setting.seconds,
+                trials=setting.trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+
+    def _objective(self, seed: int, recorded: Recorded) -> "tuple[Space, Objective]":
+        setting = self.setting
+        objective = make_objective(
+            setting.space,
+            self.table,
+            metric=setting.metric,
+            validation=setting.validation,
+            seed=seed,
+            recorded=recorded,
+        )
+        return bound_by(objective, setting.space)
+
+
+@dataclass(frozen=True, eq=False)
+class TableArena:
+    """A table of known losses, in whose time runs take place; the seed decides the search, the split is the table's."""
+
+    setting: Setting
+    label: str
+    table: "LossTable"
+
+    def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:  # noqa: ARG002 - the table has one split
+        """Raises InputError, too, where an optimizer asks for numbers of rows that the table does not have."""
+        space, objective = self._objective
+        for contestant in contestants:
+            check_rungs(contestant.on(space).optimizer, objective)
+        bounds = tuple(map(describe_bound, objective.bounds))
+        validation = describe_validation(objective.validation)
+        return Judged(objective.facts, objective.formula, validation, bounds, objective.training_size)
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
+        """A run whose seconds are those that were recorded."""
+        setting = self.setting
+        space, objective = self._objective
+        chosen = contestant.on(space)
+        pair = (chosen.name, chosen.optimizer)
+        with keeping_table(place, space, pair, objective, seed=seed, resume=True) as journal:
+            return run_on_table(
+                space,
+                chosen.optimizer,
+                objective,
+                workers=max(1, setting.workers),
+                time=setting.seconds,
+                trials=setting.trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+
+    @cached_property
+    def _objective(self) -> "tuple[Space, TableObjective]":
+        return objective_of(self.setting.space, self.table, limits=self.setting.limits)
+
+
+class ArenasError(ValueError):
+    """Data that cannot be used; `mistakes` has what is wrong with each."""
+
+    def __init__(self, mistakes: "Sequence[InputError]") -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+
+
+def arenas(setting: Setting, data: Mapping[str, Any], target_column: str | None = None) -> tuple[Arena, ...]:
+    """An arena for each data set by its label: a reference as `--data` takes it, or features and labels in a pair.
+
+    Raises ArenasError with everything that cannot be read.
+    """
+    from spacelang.runtime.errors import DataError, InputError
+
+    found: list[Arena] = []
+    mistakes: list[InputError] = []
+    for label, source in data.items():
+        try:
+            found.append(_arena(setting, label, source, target_column))
+        except InputError as error:
+            mistakes.append(error)
+    if not data:
+        mistakes.append(
+            DataError("there is no data to compare optimizers on", "name a file, `sklearn:NAME` or a table")
+        )
+    if mistakes:
+        raise ArenasError(mistakes)
+    return tuple(found)
+
+
+def labels(references: Iterable[str]) -> dict[str, str]:
+    """The references of data by what they are called: the names of files without suffixes where these differ.
+
+    Raises ArenasError for one that is given twice.
+    """
+    from spacelang.runtime.errors import DataError
+
+    given = tuple(references)
+    short = [_short(reference) for reference in given]
+    found: dict[str, str] = {}
+    mistakes = []
+    for reference, name in zip(given, short, strict=True):
+        label = name if short.count(name) == 1 else reference
+        if label in found:
+            mistakes.append(DataError(f"the data `{reference}` is named twice", "name it once"))
+        found[label] = reference
+    if mistakes:
+        raise ArenasError(mistakes)
+    return found
+
+
+def _arena(setting: Setting, label: str, source: Any, target_column: str | None) -> Arena:
+    from spacelang.runtime.data.loading import load_dataset, make_table
+    from spacelang.runtime.tables.reading import read_table
+
+    if not isinstance(source, str):
+        features, target = source
+        return DataArena(setting, label, make_table(features, target, label))
+    if source.startswith(TABLE):
+        _check_unsettled(source, setting, target_column)
+        return TableArena(setting, label, read_table(Path(source.removeprefix(TABLE))))
+    return DataArena(setting, label, load_dataset(source, target_column))
+
+
+def _check_unsettled(source: str, setting: Setting, target_column: str | None) -> None:
+    """Raise InputError where something is asked for that a table has settled."""
+    from spacelang.runtime.errors import InputError
+
+    asked = {"a metric": setting.metric, "a validation": setting.validation, "a column of labels": target_column}
+    for what, given in asked.items():
+        if given is not None:
+            message = f"{what} changes nothing of the table `{source.removeprefix(TABLE)}`"
+            raise InputError(message, "its trials are known; `spacelang tabulate` makes another table")
+
+
+def _short(reference: str) -> str:
+    """What a reference is called unless another one is, too: `credit` for `a/credit.csv.gz` and `table:credit.npz`."""
+    from spacelang.runtime.data.loading import EXTENSIONS
+
+    path = reference.removeprefix(TABLE)
+    name = Path(path).name
+    suffix = next((each for each in (*EXTENSIONS, ".npz") if name.lower().endswith(each)), "")
+    return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
+
+
+def _needs_more(contestant: Contestant) -> bool:
+    return needs_training_loss(contestant.optimizer)

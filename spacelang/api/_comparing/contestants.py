@@ -1,0 +1,96 @@
+"""The optimizers of a comparison, as texts name them: `blds`, `blds:disc=2`, `hyperband:b=50:eta=3`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spacelang.api.searching import with_fidelity
+from spacelang.api.space import Space
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.plugins import OptionError, UnknownPluginError
+
+
+class ContestantsError(ValueError):
+    """Optimizers that do not exist, or options that they do not have; `mistakes` has all of them, with their help."""
+
+    def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A configured optimizer: `label` is what it is called in the comparison, `given` are the options that were."""
+
+    label: str
+    name: str
+    optimizer: Any
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def on(self, space: Space) -> "Contestant":
+        """The same with what the task of a space says about fidelities where the options do not."""
+        return Contestant(self.label, self.name, with_fidelity(self.optimizer, space, self.given), self.given)
+
+
+def contestants(texts: Iterable[str]) -> tuple[Contestant, ...]:
+    """The optimizers of `NAME` or `NAME:OPTION=VALUE:OPTION=VALUE`, called `NAME OPTION=VALUE OPTION=VALUE`.
+
+    Raises ContestantsError with everything that is wrong with any of them, and where two are the same.
+    """
+    found: list[Contestant] = []
+    mistakes: list[UnknownPluginError | OptionError] = []
+    for text in filter(None, map(str.strip, texts)):
+        read = _read(text)
+        if isinstance(read, Contestant):
+            mistakes += _repeated(read, found)
+            found.append(read)
+        else:
+            mistakes += read
+    if not found and not mistakes:
+        mistakes.append(OptionError("no optimizer is named", f"there are {_listed(OPTIMIZERS.names())}"))
+    if mistakes:
+        raise ContestantsError(mistakes)
+    return tuple(found)
+
+
+def _read(text: str) -> Contestant | list[UnknownPluginError | OptionError]:
+    name, *pairs = (part.strip() for part in text.split(":"))
+    try:
+        plugin = OPTIMIZERS.load(name)
+    except UnknownPluginError as error:
+        return [error]
+    given: dict[str, str] = {}
+    mistakes: list[UnknownPluginError | OptionError] = []
+    for pair in pairs:
+        option, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not option:
+            mistakes.append(OptionError(f"`{pair}` in `{text}` is no option", f"write `{name}:OPTION=VALUE`"))
+        elif option in given:
+            mistakes.append(OptionError(f"the option `{option}` of `{name}` is set twice"))
+        else:
+            given[option] = value
+            mistakes += _mistaken(plugin, {option: value})
+    # Values may be right one by one and wrong together.
+    mistakes = mistakes or [*_mistaken(plugin, given)]
+    if mistakes:
+        return mistakes
+    label = " ".join([name, *(f"{option}={value}" for option, value in given.items())])
+    return Contestant(label, name, OPTIMIZERS.configure(plugin, given), given)
+
+
+def _mistaken(plugin: type[Any], options: Mapping[str, str]) -> Iterator[OptionError]:
+    try:
+        OPTIMIZERS.configure(plugin, options)
+    except OptionError as error:
+        yield error
+
+
+def _repeated(contestant: Contestant, others: Iterable[Contestant]) -> Iterator[OptionError]:
+    for other in others:
+        if other.optimizer == contestant.optimizer:
+            same = "is named twice" if other.label == contestant.label else f"is the same as `{other.label}`"
+            yield OptionError(f"`{contestant.label}` {same}", "give each another option, or name it once")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,136 @@
+"""The folder of a comparison: what it is of, its runs, and what was found."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spacelang.api._comparing.arenas import Judged, Setting
+from spacelang.api._comparing.contestants import Contestant
+from spacelang.ir.task import describe_limits
+
+if TYPE_CHECKING:
+    from spacelang.report.comparison.plan import Plan
+    from spacelang.report.comparison.results import Results
+
+PLAN: Final = "plan.json"
+"""The file that says what the comparison in a folder is of."""
+
+RUNS: Final = "runs"
+"""The folder in it with a store for every run."""
+
+PLOTS: Final = "plots need matplotlib: install `spacelang[plots]`, and repeat the command: all runs are kept"
+
+ANOTHER: Final = "choose another folder"
+
+
+def plan_of(
+    setting: Setting, seeds: tuple[int, ...], judged: Mapping[str, Judged], contestants: Iterable[Contestant]
+) -> "Plan":
+    """What decides the runs of a comparison."""
+    from spacelang.report.comparison.plan import Plan
+    from spacelang.runtime.storing.header import identity
+
+    return Plan(
+        space=setting.space.name,
+        identity=identity(setting.space.checked),
+        seconds=setting.seconds,
+        trials=setting.trials,
+        workers=setting.workers,
+        limits=", ".join(describe_limits(setting.limits)),
+        seeds=seeds,
+        data={
+            label: {
+                "content": f"{each.facts.rows} x {each.facts.columns}, {each.facts.fingerprint}",
+                "loss": each.formula,
+                "validation": each.validation,
+                "bounds": ", ".join(each.bounds),
+                "training rows": each.training_size,
+            }
+            for label, each in judged.items()
+        },
+        optimizers={
+            each.label: {"name": each.name, "options": asdict(each.on(setting.space).optimizer)} for each in contestants
+        },
+    )
+
+
+def claim(folder: Path, plan: "Plan") -> Path:
+    """The folder of the runs, now that the whole folder is known to hold this comparison or nothing.
+
+    Raises InputError where it holds anything else (a StoreError with the differences, where that is another comparison)
+    or cannot be written to.
+    """
+    from spacelang.runtime.errors import InputError
+
+    runs = folder / RUNS
+    try:
+        _check(folder, plan)
+        runs.mkdir(parents=True, exist_ok=True)
+        _write(folder / PLAN, plan.text().encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        message = f"the comparison cannot be kept in `{folder}`: {(error.strerror or str(error)).lower()}"
+        raise InputError(message, "choose a folder that you may write to") from error
+    return runs
+
+
+def write(results: "Results", folder: Path) -> tuple[str, ...]:
+    """Write `comparison.json`, `comparison.csv` and the plots; returns, for people, what could not be written and why.
+
+    Raises InputError where the folder cannot be written to.
+    """
+    from spacelang.report.comparison import document, tables
+    from spacelang.report.comparison.plots import is_available, plots
+    from spacelang.runtime.errors import InputError
+
+    whole = {**document.document(results), "curves": document.curves(results)}
+    table = tables.curves(results).to_csv(index=False, lineterminator="\n")
+    drawn = plots(results) if is_available() else {}
+    files = {
+        "comparison.json": json.dumps(whole, allow_nan=False).encode() + b"\n",
+        "comparison.csv": table.encode("utf-8", "backslashreplace"),
+        **drawn,
+    }
+    try:
+        for name, content in files.items():
+            _write(folder / name, content)
+    except OSError as error:
+        raise InputError(f"`{folder}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+    return () if drawn else (PLOTS,)
+
+
+def _check(folder: Path, plan: "Plan") -> None:
+    from spacelang.report.comparison.plan import Plan
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"`{folder}` is no folder", ANOTHER)
+    if next(folder.iterdir(), None) is None:
+        return
+    try:
+        earlier = Plan.read((folder / PLAN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"`{folder}` is not empty and holds no comparison", ANOTHER) from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"`{folder / PLAN}` is not what was written to it", ANOTHER) from error
+    differences = earlier.differences(plan)
+    if differences:
+        help_text = f"{ANOTHER}; optimizers, data and repeats may be added to a comparison"
+        raise StoreError(f"`{folder}` holds another comparison", help_text, tuple(differences))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the whole file or none, in place of what is there."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)

@@ -1,0 +1,193 @@
+"""The runs of a comparison: made one after the other, or read where they were made before."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote_plus
+
+from spacelang.api._comparing.arenas import Arena, Judged, Setting
+from spacelang.api._comparing.contestants import Contestant
+from spacelang.ir.trial import Status
+
+if TYPE_CHECKING:
+    from spacelang.report.comparison.progress import ComparisonListener
+    from spacelang.report.comparison.results import Key, Run
+    from spacelang.runtime.history import Record
+    from spacelang.runtime.storing.store import StoredRun
+    from spacelang.runtime.storing.stored import StoredTrial
+
+INTERRUPTED: Final = "interrupted"
+"""The ending of a run that the user stopped."""
+
+FAILED: Final = "failed"
+"""The ending of a run that could not begin."""
+
+LONGEST: Final = 120
+"""So many bytes of a name are in that of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run that is wanted."""
+
+    key: "Key"
+    arena: Arena
+    contestant: Contestant
+    judged: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """All runs of the seeds of which every run was made; `interrupted` where the user wanted no more."""
+
+    seeds: tuple[int, ...]
+    runs: "tuple[Run, ...]"
+    interrupted: bool
+
+
+def entries(
+    seeds: Iterable[int], arenas: Sequence[tuple[Arena, Judged]], contestants: Sequence[Contestant]
+) -> tuple[Entry, ...]:
+    """All runs, seed after seed: so a comparison that was stopped has some seeds whole."""
+    from spacelang.report.comparison.results import Key
+
+    return tuple(
+        Entry(Key(arena.label, each.label, seed), arena, each, judged)
+        for seed, (arena, judged), each in product(seeds, arenas, contestants)
+    )
+
+
+def make(wanted: Sequence[Entry], folder: Path | None, setting: Setting, listener: "ComparisonListener") -> Made:
+    """Make what is not in the folder yet; raises KeyboardInterrupt where that was stopped before a seed was whole.
+
+    Raises InputError, StoreError among them: what was made before is kept.
+    """
+    found: dict[Key, Run] = {}
+    interrupted = False
+    try:
+        if folder is not None:
+            earlier = ((each.key, _earlier(each, folder, setting)) for each in wanted)
+            found.update((key, run) for key, run in earlier if run is not None)
+        listener.planned(len(wanted), len(found))
+        for entry in (each for each in wanted if each.key not in found):
+            listener.begins(entry.key)
+            run = _run(entry, folder, setting, listener)
+            if run.ended == INTERRUPTED:
+                interrupted = True
+                break
+            found[entry.key] = run
+            listener.ends(run)
+    except KeyboardInterrupt:
+        interrupted = True
+    lacking = {each.key.seed for each in wanted if each.key not in found}
+    seeds = tuple(seed for seed in dict.fromkeys(each.key.seed for each in wanted) if seed not in lacking)
+    if not seeds:
+        raise KeyboardInterrupt
+    return Made(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
+
+
+def file_name(key: "Key") -> str:
+    """The name of the store of a run, another one for every run, of characters that every system has in names."""
+    return f"{_written(key.data)}@{_written(key.optimizer)}@{key.seed}.db"
+
+
+def _written(name: str) -> str:
+    text = quote_plus(name, safe="=", errors="surrogatepass")
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "ComparisonListener") -> "Run":
+    """One run; what keeps this optimizer from searching there ends this run alone."""
+    from spacelang.ir.sampling import UnlikelyError
+
+    place = None if folder is None else folder / file_name(entry.key)
+    try:
+        outcome = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
+    except UnlikelyError as error:
+        return _summary(entry, (), setting, 0.0, FAILED, str(error))
+    seen = tuple(_seen(each) for each in outcome.records)
+    return _summary(entry, seen, setting, outcome.seconds, outcome.ended.value)
+
+
+def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
+    """The run that was made before; None where it has to be begun or to go on. Raises StoreError."""
+    from spacelang.runtime.storing.store import Store, is_blank
+    from spacelang.runtime.storing.stored import State
+
+    path = folder / file_name(entry.key)
+    if is_blank(path):
+        return None
+    with Store.read(path) as run:
+        if run.state is not State.FINISHED:
+            return None
+        _check(entry, run)
+        seen = tuple(map(_stored, run.records()))
+        return _summary(entry, seen, setting, run.seconds, run.sessions[-1].ending or "")
+
+
+def _check(entry: Entry, run: "StoredRun") -> None:
+    """Raise StoreError for a store that somebody has put in the place of another one."""
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    header, facts = run.header, entry.judged.facts
+    there = (header.seed, header.optimizer, header.data.fingerprint)
+    if there != (entry.key.seed, entry.contestant.name, facts.fingerprint):
+        raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it, and the run is made again")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a comparison sees of a trial."""
+
+    seconds: float
+    loss: float | None
+    rows: int | None
+    feasible: bool
+    succeeded: bool
+    reason: str
+
+
+def _seen(record: "Record") -> _Seen:
+    trial = record.trial
+    succeeded = trial.status is Status.SUCCESS
+    return _Seen(record.finished, trial.loss, trial.request.fidelity, trial.is_feasible, succeeded, trial.reason)
+
+
+def _stored(trial: "StoredTrial") -> _Seen:
+    succeeded = trial.status == Status.SUCCESS.value
+    return _Seen(trial.finished, trial.loss, trial.fidelity, trial.feasible, succeeded, trial.reason)
+
+
+def _summary(
+    entry: Entry, trials: Sequence[_Seen], setting: Setting, seconds: float, ended: str, reason: str = ""
+) -> "Run":
+    from spacelang.report.comparison.curves import incumbent
+    from spacelang.report.comparison.results import Models, Run
+
+    until = inf if setting.seconds is None else setting.seconds
+    scores = [(each, (each.seconds, each.loss)) for each in trials if each.loss is not None and each.feasible]
+    full = [score for each, score in scores if each.rows is None or each.rows >= entry.judged.training_size]
+    curves = {
+        Models.FULL: incumbent(full, until),
+        Models.ANY: incumbent((score for _, score in scores), until),
+    }
+    why = "" if curves[Models.ANY].losses else reason or _without_a_score(trials)
+    failed = sum(not each.succeeded for each in trials)
+    return Run(entry.key, curves, len(trials), failed, seconds, ended, why)
+
+
+def _without_a_score(trials: Sequence[_Seen]) -> str:
+    """Why no trial counts."""
+    reasons = Counter(each.reason for each in trials if not each.succeeded)
+    if not trials:
+        return "no trial ended within the budget"
+    if reasons.total() < len(trials):
+        within = any(each.feasible and each.succeeded for each in trials)
+        return "no trial ended within the budget" if within else "no trial keeps to all that the task is subject to"
+    reason, number = reasons.most_common(1)[0]
+    return f"none of {len(trials)} trials succeeded; {number} x {reason}"

@@ -1,0 +1,187 @@
+"""Comparisons: several optimizers on the same data with the same splits and the same budget, as often as wanted."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.api._comparing.arenas import Arena, ArenasError, Judged, Setting, arenas, labels
+from spacelang.api._comparing.contestants import Contestant, ContestantsError, contestants
+from spacelang.api._comparing.folder import claim, plan_of, write
+from spacelang.api._comparing.runs import Made, entries, make
+from spacelang.api.executing import trial_limits
+from spacelang.api.space import Space, load_for_data
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from spacelang.report.comparison.progress import ComparisonListener
+    from spacelang.report.comparison.results import Results
+
+__all__ = ["ArenasError", "Comparison", "ContestantsError", "compare", "contestants", "labels"]
+
+REPEATS: Final = 10
+"""So many seeds, as in the papers (ALGORITHMS.md 9.3)."""
+
+SECONDS: Final = 60.0
+"""How long a run takes that nothing limits."""
+
+
+def compare(  # noqa: PLR0913 - each says one thing about a comparison
+    space: Space | str | PathLike[str],
+    data: Mapping[str, Any],
+    optimizers: Iterable[str],
+    *,
+    repeats: int = REPEATS,
+    metric: str | None = None,
+    validate: str | None = None,
+    time: str | float | None = None,
+    trials: int | None = None,
+    workers: int = 1,
+    seed: int = 0,
+    trial_limit: str | None = None,
+    target_column: str | None = None,
+    allow: Iterable[str] = (),
+    bind: Mapping[str, int] | None = None,
+    folder: str | PathLike[str] | None = None,
+    listener: "ComparisonListener | None" = None,
+) -> "Comparison":
+    """Run every optimizer on all data `repeats` times, the seeds being `seed`, `seed` + 1, and so on.
+
+    `data` has by its label each data set: what `spacelang run --data` takes (a file, `sklearn:NAME`, `table:FILE.npz`),
+    or a pair of features and labels. `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split
+    and the search, so that all optimizers share their splits; on a table, whose split is made, the search alone. All
+    else is as for `search`; without `time`, `trials` and a limit of the task a run takes a minute.
+
+    With a `folder` every run is kept in a store in `folder/runs`, and what was found is written beside it:
+    `comparison.json`, `comparison.csv` and plots. There a comparison that was stopped goes on where it was, and one
+    that adds seeds, optimizers or data makes only the new runs; any other comparison is refused. A run in which no
+    trial succeeds is told and ends nothing. Seeds are made one after the other: what Ctrl-C stops has the seeds of
+    which all runs were made; raises KeyboardInterrupt where there is none.
+
+    Raises SpaceError, ContestantsError and ArenasError with all mistakes at once, ValueError for a text that is no
+    validation, time or limit and for numbers that allow nothing, and the runtime's InputError for folders and workers.
+    """
+    from spacelang.report.comparison.progress import SILENT
+    from spacelang.runtime.evaluation.split import parse_validation
+
+    if repeats < 1:
+        raise ValueError(f"{repeats} repeats compare nothing")
+    entered = contestants(optimizers)
+    loaded = _loaded(space, allow, bind)
+    setting = Setting(
+        loaded,
+        seconds_of(loaded, time, trials),
+        trials,
+        metric,
+        None if validate is None else parse_validation(validate),
+        workers,
+        trial_limits(loaded, trial_limit),
+    )
+    seeds = tuple(range(seed, seed + repeats))
+    fields = arenas(setting, data, target_column)
+    judged = _judged(fields, seeds[0], entered)
+    place = None if folder is None else Path(folder)
+    runs = None if place is None else claim(place, plan_of(setting, seeds, judged, entered))
+    wanted = entries(seeds, [(each, judged[each.label]) for each in fields], entered)
+    made = make(wanted, runs, setting, SILENT if listener is None else listener)
+    results = _results(setting, made, judged, entered)
+    notes = () if place is None else write(results, place)
+    return Comparison(results, place, made.interrupted, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a comparison found, as DataFrames; `models` are `full` (trained on all training rows) or `any`.
+
+    `interrupted` says that there are fewer seeds than were wanted; `notes` are for people: what was not written, why.
+    """
+
+    results: "Results" = field(repr=False)
+    folder: Path | None = None
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def curves(self) -> "pd.DataFrame":
+        """Every improvement of every run: data, optimizer, seed, seconds, loss, models."""
+        from spacelang.report.comparison import tables
+
+        return tables.curves(self.results)
+
+    @cached_property
+    def quartiles(self) -> "pd.DataFrame":
+        """Losses over time: models, data, optimizer, seconds, and `lower`, `median`, `upper` over the seeds."""
+        from spacelang.report.comparison import tables
+
+        return tables.quartiles(self.results)
+
+    @cached_property
+    def ranks(self) -> "pd.DataFrame":
+        """Average ranks over time: models, optimizer, seconds, rank."""
+        from spacelang.report.comparison import tables
+
+        return tables.ranks(self.results)
+
+    @cached_property
+    def ahead(self) -> "pd.DataFrame":
+        """Who was ahead and when: models, data (empty: by the average rank over all), start, end, optimizers."""
+        from spacelang.report.comparison import tables
+
+        return tables.ahead(self.results)
+
+    @cached_property
+    def runs(self) -> "pd.DataFrame":
+        """One row a run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended."""
+        from spacelang.report.comparison import tables
+
+        return tables.runs(self.results)
+
+
+def seconds_of(space: Space, time: str | float | None, trials: int | None) -> float | None:
+    """The seconds of a run, None where trials limit it; raises ValueError for a budget that allows nothing."""
+    from spacelang.runtime.budget import Budget, parse_duration
+
+    given = parse_duration(time) if isinstance(time, str) else time
+    if given is None and space.task is not None:
+        given = space.task.limits.run_seconds
+    return Budget(SECONDS if given is None and trials is None else given, trials).seconds
+
+
+def _loaded(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+    if isinstance(space, Space):
+        return space.bind(**bind) if bind else space
+    return load_for_data(space, allow=allow, bind=bind)
+
+
+def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Judged]:
+    """By what runs are judged in each arena; raises SpaceError, and ArenasError with all that is wrong with any."""
+    from spacelang.runtime.errors import InputError
+
+    found: dict[str, Judged] = {}
+    mistakes: list[InputError] = []
+    for arena in fields:
+        try:
+            found[arena.label] = arena.check(seed, entered)
+        except InputError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise ArenasError(mistakes)
+    return found
+
+
+def _results(setting: Setting, made: Made, judged: Mapping[str, Judged], entered: Sequence[Contestant]) -> "Results":
+    from spacelang.report.comparison.results import Results
+
+    end = setting.seconds if setting.seconds is not None else max(run.seconds for run in made.runs)
+    return Results.over_time(
+        setting.space.name,
+        tuple(judged),
+        tuple(each.label for each in entered),
+        made.seeds,
+        made.runs,
+        {label: each.formula for label, each in judged.items()},
+        end,
+    )

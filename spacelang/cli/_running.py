@@ -1,0 +1,220 @@
+"""What the commands share that evaluate trials: their options, and the steps from these to an outcome."""
+
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spacelang.cli import BAD_INPUT, WRONG_USAGE
+from spacelang.cli._shared import bindings, colours, end, fail, show
+
+if TYPE_CHECKING:
+    from spacelang.api import Recorded, Space
+    from spacelang.ir.task import Limits, Validation
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.history import Outcome
+
+DataOption = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        "-d",
+        help="A `.csv`, `.csv.gz`, `.parquet` or `.arff` file, `sklearn:NAME`, `openml:ID` or `openml-task:ID`.",
+    ),
+]
+TargetColumnOption = Annotated[
+    str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
+]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(help="A scikit-learn scorer; else as the task says, or AUROC, balanced accuracy or R² by the data."),
+]
+ValidateOption = Annotated[
+    str | None,
+    typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as data or task say, or the first."),
+]
+TimeOption = Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run that the store holds.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
+]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(metavar="WHERE", help="`dask` starts a local cluster, `tcp://HOST:PORT` uses a running one."),
+]
+TrialLimitOption = Annotated[
+    str | None,
+    typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or both; else as the task says."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where trials are evaluated, and what each of them may take."""
+
+    workers: int
+    executor: str | None
+    limits: "Limits"
+
+
+def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
+    """The space of a run; ends the program where it has errors."""
+    from spacelang.api import SpaceError, load_for_data
+
+    try:
+        return load_for_data(space, allow=allow or (), bind=bindings(bind))
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+
+
+def bound_space(space: "Space", objective: "Objective", *, as_json: bool) -> tuple["Space", "Objective"]:
+    """The space for the data, whose size only now is known, and its warnings shown."""
+    from spacelang.api import SpaceError, bound_by
+
+    try:
+        space, objective = bound_by(objective, space)
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    show(space.warnings)
+    return space, objective
+
+
+def seconds_of(time: str | None) -> float | None:
+    """The seconds of `--time`; ends the program for what is no duration."""
+    from spacelang.runtime.budget import parse_duration
+
+    try:
+        return None if time is None else parse_duration(time)
+    except ValueError as error:
+        fail(str(error))
+
+
+def validation_of(validate: str | None) -> "Validation | None":
+    """The validation of `--validate`; ends the program for what is none."""
+    from spacelang.runtime.evaluation.split import parse_validation
+
+    try:
+        return None if validate is None else parse_validation(validate)
+    except ValueError as error:
+        fail(str(error))
+
+
+def limits_of(space: "Space", given: str | None) -> "Limits":
+    """What a trial may take; ends the program for a text that says nothing of the kind."""
+    from spacelang.api import trial_limits
+
+    try:
+        return trial_limits(space, given)
+    except ValueError as error:
+        fail(str(error))
+
+
+def warn_unenforced(limits: "Limits") -> None:
+    """Warn of limits that nothing enforces."""
+    from spacelang.api import unenforced
+
+    ignored = unenforced(limits)
+    if ignored is not None:
+        title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
+        print(f"{title}: {ignored}", file=sys.stderr)
+
+
+def objective_of(
+    space: "Space",
+    data: str,
+    target_column: str | None,
+    judged: tuple[str | None, "Recorded"],
+    validation: "Validation | None",
+    seed: int,
+) -> "Objective":
+    """What a search minimises on some data, judged by a metric; ends the program for what is wrong with them."""
+    from spacelang.api import make_objective
+    from spacelang.runtime.data.loading import load_dataset
+    from spacelang.runtime.errors import InputError, MetricError
+
+    try:
+        table = load_dataset(data, target_column)
+        metric, recorded = judged
+        return make_objective(space, table, metric=metric, validation=validation, seed=seed, recorded=recorded)
+    except InputError as error:
+        fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
+
+
+def place_of(store: Path | None, space: "Space") -> Path:
+    """The file that keeps the run."""
+    from datetime import datetime
+
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.runs import default_path
+
+    try:
+        return default_path(space.name, datetime.now()) if store is None else store
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def searched(
+    space: "Space",
+    optimizer: tuple[str, Any],
+    objective: "Objective",
+    where: Where,
+    budget: tuple[float | None, int | None],
+    seed: int,
+    place: Path,
+    *,
+    resume: bool,
+) -> "Outcome":
+    """What an optimizer, given with its name, finds within a budget of seconds and trials."""
+    from rich.console import Console
+
+    from spacelang.api import keeping, make_executor, run
+    from spacelang.report.progress import progress
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    seconds, trials = budget
+    try:
+        with (
+            closing(
+                make_executor(objective, workers=where.workers, executor=where.executor, limits=where.limits)
+            ) as executor,
+            keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
+            progress(Console(stderr=True)) as listener,
+        ):
+            return run(
+                space,
+                optimizer[1],
+                objective,
+                executor,
+                time=seconds,
+                trials=trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+    except StoreError as error:
+        if len(error.differences) < 2:
+            fail(error.message, error.help, status=BAD_INPUT)
+        fail(f"`{place}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def print_code(text: str) -> None:
+    """Print code, in colours on a terminal."""
+    if not colours(sys.stdout):
+        print(text.rstrip())
+        return
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    # As text, which the terminal wraps: printed as syntax, lines longer than the terminal would be cut off.
+    code = Syntax("", "python", background_color="default").highlight(text.rstrip())
+    Console().print(code, soft_wrap=True)

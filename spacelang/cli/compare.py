@@ -1,0 +1,232 @@
+"""`spacelang compare`: several optimizers on the same data, with the same splits and the same budget."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
+from spacelang.cli._shared import (
+    AllowOption,
+    BindOption,
+    JsonOption,
+    SeedOption,
+    SpaceArgument,
+    bindings,
+    end,
+    fail,
+    print_json,
+    report,
+    show,
+)
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+    from spacelang.api.comparing import Comparison
+
+
+def command(  # noqa: PLR0913 - one argument an option
+    space: SpaceArgument,
+    *,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            "-d",
+            help="As for `spacelang run`, or a table: `table:FILE.npz`; give it as often as needed.",
+        ),
+    ] = None,
+    optimizers: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B:NAME=VALUE,…", help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`."
+        ),
+    ],
+    repeats: Annotated[int, typer.Option(min=1, help="So many seeds, each with a split of its own.")] = 10,
+    time: Annotated[
+        str | None, typer.Option(help="Stop each run after this long: `30s`, `10m`, `2h`; on a table in its own time.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many trials.")] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
+    ] = 1,
+    seed: SeedOption = 0,
+    metric: Annotated[str | None, typer.Option(help="A scikit-learn scorer; else as for `spacelang run`.")] = None,
+    validate: Annotated[str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`.")] = None,
+    trial_limit: Annotated[
+        str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
+    ] = None,
+    target_column: Annotated[
+        str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
+    ] = None,
+    allow: AllowOption = None,
+    bind: BindOption = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Keep runs, tables and plots there; else in a new one in `comparisons/`.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare optimizers: medians, quartiles and ranks of their incumbents over time, and who is ahead when.
+
+    Every optimizer runs on all data with the same seeds, splits and budget; without --time, --trials and a limit of the
+    task a run takes a minute. In DIR every run is kept, and a comparison that was stopped goes on by the same command,
+    to which optimizers, data and repeats may be added. Plots need `spacelang[plots]`.
+    """
+    from spacelang.report.comparison.document import document
+
+    _check_usage(optimizers, time, validate, data)
+    loaded = _load(space, allow, bind, as_json=json)
+    _check_limits(loaded, time, trials, trial_limit, workers)
+    place = _place(loaded) if folder is None else folder
+    options = {
+        "repeats": repeats,
+        "metric": metric,
+        "validate": validate,
+        "time": time,
+        "trials": trials,
+        "workers": workers,
+        "seed": seed,
+        "trial_limit": trial_limit,
+        "target_column": target_column,
+        "folder": place,
+    }
+    comparison = _compared(loaded, data or [], optimizers.split(","), options, as_json=json)
+    if json:
+        print_json({**document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted})
+    else:
+        _print(comparison)
+    _end(comparison)
+
+
+def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
+    """End the program with everything in the command that cannot be, before anything is read."""
+    from spacelang.api.comparing import ContestantsError, contestants
+    from spacelang.runtime.budget import parse_duration
+    from spacelang.runtime.evaluation.split import parse_validation
+
+    checks: list[tuple[Callable[[Any], object], Any]] = [
+        (parse_duration, time),
+        (parse_validation, validate),
+        (contestants, optimizers.split(",")),
+    ]
+    mistakes: list[tuple[str, str]] = []
+    if not data:
+        mistakes.append(("there is no data to compare optimizers on", "name it: `--data FILE`, as often as needed"))
+    for check, given in checks:
+        try:
+            if given is not None:
+                check(given)
+        except ContestantsError as error:
+            mistakes += [(each.message, each.help) for each in error.mistakes]
+        except ValueError as error:
+            mistakes.append((str(error), ""))
+    _tell(mistakes)
+
+
+def _check_limits(space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int) -> None:
+    from spacelang.api import trial_limits
+    from spacelang.api.comparing import seconds_of
+    from spacelang.cli._running import warn_unenforced
+
+    try:
+        seconds_of(space, time, trials)
+        limits = trial_limits(space, trial_limit)
+    except ValueError as error:
+        fail(str(error))
+    if workers == 0:
+        warn_unenforced(limits)
+
+
+def _load(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
+    from spacelang.api import SpaceError, load_for_data
+
+    try:
+        loaded = load_for_data(space, allow=allow or (), bind=bindings(bind))
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    show(loaded.warnings)
+    return loaded
+
+
+def _place(space: "Space") -> Path:
+    """A new folder for a comparison that nobody gave a place."""
+    from datetime import datetime
+
+    word = re.sub(r"[^\w.-]+", "-", space.name).strip("-.")[:60] or "space"
+    stem = Path("comparisons") / f"{word}-{datetime.now():%Y%m%d-%H%M%S}"
+    number = 1
+    while (place := stem if number == 1 else stem.with_name(f"{stem.name}-{number}")).exists():
+        number += 1
+    return place
+
+
+def _compared(
+    space: "Space", data: list[str], optimizers: list[str], options: dict[str, Any], *, as_json: bool
+) -> "Comparison":
+    from rich.console import Console
+
+    from spacelang.api import SpaceError
+    from spacelang.api.comparing import ArenasError, compare, labels
+    from spacelang.report.comparison.progress import ComparisonProgress
+    from spacelang.runtime.errors import InputError, MetricError
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    try:
+        with ComparisonProgress(Console(stderr=True)) as listener:
+            return compare(space, labels(data), optimizers, listener=listener, **options)
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    except ArenasError as error:
+        usage = all(isinstance(each, MetricError) for each in error.mistakes)
+        found = [(each.message, each.help) for each in error.mistakes]
+        _tell(dict.fromkeys(found), status=WRONG_USAGE if usage else BAD_INPUT)
+    except StoreError as error:
+        fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+    except KeyboardInterrupt:
+        report(f"stopped before the first seed was whole; what was made is kept in `{options['folder']}`", GO_ON)
+        raise typer.Exit(INTERRUPTED) from None
+    raise AssertionError("something was told, or found")
+
+
+GO_ON = "the same command goes on from there"
+
+
+def _print(comparison: "Comparison") -> None:
+    from rich.console import Console
+
+    from spacelang.report.comparison.text import print_comparison
+
+    print_comparison(comparison.results, Console(highlight=False))
+    print(f"\nRuns, tables and plots are kept in {comparison.folder}.")
+
+
+def _end(comparison: "Comparison") -> None:
+    """Say what is missing, and end with the status that says so."""
+    for note in comparison.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if comparison.interrupted:
+        seeds = len(comparison.results.seeds)
+        report(f"stopped after {seeds} whole seed{'s' if seeds > 1 else ''}", GO_ON)
+        raise typer.Exit(INTERRUPTED)
+    if all(run.reason for run in comparison.results.runs):
+        raise typer.Exit(NOTHING_SUCCEEDED)
+
+
+def _tell(mistakes: Iterable[tuple[str, str]], status: int = WRONG_USAGE) -> None:
+    """End the program with all mistakes, if there are any."""
+    found = [*mistakes]
+    for message, help_text in found:
+        report(message, help_text)
+    if found:
+        raise typer.Exit(status)

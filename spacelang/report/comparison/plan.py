@@ -1,0 +1,87 @@
+"""What a comparison is of: as a file, so that one that was stopped goes on, and no other one in its place."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, TypeAlias
+
+Facts: TypeAlias = Mapping[str, object]
+"""Facts by their names, as JSON has them."""
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What decides the runs: two comparisons may share a folder where `differences` finds nothing.
+
+    `data` has by label what tells each data set from others and by what runs on it are judged, `optimizers` by label
+    their names and options. `identity` is that of the space. Sequences and mappings are as JSON has them.
+    """
+
+    space: str
+    identity: str
+    seconds: float | None
+    trials: int | None
+    workers: int
+    limits: str
+    seeds: tuple[int, ...]
+    data: Mapping[str, Facts]
+    optimizers: Mapping[str, Facts]
+
+    def text(self) -> str:
+        """As JSON, a line a fact."""
+        return json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n"
+
+    @staticmethod
+    def read(text: str) -> "Plan":
+        """The plan of a text; raises ValueError, TypeError or KeyError for any other text."""
+        found: dict[str, Any] = json.loads(text)
+        if found["version"] != VERSION:
+            raise ValueError(f"version {found['version']} of comparisons is not known")
+        facts = {each.name: found[each.name] for each in fields(Plan)}
+        return Plan(**facts | {"seeds": tuple(facts["seeds"])})
+
+    def differences(self, later: "Plan") -> list[str]:
+        """A line for people for each fact in which a later comparison does not go on with this one.
+
+        It may add data, optimizers and seeds; of those that there are it must leave out none.
+        """
+        return list(_differences(self, Plan.read(later.text())))
+
+
+def _differences(plan: Plan, later: Plan) -> Iterator[str]:
+    if plan.identity != later.identity:
+        yield f"space: `{plan.space}` there, `{later.space}` now, which differ (see `spacelang diff`)"
+    names = {"seconds": "seconds of a run", "trials": "trials of a run", "workers": "workers", "limits": "limits"}
+    for name, told in names.items():
+        before, now = getattr(plan, name), getattr(later, name)
+        if before != now:
+            yield f"{told}: {_shown(before)} there, {_shown(now)} now"
+    left_out = [seed for seed in plan.seeds if seed not in later.seeds]
+    if left_out:
+        yield f"seeds: {_range(plan.seeds)} there, {_range(later.seeds)} now"
+    yield from _of_mappings("data", plan.data, later.data)
+    yield from _of_mappings("optimizer", plan.optimizers, later.optimizers)
+
+
+def _of_mappings(kind: str, there: Mapping[str, Facts], now: Mapping[str, Facts]) -> Iterator[str]:
+    for label, facts in there.items():
+        if label not in now:
+            yield f"{kind} `{label}`: there, and not asked for now"
+            continue
+        for name in dict.fromkeys((*facts, *now[label])):
+            before, later = facts.get(name), now[label].get(name)
+            if before != later:
+                yield f"{kind} `{label}`, {name}: {_shown(before)} there, {_shown(later)} now"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    return "none" if value is None or value == "" else f"{value}"
+
+
+def _range(seeds: tuple[int, ...]) -> str:
+    whole = seeds == tuple(range(seeds[0], seeds[0] + len(seeds))) and len(seeds) > 1
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))

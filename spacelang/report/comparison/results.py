@@ -1,0 +1,147 @@
+"""What a comparison found: every run, and the medians, quartiles and ranks over all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spacelang.report.comparison.curves import Array, Curve, loss_before, sampled, times
+from spacelang.report.comparison.ranks import TOLERANCE, Interval, ahead_by, intervals, ranks
+
+QUARTILES: Final = (0.25, 0.5, 0.75)
+"""The lower quartile, the median and the upper quartile, with linear interpolation."""
+
+
+class Models(StrEnum):
+    """From which models an incumbent is chosen."""
+
+    FULL = "full"
+    """Those trained on all training rows."""
+    ANY = "any"
+    """Any trained model, on however few rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which run of a comparison it is: its data, the label of its optimizer, its seed."""
+
+    data: str
+    optimizer: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.data}, {self.optimizer}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of a run: its incumbent over time by the models that count, and the effort.
+
+    `reason` says why it has no score at all; it is empty where it has one.
+    """
+
+    key: Key
+    curves: Mapping[Models, Curve]
+    trials: int
+    failed: int
+    seconds: float
+    ended: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The runs of all optimizers on all data with all seeds, each exactly once, told at the times `seconds`.
+
+    `formulas` say by data what the loss is. There is at least one run and one time, and times ascend. The axes of
+    arrays are data, optimizer, seed and time, as far as they are not reduced, in the orders of the fields.
+    """
+
+    space: str
+    data: tuple[str, ...]
+    optimizers: tuple[str, ...]
+    seeds: tuple[int, ...]
+    runs: tuple[Run, ...]
+    formulas: Mapping[str, str]
+    seconds: Array
+    tolerance: float = TOLERANCE
+
+    @staticmethod
+    def over_time(
+        space: str,
+        data: tuple[str, ...],
+        optimizers: tuple[str, ...],
+        seeds: tuple[int, ...],
+        runs: tuple[Run, ...],
+        formulas: Mapping[str, str],
+        end: float,
+    ) -> "Results":
+        """Told at logarithmic times from the first score of any run to `end`."""
+        seconds = times((run.curves[Models.ANY] for run in runs), end)
+        return Results(space, data, optimizers, seeds, runs, formulas, seconds)
+
+    def at(self, *seconds: float) -> "Results":
+        """The same runs, told at these times."""
+        return replace(self, seconds=np.array(seconds))
+
+    @property
+    def end(self) -> float:
+        """The last time at which the comparison is told."""
+        return float(self.seconds[-1])
+
+    @cached_property
+    def before(self) -> Array:
+        """The loss that counts before the first score, for each data set."""
+        by_data = [[curve for run in self._on(name) for curve in run.curves.values()] for name in self.data]
+        return np.array([loss_before(curves) for curves in by_data])
+
+    @cached_property
+    def losses(self) -> Mapping[Models, Array]:
+        """The losses of the incumbents: data x optimizers x seeds x times."""
+        return {models: self._sampled(models) for models in Models}
+
+    @cached_property
+    def quartiles(self) -> Mapping[Models, Array]:
+        """The lower quartile, the median and the upper quartile over the seeds: 3 x data x optimizers x times."""
+        return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
+
+    @cached_property
+    def ranks(self) -> Mapping[Models, Array]:
+        """The rank of each optimizer among those with the same data and seed: data x optimizers x seeds x times."""
+        return {models: ranks(losses, 1, self.tolerance) for models, losses in self.losses.items()}
+
+    @cached_property
+    def mean_ranks(self) -> Mapping[Models, Array]:
+        """The average ranks over data and seeds: optimizers x times."""
+        return {models: found.mean(axis=(0, 2)) for models, found in self.ranks.items()}
+
+    def ahead(self, models: Models) -> tuple[Interval, ...]:
+        """Who had the smallest average rank over all data and seeds, and when."""
+        scored = np.any(self.losses[models] < self.before[:, None, None, None], axis=(0, 1, 2))
+        return self._intervals(self.mean_ranks[models], 0.0, scored)
+
+    def ahead_on(self, data: str, models: Models) -> tuple[Interval, ...]:
+        """Whose median was the smallest on some data, and when; who is within the tolerance of it is ahead, too."""
+        place = self.data.index(data)
+        medians = self.quartiles[models][1, place]
+        return self._intervals(medians, self.tolerance, np.any(medians < self.before[place], axis=0))
+
+    def _on(self, data: str) -> list[Run]:
+        return [run for run in self.runs if run.key.data == data]
+
+    def _sampled(self, models: Models) -> Array:
+        by_key = {run.key: run.curves[models] for run in self.runs}
+        found = np.empty((len(self.data), len(self.optimizers), len(self.seeds), len(self.seconds)))
+        for place, data in enumerate(self.data):
+            for row, optimizer in enumerate(self.optimizers):
+                curves = [by_key[Key(data, optimizer, seed)] for seed in self.seeds]
+                found[place, row] = sampled(curves, self.seconds, float(self.before[place]))
+        return found
+
+    def _intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Interval, ...]:
+        ahead = ahead_by(values, self.optimizers, tolerance)
+        return intervals(self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)])

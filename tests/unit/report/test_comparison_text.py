@@ -1,0 +1,123 @@
+"""A comparison as people read it: in a file, on a terminal, and while it goes on."""
+
+from io import StringIO
+
+import pytest
+from comparisons import made, run
+from rich.console import Console
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Trial
+from spacelang.report.comparison import progress
+from spacelang.report.comparison.progress import ComparisonProgress
+from spacelang.report.comparison.ranks import Interval
+from spacelang.report.comparison.results import Key, Models, Results
+from spacelang.report.comparison.text import MOST, ahead, print_comparison
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.history import Record
+
+
+def shown(results: Results, *, terminal: bool = False) -> str:
+    stream = StringIO()
+    print_comparison(results, Console(file=stream, force_terminal=terminal, width=120, highlight=False))
+    return stream.getvalue()
+
+
+def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
+    results = made()
+    text = shown(results)
+    lines = text.splitlines()
+    assert lines[0] == "blds_table1: 3 optimizers, 2 data sets, 4 seeds; 24 runs of 60 s"
+    at = lines.index("first: 1 - roc_auc, models trained on all training rows, median [quartiles]")
+    table = lines[at + 1 : at + 5]
+    assert len({len(line) for line in table}) == 1
+    lower, median, upper = results.quartiles[Models.FULL][:, 0, 0, -1]
+    assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
+    at = next(place for place, line in enumerate(lines) if line.startswith("average rank over 2 data sets and 4 seeds"))
+    assert " ".join(lines[at + 1].split()) == "after 0.6 s 6 s 60 s 0.6 s (any) 6 s (any) 60 s (any)"
+    assert float(lines[at + 2].split()[-1]) == pytest.approx(results.mean_ranks[Models.ANY][0, -1], abs=0.005)
+    assert "ahead by the average rank" in text
+    assert "\x1b" not in text
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
+    results = made()
+    text = shown(results, terminal=True)
+    assert "\x1b[" in text
+    assert f"{results.quartiles[Models.FULL][1, 0, 0, -1]:.4f} [" in text
+
+
+def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:
+    results = made(data=("[red]x[/red]", "a\x1b[31mb"), optimizers=("alpha", "beta"))
+    text = shown(results)
+    assert "[red]x[/red]: 1 - roc_auc" in text
+    assert "\x1b" not in text
+
+
+def test_one_optimizer_alone_has_no_ranks() -> None:
+    text = shown(made(data=("x",), optimizers=("alpha",), seeds=1))
+    assert "1 optimizer, 1 data set, 1 seed; 1 run of 60 s" in text
+    assert "rank" not in text
+
+
+def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None:
+    runs = [
+        run(Key("x", "a", 0), [], [(1.0, 0.2)]),
+        run(Key("x", "b", 0), [], reason="no trial succeeded: boom"),
+    ]
+    text = shown(Results.over_time("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    assert "x, b, seed 0: no trial succeeded: boom" in text
+    assert "x, a: in 1 of 1 run no model was trained on all training rows" in text
+
+
+def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
+    runs = [run(Key("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
+    text = shown(Results.over_time("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    assert "on x with the worst first score" in text
+
+
+def test_of_many_intervals_the_longest_are_told() -> None:
+    results = made(optimizers=("a", "b"))
+    many = [Interval(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
+    assert ahead(results, many).endswith(f"({20 - MOST} shorter intervals left out)")
+    assert ahead(results, [Interval(1, 2, ()), Interval(2, 60, ("a", "b"))]) == "2 s to 60 s all alike"
+    assert ahead(results, [Interval(1, 60, ())]) == "nobody"
+    long_one = [*many[:8], Interval(many[7].end, 10_000.0, ("a",))]
+    assert "10,000 s a" in ahead(results, long_one)
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    stream = StringIO()
+    record = Record(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
+    with ComparisonProgress(Console(file=stream, width=40)) as listener:
+        listener.planned(6, 2)
+        for seed in range(2):
+            listener.begins(Key("x", "blds", seed))
+            listener.started(Budget(60.0))
+            for _ in range(40):
+                now[0] += 1.0
+                listener.trial(record, record)
+            listener.ends(run(Key("x", "blds", seed), [], reason="boom") if seed else run(Key("x", "a", 0), [(1, 0.5)]))
+    assert stream.getvalue().splitlines() == [
+        "2 of 6 runs were made before",
+        "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
+        "3 of 6 runs; x, blds, seed 1: 20 trials, best loss 0.25",
+        "x, blds, seed 1: boom",
+    ]
+
+
+def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
+    stream = StringIO()
+    record = Record(1, Trial(Request(Configuration({})), None), 0.0, 1.0)
+    with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
+        listener.planned(1, 0)
+        listener.begins(Key("x", "blds", 0))
+        listener.started(Budget(None, 10))
+        listener.trial(record, record)
+        assert "seed 0: 1 trial" in str(listener._bar._progress.tasks[0].description)
+        listener.ends(run(Key("x", "blds", 0), [(1.0, 0.5)]))
+        assert listener._bar._progress.finished
+    assert stream.getvalue().endswith("\x1b[2K")

@@ -541,6 +541,7 @@ def test_a_run_on_data_of_openml(configured, tmp_path):
     assert len(kept) == 1, "the folder that the user names is the one that is used"
 
 
+@recorded
 def test_a_run_on_a_task_is_judged_on_its_own_splits_unless_it_is_told_others(configured, tmp_path):
     _, variables = configured
     arguments = ("run", "tiny.space", "--data", "openml-task:59", "--trials", "2", "--json")

@@ -45,6 +45,9 @@ BANDS: Final = 0.7
 
 MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
 
+MARKS: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
+"""From how many decades on which multiples of a power of ten have numbers; without any, steps of equal width."""
+
 STYLE: Final[dict[str, Any]] = {
     "font.family": "sans-serif",
     "font.size": 11,
@@ -197,10 +200,8 @@ def _logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: float)
     axis = axes.xaxis if name == "x" else axes.yaxis
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     decades = log10(high / low)
-    if decades < 0.6:
-        axis.set_major_locator(MaxNLocator(5))
-    else:
-        axis.set_major_locator(LogLocator(subs=(1.0,) if decades > 2.5 else (1.0, 2.0, 5.0)))
+    marked = next(marks for least, marks in MARKS.items() if decades >= least)
+    axis.set_major_locator(LogLocator(subs=marked) if marked else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}" if number >= 10 else f"{number:.4g}"))
     axis.set_minor_formatter(NullFormatter())
 

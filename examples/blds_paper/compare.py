@@ -1,0 +1,115 @@
+"""The comparison of the BLDS paper on tables of known losses: three that are made here, and others that are given.
+
+    python examples/blds_paper/compare.py DATASETS --table sylvine.npz --output OUTPUT
+
+DATASETS is a folder with `diabetes.csv.gz`, `credit_g.csv.gz` and `spectf.csv.gz`, their labels in the column `target`
+(OpenML 37, 31 and 337). Tables that OUTPUT has already are used as they are; whatever was stopped goes on.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SPACE = "blds_table1"
+DATA = ("diabetes", "credit_g", "spectf")
+OPTIMIZERS = (
+    "blds:disc=1",
+    "blds:disc=2",
+    "lds:disc=1",
+    "lds:disc=2",
+    "mlds:disc=1",
+    "mlds:disc=2",
+    "cmab:f_hat=0.3",
+    "daub",
+    "hyperband",
+    "random",
+)
+"""Those of the paper, with its options."""
+CLAIMS = (
+    ("blds disc=1", "hyperband"),
+    ("blds disc=2", "hyperband"),
+    ("blds disc=1", "mlds disc=1"),
+    ("blds disc=2", "mlds disc=2"),
+    ("blds disc=1", "lds disc=1"),
+    ("blds disc=2", "lds disc=2"),
+    ("blds disc=2", "blds disc=1"),
+    ("blds disc=1", "random"),
+)
+"""Whom the paper finds ahead of whom, at least for a while."""
+
+
+def main() -> int:
+    """Make the tables that are missing, then compare; returns the exit status of the first command that failed."""
+    given = arguments()
+    given.output.mkdir(parents=True, exist_ok=True)
+    tables = [given.output / f"{name}.npz" for name in DATA]
+    for name, table in zip(DATA, tables, strict=True):
+        if not table.exists() and (status := tabulate(given.datasets / f"{name}.csv.gz", table, given.workers)):
+            return status
+    compared = [table for table in (*given.table, *tables) if table.exists()]
+    status = spacelang(
+        "compare",
+        SPACE,
+        *(part for table in compared for part in ("--data", f"table:{table}")),
+        *("--optimizers", ",".join(OPTIMIZERS)),
+        *("--repeats", str(given.repeats)),
+        *("--time", given.time),
+        *("--output", str(given.output / "comparison")),
+    )
+    if not status:
+        print_claims(json.loads((given.output / "comparison" / "comparison.json").read_text())["curves"])
+    return status
+
+
+def print_claims(curves: dict) -> None:
+    """Say when which of two optimizers had the smaller average rank, for both incumbents."""
+    for models, ranks in curves["ranks"].items():
+        print(f"\nsmaller average rank, {models} models")
+        for one, other in CLAIMS:
+            differences = [a - b for a, b in zip(ranks[one], ranks[other], strict=True)]
+            print(f"  {one} than {other}: {'; '.join(spans(curves['seconds'], differences)) or 'never'}")
+
+
+def spans(seconds: list[float], differences: list[float]) -> list[str]:
+    """From when to when differences are below 0, those spans that are at least a twentieth of a decade."""
+    found, start = [], None
+    for second, difference in zip([*seconds, seconds[-1]], [*differences, 0.0], strict=True):
+        if difference < -1e-9:
+            start = second if start is None else start
+        elif start is not None:
+            found += [f"{start:.3g} s to {second:.3g} s"] if second / start >= 10**0.05 else []
+            start = None
+    return found
+
+
+def tabulate(data: Path, table: Path, workers: int) -> int:
+    """Train all 3,072 pipelines on 100, 200, 400, … and all training rows, and write what came of it as a table."""
+    store = table.with_suffix(".db")
+    options = ("--training-score", "--trial-limit", "300s", "--workers", str(workers))
+    print(f"{data.name}: {table}", file=sys.stderr)
+    return spacelang(
+        "tabulate", SPACE, "--data", str(data), "--output", str(table), "--store", str(store), "--resume", *options
+    )
+
+
+def spacelang(*command: str) -> int:
+    """Run a command of this environment's spacelang; returns its exit status."""
+    return subprocess.run([sys.executable, "-m", "spacelang", *command], check=False).returncode
+
+
+def arguments() -> argparse.Namespace:
+    """What the user wants."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", type=Path, help="the folder of the data sets")
+    parser.add_argument("--table", type=Path, action="append", default=[], help="a table that there is already")
+    parser.add_argument("--output", type=Path, default=Path("blds_paper"), help="the folder of tables and comparison")
+    parser.add_argument("--workers", type=int, default=1, help="trials at a time while tables are made")
+    parser.add_argument("--repeats", type=int, default=10, help="seeds of every optimizer on every table")
+    parser.add_argument("--time", default="600s", help="the budget of a run, in the recorded time of the tables")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

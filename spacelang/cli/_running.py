@@ -167,11 +167,14 @@ def searched(
     where: Where,
     budget: tuple[float | None, int | None],
     seed: int,
-    place: Path,
+    store: Path | None,
     *,
     resume: bool,
-) -> "Outcome":
-    """What an optimizer, given with its name, finds within a budget of seconds and trials."""
+) -> tuple["Outcome", Path]:
+    """What an optimizer, given with its name, finds within a budget of seconds and trials; and where that is kept.
+
+    The file is made once trials can be evaluated, so that none is left of a run that cannot begin.
+    """
     from rich.console import Console
 
     from spacelang.api import keeping, make_executor, run
@@ -181,30 +184,32 @@ def searched(
 
     seconds, trials = budget
     try:
-        with (
-            closing(
-                make_executor(objective, workers=where.workers, executor=where.executor, limits=where.limits)
-            ) as executor,
-            keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
-            progress(Console(stderr=True)) as listener,
-        ):
-            return run(
-                space,
-                optimizer[1],
-                objective,
-                executor,
-                time=seconds,
-                trials=trials,
-                seed=seed,
-                listener=listener,
-                journal=journal,
-            )
+        with closing(
+            make_executor(objective, workers=where.workers, executor=where.executor, limits=where.limits)
+        ) as executor:
+            place = place_of(store, space)
+            with (
+                keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
+                progress(Console(stderr=True)) as listener,
+            ):
+                outcome = run(
+                    space,
+                    optimizer[1],
+                    objective,
+                    executor,
+                    time=seconds,
+                    trials=trials,
+                    seed=seed,
+                    listener=listener,
+                    journal=journal,
+                )
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)
-        fail(f"`{place}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
+        fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
     except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
+    return outcome, place
 
 
 def print_code(text: str) -> None:

@@ -22,7 +22,6 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     objective_of,
-    place_of,
     print_code,
     searched,
     seconds_of,
@@ -124,10 +123,10 @@ def command(  # noqa: PLR0913 - one argument an option
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
-    place = place_of(store, loaded)
     seconds = _limit(loaded, given, trials)
     where = Where(workers, executor, limits)
-    outcome = searched(loaded, (optimizer, chosen), objective, where, (seconds, trials), seed, place, resume=resume)
+    budget = seconds, trials
+    outcome, place = searched(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume)
     _report(loaded, objective, outcome, _facts(objective, optimizer, seed, place), as_json=json)
     if outcome.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)

@@ -21,7 +21,6 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     objective_of,
-    place_of,
     searched,
     seconds_of,
     validation_of,
@@ -89,9 +88,8 @@ def command(  # noqa: PLR0913 - one argument an option
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
-    place = place_of(store, loaded)
     where, budget = Where(workers, executor, limits), (seconds, number)
-    outcome = searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, place, resume=resume)
+    outcome, place = searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, store, resume=resume)
     table = _table(loaded, objective, tabulate, outcome, seed, place)
     _write(table, output, place)
     _report(table, outcome, output, place, as_json=json)

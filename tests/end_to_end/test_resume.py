@@ -49,6 +49,17 @@ def test_a_run_is_kept_where_it_says(folder: Path) -> None:
     assert "finished" in shown.stdout
 
 
+def test_a_run_that_cannot_begin_leaves_no_file(folder: Path) -> None:
+    ended = spacelang(*RUN, "--trials", "2", "--trial-limit", "20MB", folder=folder)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "a trial may take 20MB, and a process takes " in ended.stderr
+    assert "help: allow " in ended.stderr
+    wrong = spacelang(*RUN, "--trials", "2", "--trial-limit", "5 parsecs", folder=folder)
+    assert wrong.returncode == 2
+    assert "`5 parsecs` is no limit such as `300s`" in wrong.stderr
+    assert not (folder / "runs").exists()
+
+
 def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
     whole = document(spacelang(*RUN, "--trials", "12", "--store", "whole.db", "--json", folder=folder), 0)
     spacelang(*RUN, "--trials", "5", "--store", "part.db", folder=folder)

@@ -1,6 +1,7 @@
 import pytest
 
-from spacelang.runtime.budget import Budget, parse_duration
+from spacelang.ir.task import Limits
+from spacelang.runtime.budget import Budget, parse_duration, parse_limits
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,26 @@ def test_a_budget_is_exhausted_by_whichever_limit_comes_first():
     assert budget.is_exhausted(10, 0)
     assert budget.is_exhausted(0, 3)
     assert not Budget().is_exhausted(1e9, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "size"),
+    [
+        ("300s", 300, None),
+        ("4GB", None, 4e9),
+        ("300s 4GB", 300, 4e9),
+        (" 1.5min  500MB ", 90, 5e8),
+        ("250ms", 0.25, None),
+        ("2 h", 7200, None),
+    ],
+)
+def test_limits_of_a_trial(text, seconds, size):
+    assert parse_limits(text) == Limits(seconds, size)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "300", "4", "4GB 3GB", "1s 2s", "5 parsecs", "300s and 4GB", "-3s", "s", "0s", "1e9999GB"]
+)
+def test_what_is_no_limit_of_a_trial(text):
+    with pytest.raises(ValueError, match="is no limit"):
+        parse_limits(text)

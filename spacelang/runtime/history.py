@@ -169,6 +169,11 @@ class History:
         """The best record so far, as in an `Outcome`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
+    @property
+    def count(self) -> int:
+        """The number of trials, with those of earlier sessions that nobody has asked for yet."""
+        return len(self.records) + len(self.unasked)
+
     def now(self) -> float:
         """Seconds since the run began."""
         return self.clock() - self.beginning
@@ -217,6 +222,10 @@ class History:
         """All of it, once the run has ended; a trial that the user interrupted while it was kept is there if it is."""
         if self.pending is not None and self.pending.index == self.journal.last not in self._indices():
             self._keep(self.pending)
+        # With more workers an earlier session asked further ahead; what this one did not need is of the run, too.
+        for record in sorted(self.unasked.values(), key=lambda record: record.index):
+            self._keep(record)
+        self.unasked.clear()
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,

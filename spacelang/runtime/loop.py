@@ -152,7 +152,7 @@ class _Crew:
     def _evaluate(self, requests: Sequence[Request]) -> bool:
         """Whether all of these, which are all different, could be evaluated within the budget."""
         # In the order in which they were asked for, so that what a budget of trials cuts off depends on no worker.
-        affordable = requests[: self.budget.trials_left(len(self.history.records))]
+        affordable = requests[: self.budget.trials_left(self.history.count)]
         agenda = Agenda([self._job(request) for request in affordable], self.route, self.last)
         while agenda or self.begun:
             self._start(agenda)

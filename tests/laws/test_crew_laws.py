@@ -132,3 +132,14 @@ def test_what_was_asked_ahead_in_vain_is_counted_also_after_a_resume(ahead: int)
 def unmarked(trial: Trial) -> Trial:
     """As a store gives it back."""
     return replace(trial, request=replace(trial.request, ahead=False))
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_a_run_that_is_over_stays_so_with_fewer_workers(ahead: int) -> None:
+    first = Kept()
+    search = OPTIMIZERS.load("blds")(ahead=ahead).search(plain(4, 4, 3), SIZE, np.random.default_rng(0))
+    run(search, Shuffled(evaluate, ahead + 1), Budget(trials=60), clock=Clock(), journal=first)
+    second = Kept(tuple(first.appended), 100.0)
+    again = searched("blds", plain(4, 4, 3), Here(evaluate), 60, second)
+    assert not second.appended
+    assert kept(again.records) == kept(first.appended)

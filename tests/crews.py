@@ -36,5 +36,8 @@ class Shuffled:
         ended = [str(name) for name in self._rng.permutation(sorted(self.busy))[:count]]
         return [Finished(job, self._evaluate(job.request), name) for name in ended for job in [self.busy.pop(name)]]
 
+    def stop(self) -> None:
+        self.busy.clear()
+
     def close(self) -> None:
         self.busy.clear()

@@ -182,6 +182,38 @@ def test_closing_drops_what_was_started(make: Make, marked: Marked) -> None:
     assert executor.wait() == ()
 
 
+@all_executors
+def test_what_is_stopped_is_never_answered(make: Make) -> None:
+    executor = make(evaluate)
+    names = tuple(executor.free)
+    for number, name in enumerate(names):
+        executor.start(name, Job(number, wanted(number, "sleep")))
+    if isinstance(executor, Processes):
+        assert executor.wait(0.2) == ()
+    executor.stop()
+    assert tuple(executor.free) == names
+    assert executor.wait(0) == ()
+    finished = work(executor, [wanted(number) for number in range(4)])
+    assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
+    executor.stop()
+    assert len(work(executor, [wanted(7)])) == 1
+
+
+@bounding
+def test_a_job_may_have_a_limit_of_its_own(make: Make) -> None:
+    executor = make(evaluate, Limits(trial_seconds=0.1))
+    (name, *_) = executor.free
+    for request, seconds in ((wanted(1, "share_with_children"), 20.0), (wanted(2, "sleep"), 0.3)):
+        executor.start(name, Job(1, request, seconds))
+        (finished,) = executor.wait(20)
+        if seconds == 20:
+            assert finished.trial.loss == 1, finished.trial.reason
+        else:
+            assert finished.trial.reason == "it took longer than 300ms"
+    (finished,) = work(executor, [wanted(3, "sleep")])
+    assert finished.trial.reason == "it took longer than 100ms"
+
+
 @bounding
 def test_waiting_ends_in_time(make: Make) -> None:
     executor = make(evaluate, Limits(trial_seconds=20))

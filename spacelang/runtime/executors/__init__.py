@@ -15,10 +15,14 @@ Evaluate: TypeAlias = Callable[[Request], Trial]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on its way: `number` tells the jobs of a run apart."""
+    """A request on its way: `number` tells the jobs of a run apart.
+
+    `seconds` is what this one may take, where that is not what the executor allows every job.
+    """
 
     number: int
     request: Request
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Finished:
 class Executor(Protocol):
     """A number of workers that evaluate one request at a time each.
 
-    Every job that was started is answered exactly once, whatever dies, unless the executor is closed before.
+    Every job that was started is answered exactly once, whatever dies, unless the executor is stopped or closed before.
     """
 
     def ready(self) -> None:
@@ -55,6 +59,10 @@ class Executor(Protocol):
 
         Raises what is wrong with the executor as a whole, never what a pipeline raised.
         """
+        ...
+
+    def stop(self) -> None:
+        """End the jobs that go on; they are never answered, and all workers are free for others."""
         ...
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ class Dask:
             left = None if until is None else max(until - time.monotonic(), 0)
             try:
                 answer = self._answers.get(timeout=0 if finished else left)
-                finished.append(self._taken(answer))
+                finished += self._taken(answer)
             except Empty:
                 break
             except Exception as error:  # noqa: BLE001 - it is raised as soon as what has ended is told
@@ -115,6 +115,17 @@ class Dask:
         if self._error is not None and not finished:
             raise self._error
         return tuple(finished)
+
+    def stop(self) -> None:
+        """End the jobs that go on; a cluster that does not answer is found out by the next job."""
+        going = [place for place in (self._places or {}).values() if place.task is not None]
+        for place in going:
+            task, place.task = place.task, None
+            if task is not None:
+                task.cancel()
+        if going and not self._is_closed:
+            with suppress(Exception):
+                self._loop.submit(self._session.halt()).result(CLOSING)
 
     def close(self) -> None:
         """Stop all trials at once and take back all that the cluster was given; no process of this machine is left."""
@@ -129,13 +140,15 @@ class Dask:
         self._loop.close()
         self._places, self._error, self._is_closed = None, None, True
 
-    def _taken(self, answer: "tuple[str, Future[Finished]] | BaseException") -> Finished:
+    def _taken(self, answer: "tuple[str, Future[Finished]] | BaseException") -> tuple[Finished, ...]:
         if isinstance(answer, BaseException):
             raise answer
         worker, task = answer
         assert self._places is not None
+        if self._places[worker].task is not task:
+            return ()  # it was stopped
         self._places[worker].task = None
-        return task.result()
+        return (task.result(),)
 
 
 @dataclass(slots=True)

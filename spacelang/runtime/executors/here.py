@@ -34,6 +34,10 @@ class Here:
         job, self._job = self._job, None
         return () if job is None else (Finished(job, self._evaluate(job.request), WORKER),)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Forget a job that was not begun."""
+        self._job = None
+
+    def close(self) -> None:
+        """Forget it, too."""
         self._job = None

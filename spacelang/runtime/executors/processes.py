@@ -133,6 +133,14 @@ class Processes:
         finished, self._finished = self._finished, []
         return tuple(finished)
 
+    def stop(self) -> None:
+        """Kill the workers that have a job, and all processes below them; others take their places when needed."""
+        self._finished.clear()
+        for worker in self._workers.values():
+            if worker.job is not None:
+                worker.job = None
+                self._lose(worker)
+
     def close(self) -> None:
         """Kill all workers, all processes below them and the nursery, without waiting for any job."""
         for worker in self._workers.values():
@@ -159,7 +167,7 @@ class Processes:
         worker.attempts += 1
         worker.sequence = next(self._numbers)
         worker.begun = time.monotonic()
-        self._links[0].tell(Begin(worker.token, worker.sequence))
+        self._links[0].tell(Begin(worker.token, worker.sequence, worker.job.seconds))
         try:
             channel.send(TASK.pack(worker.sequence) + request)
         except OSError:
@@ -276,12 +284,19 @@ class Processes:
 
     def _suspect(self) -> None:
         """End a nursery that should have ended a job long ago: it hangs."""
-        limit = self._limits.trial_seconds
-        if limit is None or self._loaded_at is None:
+        if self._loaded_at is None:
             return
-        begun = [worker.begun for worker in self._workers.values() if worker.job is not None]
-        if begun and time.monotonic() - max(min(begun), self._loaded_at) > limit + PATIENCE:
-            self._links[0].kill()
+        for worker in self._workers.values():
+            limit = self._allowed(worker.job)
+            if limit is not None and time.monotonic() - max(worker.begun, self._loaded_at) > limit + PATIENCE:
+                self._links[0].kill()
+                return
+
+    def _allowed(self, job: Job | None) -> float | None:
+        """The seconds that a job may take."""
+        if job is None:
+            return None
+        return self._limits.trial_seconds if job.seconds is None else job.seconds
 
     def _again(self, worker: "_Worker", failure: Failure) -> None:
         """Begin a job again that has lost its worker; that is its failure if it has happened too often."""

@@ -67,6 +67,10 @@ class Simulated:
         self._busy.remove(finished.worker)
         return (finished,)
 
+    def stop(self) -> None:
+        """Forget all jobs."""
+        self.close()
+
     def close(self) -> None:
         """Forget all jobs."""
         self._begun.clear()

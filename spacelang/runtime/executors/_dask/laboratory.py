@@ -48,11 +48,14 @@ class Report:
         return pickle.loads(self.answer)  # type: ignore[no-any-return]
 
 
-def assess(run: str, seat: str, request: bytes) -> Report:
-    """Evaluate a pickled request; this is what the cluster's tasks do."""
+def assess(run: str, seat: str, request: bytes, seconds: float | None = None) -> Report:
+    """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do."""
     worker = get_worker()
     laboratory = worker.plugins.get(run)
-    attempts, answer = laboratory.evaluate(seat, request) if isinstance(laboratory, Laboratory) else (0, OVER)
+    found: tuple[int, Answer] = (0, OVER)
+    if isinstance(laboratory, Laboratory):
+        found = laboratory.evaluate(seat, request, seconds)
+    attempts, answer = found
     return Report(
         worker.address, label(worker.name, worker.address), attempts, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     )
@@ -68,6 +71,13 @@ async def prepare(run: str, seats: dict[str, Sequence[str]], dask_worker: Worker
     laboratory = dask_worker.plugins[run]
     assert isinstance(laboratory, Laboratory)
     return await laboratory.prepare(seats[dask_worker.address])
+
+
+def halt(run: str, dask_worker: Worker) -> None:
+    """End the trials at one dask worker, and leave it ready for others."""
+    laboratory = dask_worker.plugins[run]
+    assert isinstance(laboratory, Laboratory)
+    laboratory.halt()
 
 
 class Laboratory(WorkerPlugin):
@@ -89,6 +99,7 @@ class Laboratory(WorkerPlugin):
         self._idle: list[_Bench] = []
         self._busy = 0
         self._is_closing = False
+        self._halts = 0
 
     async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - it has only been at one
         """End the trials and all processes."""
@@ -122,18 +133,22 @@ class Laboratory(WorkerPlugin):
             self._give_back(bench, is_sound)
         return None
 
-    def evaluate(self, seat: str, request: bytes) -> tuple[int, Answer]:
+    def halt(self) -> None:
+        """End the trials that go on."""
+        self._halts += 1
+
+    def evaluate(self, seat: str, request: bytes, seconds: float | None = None) -> tuple[int, Answer]:
         """How often a request was begun here, and what came of it."""
         try:
             self._check()
             bench = self._taken(seat)
         except InputError as error:
             return 1, error
-        is_sound = False
+        is_sound, halts = False, self._halts
         try:
-            bench.processes.start(bench.worker, Job(0, pickle.loads(request)))
+            bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
             while not (finished := bench.processes.wait(GLANCE)):
-                if self._is_closing:
+                if self._is_closing or self._halts > halts:
                     return 1, OVER
             is_sound = True
             return finished[0].attempts, finished[0].trial

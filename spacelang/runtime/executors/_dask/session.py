@@ -26,7 +26,7 @@ from spacelang.ir.task import SECONDS, Limits, quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Finished, Job
-from spacelang.runtime.executors._dask.laboratory import Laboratory, Report, Steward, assess, label, prepare
+from spacelang.runtime.executors._dask.laboratory import Laboratory, Report, Steward, assess, halt, label, prepare
 from spacelang.runtime.executors._dask.local import LocalCluster
 from spacelang.runtime.executors._dask.log import quiet
 from spacelang.runtime.executors._dask.seats import Seat, make_seats
@@ -170,7 +170,7 @@ class Session:
             while flight.losses <= LOSSES:
                 await self._stay_connected(self._client)
                 try:
-                    report = await self._reported(self._client, job.number, seat, request)
+                    report = await self._reported(self._client, job, seat, request)
                 except _LostTaskError:
                     continue
                 except FutureCancelledError:
@@ -185,6 +185,11 @@ class Session:
             return Finished(job, Failure(Status.CRASH, reason).of(job.request), seat.name, flight.losses)
         finally:
             del self._flights[job.number]
+
+    async def halt(self) -> None:
+        """Stop the trials of jobs that nobody waits for any more."""
+        if self._client is not None:
+            await self._client.run(halt, self._run, on_error="ignore")
 
     async def close(self) -> None:
         """Stop all trials, take everything back from the cluster, and end it if it is the session's own."""
@@ -207,9 +212,9 @@ class Session:
         self._broken = error
         self._fail(error)
 
-    async def _reported(self, client: AnyClient, number: int, seat: Seat, request: bytes) -> Report:
+    async def _reported(self, client: AnyClient, job: Job, seat: Seat, request: bytes) -> Report:
         """Give the cluster a task for a job and wait for what comes of it."""
-        flight = self._flights[number]
+        flight = self._flights[job.number]
         flight.order = next(self._orders)
         flight.wants = self._wanted(seat, flight)
         flight.report = asyncio.get_running_loop().create_future()
@@ -218,6 +223,7 @@ class Session:
             self._run,
             seat.name,
             request,
+            job.seconds,
             # A key that the cluster has forgotten since: it remembers a hundred thousand that it has not.
             key=(self._run, flight.order % KEYS),
             workers=[flight.wants] if flight.wants else None,

@@ -26,10 +26,11 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The worker is given a job now, known as `sequence`: bound it."""
+    """The worker is given a job now, known as `sequence`: bound it, by `seconds` of its own if it has them."""
 
     token: int
     sequence: int
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

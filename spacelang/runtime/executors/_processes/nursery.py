@@ -108,6 +108,8 @@ class Child:
     """The last job that it was given."""
     given: float = 0.0
     """When it was."""
+    allowed: float | None = None
+    """The seconds that this job may take."""
     lost: float | None = None
     """When the coordinator lost it."""
     verdict: Failure | None = None
@@ -180,10 +182,11 @@ class Nursery:
         match order:
             case Fork(token):
                 self._fork(token, socket.socket(fileno=self._channel.files.popleft()))
-            case Begin(token, sequence):
+            case Begin(token, sequence, seconds):
                 # One that has ended meanwhile is known to the coordinator as one that never had this job.
                 for child in self._known(token):
                     child.sequence, child.given = sequence, time.monotonic()
+                    child.allowed = self._limits.trial_seconds if seconds is None else seconds
                 self._memory_kills.note()
             case Lost(token):
                 for child in self._known(token):
@@ -237,8 +240,8 @@ class Nursery:
             if child.is_busy and child.verdict is None:
                 if self._limits.trial_bytes is not None:
                     pause = min(pause, POLL)
-                if self._limits.trial_seconds is not None:
-                    pause = min(pause, max(self._limits.trial_seconds - child.seconds(), 0))
+                if child.allowed is not None:
+                    pause = min(pause, max(child.allowed - child.seconds(), 0))
         return pause
 
     def _bound(self) -> None:
@@ -263,7 +266,7 @@ class Nursery:
         return Failure(Status.CRASH, "its process has hung up", child.seconds())
 
     def _timed(self, child: Child) -> Failure | None:
-        limit, seconds = self._limits.trial_seconds, child.seconds()
+        limit, seconds = child.allowed, child.seconds()
         if limit is None or seconds < limit or not child.is_busy:
             return None
         return too_long(limit, seconds)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -361,6 +361,39 @@ def test_the_log_of_a_killed_run_is_missed(tmp_path: Path, harm: str) -> None:
     store = Store.open(given_up, made)
     assert list(store.records()) == list(trials(64)), "what was in the file: the user wanted it so"
     store.end("budget", 1.0)
+
+
+@pytest.mark.parametrize("how", [Store.open, lambda path, _: Store.read(path)], ids=["open", "read"])
+@pytest.mark.parametrize("since", [0, 32])
+@pytest.mark.parametrize("length", [None, 20_000])
+def test_a_log_of_zeros_is_missed(tmp_path: Path, since: int, length: int | None, how: Callable) -> None:
+    path, log = tmp_path / "run.db", tmp_path / "run.db-wal"
+    made = stored(path, 40, ending=None)
+    content, alone = log.read_bytes(), path.read_bytes()
+    log.write_bytes((content[:since] + bytes(len(content) - since))[:length])
+    (tmp_path / "run.db-shm").unlink(missing_ok=True)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"its log `run\.db-wal` is (not what was written|missing or was cut)"):
+            how(path, made)
+    assert path.read_bytes() == alone, "nothing is touched"
+    log.write_bytes(content)
+    (tmp_path / "run.db-shm").unlink(missing_ok=True)
+    assert read(path) == list(trials(40)), "with its log it is whole again"
+
+
+@pytest.mark.parametrize("length", [0, 1, 20_000, 2_000_000])
+def test_a_log_of_zeros_beside_a_run_that_ended_costs_nothing(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "run.db"
+    made = stored(path, 40)
+    (tmp_path / "run.db-wal").write_bytes(bytes(length))
+    try:
+        assert read(path) == list(trials(40))
+        store = Store.open(path, made)
+    except StoreError:
+        assert length, "SQLite itself leaves an empty one"
+        return
+    assert list(store.records()) == list(trials(40))
+    store.close()
 
 
 def test_a_log_that_was_overwritten_anywhere_is_missed(tmp_path: Path) -> None:

@@ -130,10 +130,11 @@ class Store(StoredRun):
 
     @staticmethod
     def read(path: Path) -> StoredRun:
-        """The store, only to be read: also while its run goes on."""
+        """The store, only to be read: also while its run goes on. Raises StoreError where it is not whole."""
         must_be_a_store(path)
         with told(path):
             recover(path)
+            must_have_its_log(path)
         with told(path), closing_on_error(path, "ro") as connection:
             return StoredRun(path, connection)
 

@@ -33,6 +33,9 @@ FRAME: Final = 24
 LOG: Final = 32 + PAGES * (FRAME + 4096)
 """The bytes that a log has at least: a header, and a page with what it begins with for each."""
 
+MAGIC: Final = frozenset({0x377F0682, 0x377F0683})
+"""The numbers with which a log begins."""
+
 ENDING: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
 
 Places: TypeAlias = tuple[tuple[int, int, int], ...]
@@ -177,16 +180,35 @@ def take_over_log(path: Path) -> None:
 
 
 def must_have_its_log(path: Path) -> None:
-    """Raise StoreError where the last session has no end in the file itself, and its log is missing or was cut."""
+    """Raise StoreError where the last session has no end in the file itself, and its log is missing or was cut.
+
+    So it does where the log is none: SQLite takes zeros, for example, for a log in which nothing is.
+    """
     log = _log(path)
     if log.is_file() and log.stat().st_size >= LOG:
+        _must_be_begun(path, log)
         return
-    if _last_ending(path, "ro&immutable=1") == (None,) and _is_logged(path):
+    if _is_logged(path) and _last_ending(path, "ro&immutable=1") == (None,):
         raise StoreError(
             f"`{path}` is not whole: its log `{log.name}` is missing or was cut, and the latest trials were in it",
             "put the log back beside it; if another program took it over, or what is lost may be lost, "
             f'`sqlite3 {path.name} "PRAGMA journal_mode=DELETE"` makes the file a whole one',
         )
+
+
+def _must_be_begun(path: Path, log: Path) -> None:
+    """Raise StoreError unless a log has a header, and a page behind it."""
+    for _ in range(LOOKS):  # a run that lives may be writing the header just now
+        with log.open("rb") as file:
+            begin = file.read(32 + FRAME)
+        if _is_header(begin[:32]) and any(begin[32:]):
+            return
+        time.sleep(PAUSE)
+    raise _overwritten(path)
+
+
+def _overwritten(path: Path) -> StoreError:
+    return damaged(path, f"its log `{_log(path).name}` is not what was written")
 
 
 def check_log(path: Path) -> None:
@@ -206,11 +228,16 @@ def check_log(path: Path) -> None:
     # A frame begins with the number of a page, and with the length of the file where it ends a transaction.
     lost = sum(log[at + 8 : at + 16] == salts and any(log[at + 4 : at + 8]) for at in later)
     if lost > 1 or not _is_header(log[:32]):
-        raise damaged(path, f"its log `{_log(path).name}` is not what was written")
+        raise _overwritten(path)
 
 
 def _is_header(header: bytes) -> bool:
-    """Whether the first 32 bytes of a log agree with the sums at their end (https://sqlite.org/fileformat2.html#walformat)."""
+    """Whether the first 32 bytes of a log are those of one, and agree with the sums at their end.
+
+    See https://sqlite.org/fileformat2.html#walformat.
+    """
+    if len(header) < 32 or int.from_bytes(header[:4], "big") not in MAGIC:
+        return False
     order: Literal["big", "little"] = "big" if header[3] & 1 else "little"
     first, second = 0, 0
     for at in range(0, 24, 8):

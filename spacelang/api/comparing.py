@@ -120,14 +120,27 @@ class Comparison:
 
     @cached_property
     def ranks(self) -> "pd.DataFrame":
-        """Average ranks over time: models, optimizer, seconds, rank."""
+        """Average ranks over time with their 95 % intervals: models, ranking, optimizer, seconds, rank, low, high.
+
+        A ranking is `mean_losses`, of all runs of an optimizer on a data set, as in the papers, or `runs`, of each.
+        """
         from spacelang.report.comparison import tables
 
         return tables.ranks(self.results)
 
     @cached_property
+    def differences(self) -> "pd.DataFrame":
+        """By how much the rank of one is above that of another, and whether that is noise.
+
+        The columns: models, ranking, optimizer, other, seconds, difference, low, high, within_noise.
+        """
+        from spacelang.report.comparison import tables
+
+        return tables.differences(self.results)
+
+    @cached_property
     def ahead(self) -> "pd.DataFrame":
-        """Who was ahead and when: models, data (empty: by the average rank over all), start, end, optimizers."""
+        """Who was ahead and when: models, by (a ranking or `median`), data (empty: all), start, end, optimizers."""
         from spacelang.report.comparison import tables
 
         return tables.ahead(self.results)

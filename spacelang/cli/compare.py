@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913 - one argument an option
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare optimizers: medians, quartiles and ranks of their incumbents over time, and who is ahead when.
+    """Compare optimizers: losses and ranks of their incumbents over time, who is ahead when, and what is noise.
 
     Every optimizer runs on all data with the same seeds, splits and budget; without --time, --trials and a limit of the
     task a run takes a minute. In DIR every run is kept, and a comparison that was stopped goes on by the same command,

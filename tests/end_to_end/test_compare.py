@@ -34,7 +34,9 @@ SIZES = (100, 200, 400)
 
 TWO = ("--data", "table:one.npz", "--data", "table:two.npz")
 COMPARE = ("compare", "grid.space", *TWO, "--optimizers", "blds,blds:disc=2,random", "--repeats", "3", "--time", "9s")
-KINDS = ("losses_any.png", "losses_any.svg", "losses_full.png", "losses_full.svg", "ranks.png", "ranks.svg")
+KINDS = tuple(
+    f"{name}.{kind}" for name in ("losses_any", "losses_full", "ranks", "ranks_of_runs") for kind in ("png", "svg")
+)
 
 
 def write_table(path: Path, seed: int, failing: bool = False) -> None:
@@ -84,7 +86,9 @@ def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     ended = spacelang(*COMPARE, "-o", "out", folder=folder)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
-    assert "average rank over 2 data sets and 3 seeds" in ended.stdout
+    assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
+    assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
+    assert "Of other data they say nothing: 2 data sets are too few." in ended.stdout
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
     assert made == ["comparison.csv", "comparison.json", *KINDS[:4], "plan.json", *KINDS[4:], "runs"]
@@ -120,7 +124,9 @@ def test_the_losses_are_those_of_the_table(here: Here, folder: Path) -> None:
         for optimizer in found["optimizers"]:
             assert found["losses"]["full"][name][optimizer]["median"][-1] == least, "with so much time all find it"
     assert {run["ended"] for run in found["runs"]} == {"exhausted"}
-    assert set(found["ranks"]["full"]["random"][-1:]) == {2.0}
+    for ranking in ("mean_losses", "runs"):
+        assert found["ranks"][ranking]["full"]["random"]["rank"][-1] == 2.0
+    assert all(pair["within_noise"][-1] for pair in found["differences"]["mean_losses"]["full"])
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -190,8 +196,10 @@ def test_python_gives_data_frames(folder: Path) -> None:
     assert list(found.curves.columns) == ["data", "optimizer", "seed", "seconds", "loss", "models"]
     assert len(found.runs) == 12
     assert found.quartiles["median"].between(0, 1).all()
-    assert found.ranks.groupby(["models", "seconds"])["rank"].mean().round(9).eq(2).all()
-    assert set(found.ahead.columns) == {"models", "data", "start", "end", "optimizers"}
+    assert found.ranks.groupby(["models", "ranking", "seconds"])["rank"].mean().round(9).eq(2).all()
+    assert found.ranks["low"].isna().all(), "neither two data sets nor two seeds tell how much others differ"
+    assert found.differences["within_noise"].all()
+    assert set(found.ahead.columns) == {"models", "by", "data", "start", "end", "optimizers"}
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -292,7 +300,7 @@ def test_real_data_has_a_split_of_its_own_for_every_seed(here: Here, folder: Pat
         by_seed.setdefault(run["seed"], set()).add(run["loss"]["full"])
     # Both have tried all four pipelines, on the same split for the same seed.
     assert all(len(losses) == 1 for losses in by_seed.values())
-    assert found["ranks"]["full"] == {"random": [1.5] * 3, "lds": [1.5] * 3} or found["ranks"]["full"]["lds"][-1] == 1.5
+    assert found["ranks"]["mean_losses"]["full"]["lds"]["rank"][-1] == 1.5
     assert (folder / "out" / "runs" / "sklearn%3Awine@lds@1.db").exists()
 
 

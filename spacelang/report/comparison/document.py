@@ -1,8 +1,10 @@
 """A comparison as one JSON document."""
 
 from collections.abc import Iterable
+from math import isnan
 
-from spacelang.report.comparison.ranks import Interval
+from spacelang.report.comparison.noise import LEVEL, Estimate
+from spacelang.report.comparison.ranks import Interval, Ranking
 from spacelang.report.comparison.results import Models, Results, Run
 from spacelang.report.comparison.text import SHARES
 
@@ -10,9 +12,14 @@ from spacelang.report.comparison.text import SHARES
 def document(results: Results) -> dict[str, object]:
     """What `compare --json` prints.
 
-    `losses[models][data][optimizer]` has `lower`, `median` and `upper`, and `ranks[models][optimizer]` average ranks,
-    one number for each of `seconds`: some shares of the time, the last one its end. `ahead` says who was ahead when,
-    over all (`average_rank`) and by data (`median`); `runs` has every run with its last losses, None without a score.
+    `losses[models][data][optimizer]` has `lower`, `median` and `upper`, and `ranks[ranking][models][optimizer]` the
+    average `rank` over all data with the bounds `low` and `high` of its interval, one number for each of `seconds`:
+    some shares of the time, the last one its end. Rankings are `mean_losses`, of an optimizer's runs on a data set, as
+    in the papers, and `runs`, of single ones. `differences[ranking][models]` has for every two optimizers by how much
+    the rank of the first is above that of the second, and whether that is `within_noise`. `intervals` says over what
+    they are, a number of `data set` or `seed`; it is None, and so are all bounds, where these are too few. `ahead` says
+    who was ahead when, over all by either ranking and by data (`median`), and `apart` for every two which one was ahead
+    beyond noise, by the ranks of mean losses. `runs` has every run with its last losses, None without a score.
     """
     told = results.at(*(results.end * share for share in SHARES))
     return {
@@ -21,8 +28,14 @@ def document(results: Results) -> dict[str, object]:
         "optimizers": list(results.optimizers),
         "seeds": list(results.seeds),
         "tolerance": results.tolerance,
+        "intervals": _resampling(results),
         **_over_time(told),
+        "differences": {
+            ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
+            for ranking, by_models in told.ranked.items()
+        },
         "ahead": {models.value: _ahead(results, models) for models in Models},
+        "apart": {models.value: _apart(results, models) for models in Models},
         "runs": [_run(run) for run in results.runs],
     }
 
@@ -37,10 +50,43 @@ def _over_time(results: Results) -> dict[str, object]:
         "seconds": results.seconds.tolist(),
         "losses": {models.value: _losses(results, models) for models in Models},
         "ranks": {
-            models.value: dict(zip(results.optimizers, results.mean_ranks[models].tolist(), strict=True))
-            for models in Models
+            ranking.value: {models.value: _ranks(results, ranked.ranks) for models, ranked in by_models.items()}
+            for ranking, by_models in results.ranked.items()
         },
     }
+
+
+def _resampling(results: Results) -> dict[str, object] | None:
+    """Over what the intervals are, if there are any."""
+    found = results.resampling
+    if found is None:
+        return None
+    return {"level": LEVEL, "over": found.drawn.value, "number": found.number}
+
+
+def _ranks(results: Results, ranks: Estimate) -> dict[str, object]:
+    return {
+        optimizer: {"rank": ranks.value[row].tolist(), **_bounds(ranks, row)}
+        for row, optimizer in enumerate(results.optimizers)
+    }
+
+
+def _differences(results: Results, differences: Estimate) -> list[object]:
+    return [
+        {
+            "optimizers": list(pair),
+            "difference": differences.value[row].tolist(),
+            **_bounds(differences, row),
+            "within_noise": differences.within_noise[row].tolist(),
+        }
+        for row, pair in enumerate(results.pairs)
+    ]
+
+
+def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
+    """The bounds of intervals; None, which JSON has, where there are none."""
+    bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
+    return {name: [None if isnan(each) else each for each in found] for name, found in bounds.items()}
 
 
 def _losses(results: Results, models: Models) -> dict[str, object]:
@@ -59,7 +105,12 @@ def _befores(results: Results) -> Iterable[tuple[str, float]]:
 
 def _ahead(results: Results, models: Models) -> dict[str, object]:
     by_data = {data: _intervals(results.ahead_on(data, models)) for data in results.data}
-    return {"average_rank": _intervals(results.ahead(models)), "median": by_data}
+    by_ranks = {ranking.value: _intervals(results.ahead(models, ranking)) for ranking in Ranking}
+    return {**by_ranks, "median": by_data}
+
+
+def _apart(results: Results, models: Models) -> list[object]:
+    return [{"optimizers": list(pair), "intervals": _intervals(results.apart(pair, models))} for pair in results.pairs]
 
 
 def _intervals(intervals: Iterable[Interval]) -> list[object]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from spacelang.report.comparison.curves import Array
-from spacelang.report.comparison.results import Models, Results
+from spacelang.report.comparison.ranks import Ranking
+from spacelang.report.comparison.results import Models, Results, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,14 +77,16 @@ def is_available() -> bool:
 
 
 def plots(results: Results) -> dict[str, bytes]:
-    """The contents of `losses_full`, `losses_any` and `ranks` as `.png` and `.svg`, by the names of the files.
+    """The contents of `losses_full`, `losses_any`, `ranks` and `ranks_of_runs` as `.png` and `.svg`, by their names.
 
-    Equal results give equal files, by the same version of matplotlib. Raises ImportError without it.
+    `ranks` are those of mean losses. Equal results give equal files, by the same version of matplotlib. Raises
+    ImportError without it.
     """
     files = {}
     with _style():
         figures = {f"losses_{models.value}": _losses(results, models) for models in Models}
-        for name, figure in {**figures, "ranks": _ranks(results)}.items():
+        figures |= {"ranks": _ranks(results, Ranking.MEAN_LOSSES), "ranks_of_runs": _ranks(results, Ranking.RUNS)}
+        for name, figure in figures.items():
             for kind, options in FORMATS.items():
                 content = BytesIO()
                 figure.savefig(content, format=kind, **options)
@@ -109,14 +112,13 @@ def _losses(results: Results, models: Models) -> "Figure":
     between = "\n" if len(results.data) == 1 else ": "  # one panel is not as wide as the title
     title = f"Loss of the incumbent, {MODELS[models]}{between}{_spread(len(results.seeds))}"
     figure.suptitle(title, fontsize=13)
-    opacity = min(BANDS / 5, BANDS / len(results.optimizers))
+    opacity = _opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
         lower, median, upper = results.quartiles[models][:, place]
         floor = _floor(np.concatenate([lower, median]))
         for row, style in enumerate(_styles(len(results.optimizers))):
             low, middle, high = (_above(floor, values[row]) for values in (lower, median, upper))
-            seconds, low, high = _steps(results.seconds, low, high)
-            axes.fill_between(seconds, low, high, step="post", color=style["color"], alpha=opacity, linewidth=0)
+            _shade(axes, results.seconds, low, high, style["color"], opacity)
             _draw(axes, results.seconds, middle, style)
         axes.set_title(data)
         axes.set_ylabel(results.formulas[data])
@@ -125,15 +127,19 @@ def _losses(results: Results, models: Models) -> "Figure":
     return figure
 
 
-def _ranks(results: Results) -> "Figure":
-    """Average ranks, a panel for each of the two incumbents, with time on a logarithmic axis."""
+def _ranks(results: Results, ranking: Ranking) -> "Figure":
+    """Average ranks with bands as high as their intervals, a panel for each of the two incumbents."""
     figure, panels = _panels(results, len(Models))
-    over = f"{len(results.data)} data set{'s' if len(results.data) > 1 else ''}"
-    seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-    figure.suptitle(f"Average rank over {over} and {seeds} (1 is the best)", fontsize=13)
+    found = results.resampling
+    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {counted(found.number, found.drawn)}"
+    figure.suptitle(f"{ranking!s}, averaged over {results.over}\n(1 is the best{bands})".capitalize(), fontsize=13)
+    opacity = _opacity(results)
     for axes, models in zip(panels, Models, strict=True):
+        ranks = results.ranked[ranking][models].ranks
         for row, style in enumerate(_styles(len(results.optimizers))):
-            _draw(axes, results.seconds, results.mean_ranks[models][row], style)
+            if found is not None:
+                _shade(axes, results.seconds, ranks.low[row], ranks.high[row], style["color"], opacity)
+            _draw(axes, results.seconds, ranks.value[row], style)
         axes.set_title(MODELS[models])
         axes.set_ylabel("average rank")
         axes.set_ylim(0.8, len(results.optimizers) + 0.2)
@@ -171,6 +177,17 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
 def _draw(axes: "Axes", seconds: Array, values: Array, style: dict[str, Any]) -> None:
     places, steps = _steps(seconds, values)
     axes.plot(places, steps, drawstyle="steps-post", **style)
+
+
+def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, opacity: float) -> None:
+    """A band from one line of steps to another."""
+    seconds, low, high = _steps(seconds, low, high)
+    axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
+
+
+def _opacity(results: Results) -> float:
+    """That of a band: so many as there are optimizers leave each other visible."""
+    return min(BANDS / 5, BANDS / len(results.optimizers))
 
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:

@@ -1,7 +1,8 @@
-"""Ranks with a tolerance, and who is ahead when."""
+"""Ranks with a tolerance, of two kinds, and who is ahead when."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,28 @@ TOLERANCE: Final = 0.001
 
 ROUNDING: Final = 1e-12
 """What the difference of two losses may be off by: 0.101 and 0.1 are no farther apart than 0.001."""
+
+
+class Ranking(StrEnum):
+    """What is ranked on a data set; one run that goes badly can turn the order of one kind round, and not the other."""
+
+    MEAN_LOSSES = "mean_losses"
+    """The mean loss of an optimizer over its runs, as in the papers (ALGORITHMS.md 9.3)."""
+    RUNS = "runs"
+    """Each run among those with the same seed; the ranks of an optimizer's runs are averaged."""
+
+    def __str__(self) -> str:
+        return f"ranks of {self.value.replace('_', ' ')}"
+
+
+def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE) -> Array:
+    """The ranks on each data set, data x optimizers x times, of losses by data, optimizer, seed and time."""
+    match ranking:
+        case Ranking.MEAN_LOSSES:
+            return ranks(losses.mean(axis=2), 1, tolerance)
+        case Ranking.RUNS:
+            found: Array = ranks(losses, 1, tolerance).mean(axis=2)
+            return found
 
 
 def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:

@@ -1,16 +1,18 @@
-"""What a comparison found: every run, and the medians, quartiles and ranks over all of them."""
+"""What a comparison found: every run, the medians, quartiles and ranks over all of them, and what may be chance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spacelang.report.comparison.curves import Array, Curve, loss_before, sampled, times
-from spacelang.report.comparison.ranks import TOLERANCE, Interval, ahead_by, intervals, ranks
+from spacelang.report.comparison.noise import Ranked, Resampling, ranked, resampling
+from spacelang.report.comparison.ranks import TOLERANCE, Interval, Ranking, ahead_by, intervals
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
 """The lower quartile, the median and the upper quartile, with linear interpolation."""
@@ -109,20 +111,44 @@ class Results:
         """The lower quartile, the median and the upper quartile over the seeds: 3 x data x optimizers x times."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
-    @cached_property
-    def ranks(self) -> Mapping[Models, Array]:
-        """The rank of each optimizer among those with the same data and seed: data x optimizers x seeds x times."""
-        return {models: ranks(losses, 1, self.tolerance) for models, losses in self.losses.items()}
+    @property
+    def resampling(self) -> Resampling | None:
+        """Over what intervals are; None where none can be had."""
+        return resampling(len(self.data), len(self.seeds))
 
     @cached_property
-    def mean_ranks(self) -> Mapping[Models, Array]:
-        """The average ranks over data and seeds: optimizers x times."""
-        return {models: found.mean(axis=(0, 2)) for models, found in self.ranks.items()}
+    def ranked(self) -> Mapping[Ranking, Mapping[Models, Ranked]]:
+        """The average ranks over all data, and their differences within `pairs`, both with their intervals."""
+        return {
+            ranking: {
+                models: ranked(self.losses[models], ranking, self.tolerance, self.resampling) for models in Models
+            }
+            for ranking in Ranking
+        }
 
-    def ahead(self, models: Models) -> tuple[Interval, ...]:
-        """Who had the smallest average rank over all data and seeds, and when."""
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every two optimizers, once."""
+        return tuple(combinations(self.optimizers, 2))
+
+    @property
+    def over(self) -> str:
+        """Over what averages are: `4 data sets and 10 seeds`."""
+        return f"{counted(len(self.data), 'data set')} and {counted(len(self.seeds), 'seed')}"
+
+    def ahead(self, models: Models, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Interval, ...]:
+        """Who had the smallest average rank over all data, and when."""
         scored = np.any(self.losses[models] < self.before[:, None, None, None], axis=(0, 1, 2))
-        return self._intervals(self.mean_ranks[models], 0.0, scored)
+        return self._intervals(self.ranked[ranking][models].ranks.value, 0.0, scored)
+
+    def apart(self, pair: tuple[str, str], models: Models) -> tuple[Interval, ...]:
+        """Which of two has the smaller average rank of mean losses, and when: nobody where that is within noise."""
+        differences = self.ranked[Ranking.MEAN_LOSSES][models].differences
+        row = self.pairs.index(pair)
+        first, second = pair
+        ahead = [(first,) if value < 0 else (second,) for value in differences.value[row]]
+        noise = differences.within_noise[row]
+        return intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
 
     def ahead_on(self, data: str, models: Models) -> tuple[Interval, ...]:
         """Whose median was the smallest on some data, and when; who is within the tolerance of it is ahead, too."""
@@ -145,3 +171,8 @@ class Results:
     def _intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Interval, ...]:
         ahead = ahead_by(values, self.optimizers, tolerance)
         return intervals(self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)])
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of something, in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

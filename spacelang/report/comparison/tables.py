@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from spacelang.report.comparison.noise import Estimate
+from spacelang.report.comparison.ranks import Ranking
 from spacelang.report.comparison.results import Models, Results
 
 
@@ -30,23 +32,51 @@ def quartiles(results: Results) -> pd.DataFrame:
 
 
 def ranks(results: Results) -> pd.DataFrame:
-    """At every time: models, optimizer, seconds, and the average `rank` over data and seeds."""
-    names = ["models", "optimizer", "seconds"]
-    frames = []
-    for models in Models:
-        index = pd.MultiIndex.from_product([[models.value], results.optimizers, results.seconds]).set_names(names)
-        frames.append(pd.DataFrame({"rank": results.mean_ranks[models].ravel()}, index=index).reset_index())
+    """At every time: models, ranking, optimizer, seconds, the average `rank` over data, `low` and `high` of it."""
+    who = pd.MultiIndex.from_product([results.optimizers, results.seconds], names=["optimizer", "seconds"])
+    frames = [
+        _frame(models, ranking, who.to_frame(index=False), "rank", each.ranks)
+        for ranking, by_models in results.ranked.items()
+        for models, each in by_models.items()
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
+def differences(results: Results) -> pd.DataFrame:
+    """At every time by how much the rank of an optimizer is above that of another one, and whether it is noise.
+
+    The columns: models, ranking, optimizer, other, seconds, `difference`, `low` and `high` of it, `within_noise`.
+    """
+    rows = [(*pair, seconds) for pair in results.pairs for seconds in results.seconds]
+    who = pd.DataFrame(rows, columns=["optimizer", "other", "seconds"])
+    frames = [
+        _frame(models, ranking, who, "difference", each.differences).assign(
+            within_noise=each.differences.within_noise.ravel()
+        )
+        for ranking, by_models in results.ranked.items()
+        for models, each in by_models.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _frame(models: Models, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate) -> pd.DataFrame:
+    named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
+    figures = pd.DataFrame({what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()})
+    return pd.concat([named, who, figures], axis=1)
+
+
 def ahead(results: Results) -> pd.DataFrame:
-    """Who was ahead and when: models, data (empty: by the average rank over all), start, end, optimizers."""
+    """Who was ahead, by what and when: models, by, data (empty: over all), start, end, optimizers.
+
+    It is by a ranking, `mean_losses` or `runs`, or on some data by the `median`.
+    """
     rows = []
     for models in Models:
-        by_data = [(data, results.ahead_on(data, models)) for data in results.data]
-        for data, found in [("", results.ahead(models)), *by_data]:
-            rows += [(models.value, data, each.start, each.end, each.ahead) for each in found]
-    return pd.DataFrame(rows, columns=["models", "data", "start", "end", "optimizers"])
+        by_ranks = [(ranking.value, "", results.ahead(models, ranking)) for ranking in Ranking]
+        by_data = [("median", data, results.ahead_on(data, models)) for data in results.data]
+        for by, data, found in [*by_ranks, *by_data]:
+            rows += [(models.value, by, data, each.start, each.end, each.ahead) for each in found]
+    return pd.DataFrame(rows, columns=["models", "by", "data", "start", "end", "optimizers"])
 
 
 def runs(results: Results) -> pd.DataFrame:

@@ -1,8 +1,9 @@
-"""A comparison for people: tables of losses and ranks, and who was ahead when."""
+"""A comparison for people: tables of losses and ranks, who was ahead when, and what may be chance."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan, log10
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
@@ -11,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from spacelang.diagnostics.cells import visible
-from spacelang.report.comparison.ranks import Interval
-from spacelang.report.comparison.results import Models, Results
+from spacelang.report.comparison.noise import Drawn
+from spacelang.report.comparison.ranks import Interval, Ranking
+from spacelang.report.comparison.results import Models, Results, counted
 
 MODELS: Final = {
     Models.FULL: "models trained on all training rows",
@@ -25,6 +27,9 @@ SHARES: Final = (0.01, 0.1, 1.0)
 
 MOST: Final = 5
 """So many intervals are told; what is left out lasts the shortest."""
+
+PAIRS: Final = 6
+"""Of so many pairs all are told, of more those with the optimizer that was ahead longest."""
 
 FAILURES: Final = 10
 """So many runs without a score are told one by one."""
@@ -58,25 +63,27 @@ def parts(results: Results) -> list[Grid | Text]:
         found += [losses(results, data, models) for models in Models]
     found.append(Text(f"\n{_before(results)}"))
     if len(results.optimizers) > 1:
-        found += [ranks(results), *_leaders(results)]
+        told = _told(results)
+        found += [*(ranks(told, models) for models in Models), ranks_of_runs(told), Text(f"\n{intervals(results)}")]
+        found += [*_leaders(results), *_differences(results)]
     return [*found, *_without_a_score(results)]
 
 
 def headline(results: Results) -> str:
     """What was compared on what, how often and how long."""
     counts = (
-        _count(len(results.optimizers), "optimizer"),
-        _count(len(results.data), "data set"),
-        _count(len(results.seeds), "seed"),
+        counted(len(results.optimizers), "optimizer"),
+        counted(len(results.data), "data set"),
+        counted(len(results.seeds), "seed"),
     )
     return visible(
-        f"{results.space}: {', '.join(counts)}; {_count(len(results.runs), 'run')} of {seconds(results.end)}"
+        f"{results.space}: {', '.join(counts)}; {counted(len(results.runs), 'run')} of {seconds(results.end)}"
     )
 
 
 def losses(results: Results, data: str, models: Models) -> Grid:
     """Median and quartiles of the incumbent's loss after some shares of the time."""
-    told = results.at(*(results.end * share for share in SHARES))
+    told = _told(results)
     lower, median, upper = told.quartiles[models][:, results.data.index(data)]
     rows = tuple(
         (visible(name), *(f"{_loss(m)} [{_loss(low)}, {_loss(high)}]" for low, m, high in zip(*bounds, strict=True)))
@@ -86,18 +93,46 @@ def losses(results: Results, data: str, models: Models) -> Grid:
     return Grid(visible(title), ("after", *map(seconds, told.seconds)), rows)
 
 
-def ranks(results: Results) -> Grid:
-    """Average ranks after some shares of the time, for both incumbents."""
-    told = results.at(*(results.end * share for share in SHARES))
-    columns = [column for models in Models for column in told.mean_ranks[models].T]
+def ranks(results: Results, models: Models) -> Grid:
+    """The average ranks of mean losses with their intervals."""
+    found = results.ranked[Ranking.MEAN_LOSSES][models].ranks
+    rows = tuple(
+        (visible(name), *map(_rank, value, low, high))
+        for name, value, low, high in zip(results.optimizers, found.value, found.low, found.high, strict=True)
+    )
+    over = counted(len(results.data), "data set")
+    title = f"{Ranking.MEAN_LOSSES}, averaged over {over}, {_sharing(results)}; {MODELS[models]}"
+    return Grid(title, ("after", *map(seconds, results.seconds)), rows)
+
+
+def ranks_of_runs(results: Results) -> Grid:
+    """The average ranks of single runs, for both incumbents."""
+    by_models = results.ranked[Ranking.RUNS]
+    columns = [column for models in Models for column in by_models[models].ranks.value.T]
     rows = tuple(
         (visible(name), *(f"{value:.2f}" for value in values))
         for name, values in zip(results.optimizers, zip(*columns, strict=True), strict=True)
     )
-    head = [f"{seconds(each)}{' (any)' if models is Models.ANY else ''}" for models in Models for each in told.seconds]
-    over = f"{_count(len(results.data), 'data set')} and {_count(len(results.seeds), 'seed')}"
-    title = f"average rank over {over}, losses within {results.tolerance:g} sharing one; (any): {MODELS[Models.ANY]}"
+    times = [*map(seconds, results.seconds)]
+    head = [f"{each}{' (any)' if models is Models.ANY else ''}" for models in Models for each in times]
+    title = f"{Ranking.RUNS}, averaged over {results.over}, {_sharing(results)}; (any): {MODELS[Models.ANY]}"
     return Grid(title, ("after", *head), rows)
+
+
+def intervals(results: Results) -> str:
+    """Over what the intervals of ranks are, and what they cannot tell."""
+    found = results.resampling
+    if found is None:
+        return f"{results.over} are too few for intervals: every difference of ranks may be noise."
+    number = counted(found.number, found.drawn)
+    lines = [
+        f"[95 % intervals] of ranks are by bootstrap over {number}, each by itself;"
+        f" what none of them shows may be so on {found.unseen:.0%} of others, by which intervals are wider."
+    ]
+    if found.drawn is Drawn.SEEDS:
+        data = counted(len(results.data), Drawn.DATA)
+        lines.append(f"Of other data they say nothing: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
+    return " ".join(lines)
 
 
 def ahead(results: Results, intervals: Sequence[Interval]) -> str:
@@ -105,17 +140,35 @@ def ahead(results: Results, intervals: Sequence[Interval]) -> str:
 
     Where there are many intervals those are left out that are shortest on a logarithmic axis, as in the plots.
     """
-    known = [each for each in intervals if each.ahead]
-    longest = sorted(known, key=lambda each: each.start / each.end)[:MOST]
-    shown = [each for each in known if each in longest]
+    shown, left_out = _longest([each for each in intervals if each.ahead])
     texts = [f"{seconds(each.start)} to {seconds(each.end)} {_names(results, each.ahead)}" for each in shown]
-    left_out = f" ({_count(len(known) - len(shown), 'shorter interval')} left out)" if len(shown) < len(known) else ""
     return ("; ".join(texts) or "nobody") + left_out
 
 
 def seconds(number: float) -> str:
     """A time as it is said: three digits with the unit."""
     return f"{number:.3g} s" if number < 1000 else f"{number:,.0f} s"
+
+
+def _longest(found: Sequence[Interval]) -> tuple[list[Interval], str]:
+    """Those that are told, in their order, and how many are not."""
+    longest = sorted(found, key=lambda each: each.start / each.end)[:MOST]
+    shown = [each for each in found if each in longest]
+    left_out = len(found) - len(shown)
+    return shown, f" ({counted(left_out, 'shorter interval')} left out)" if left_out else ""
+
+
+def _told(results: Results) -> Results:
+    """The same at the few times of tables."""
+    return results.at(*(results.end * share for share in SHARES))
+
+
+def _sharing(results: Results) -> str:
+    return f"losses within {results.tolerance:g} sharing one"
+
+
+def _rank(value: float, low: float, high: float) -> str:
+    return f"{value:.2f}" if isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _names(results: Results, ahead: tuple[str, ...]) -> str:
@@ -133,8 +186,11 @@ def _before(results: Results) -> str:
 
 
 def _leaders(results: Results) -> list[Text]:
-    lines = [Text("\nahead by the average rank")]
-    lines += [Text(f"  {MODELS[models]}: {ahead(results, results.ahead(models))}") for models in Models]
+    lines = []
+    for ranking in Ranking:
+        lines.append(Text(f"\nahead by the {ranking}"))
+        found = {models: ahead(results, results.ahead(models, ranking)) for models in Models}
+        lines += [Text(f"  {MODELS[models]}: {text}") for models, text in found.items()]
     lines.append(Text(f"\nahead by the median, or within {results.tolerance:g} of the best one"))
     for data in results.data:
         found = {models: ahead(results, results.ahead_on(data, models)) for models in Models}
@@ -142,18 +198,53 @@ def _leaders(results: Results) -> list[Text]:
     return lines
 
 
+def _differences(results: Results) -> list[Text]:
+    """Of two optimizers, which one was ahead beyond noise, and when none was."""
+    if results.resampling is None:
+        return []
+    lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
+    for models in Models:
+        pairs, which = results.pairs, ""
+        if len(pairs) > PAIRS:
+            longest = _longest_ahead(results, models)
+            pairs = tuple(pair for pair in pairs if longest in pair)
+            which = f", against {visible(longest)}, which was ahead longest"
+        lines += [Text(f"  {MODELS[models]}{which}"), *(Text(f"    {_apart(results, pair, models)}") for pair in pairs)]
+    return lines
+
+
+def _longest_ahead(results: Results, models: Models) -> str:
+    """Who was ahead longest on a logarithmic axis."""
+    spans = results.ahead(models)
+    decades = {
+        name: sum(log10(each.end / each.start) for each in spans if name in each.ahead) for name in results.optimizers
+    }
+    return max(decades, key=decades.__getitem__)
+
+
+def _apart(results: Results, pair: tuple[str, str], models: Models) -> str:
+    """What is known of two: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`."""
+    shown, left_out = _longest(results.apart(pair, models))
+    texts = (
+        f"{f'{visible(each.ahead[0])} ahead' if each.ahead else 'within noise'}"
+        f" from {seconds(each.start)} to {seconds(each.end)}"
+        for each in shown
+    )
+    return f"{visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}"
+
+
 def _without_a_score(results: Results) -> list[Text]:
     """The runs in which nothing succeeded, and where no model was trained on all rows."""
     failed = [run for run in results.runs if run.reason]
     lines = [Text(visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:FAILURES]]
     if len(failed) > FAILURES:
-        lines.append(Text(f"and {_count(len(failed) - FAILURES, 'more run')} without a score", style="yellow"))
+        lines.append(Text(f"and {counted(len(failed) - FAILURES, 'more run')} without a score", style="yellow"))
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs
         if not run.reason and not run.curves[Models.FULL].losses
     )
-    runs = _count(len(results.seeds), "run")
+    runs = counted(len(results.seeds), "run")
     lines += [
         Text(visible(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows"))
         for (data, optimizer), number in partial.items()
@@ -180,7 +271,3 @@ def _plain(grid: Grid) -> RenderableType:
 def _aligned(cells: Iterable[str], widths: Sequence[int]) -> str:
     first, *others = zip(cells, widths, strict=True)
     return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]).rstrip()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

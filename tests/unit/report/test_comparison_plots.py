@@ -9,11 +9,14 @@ import pytest
 from comparisons import made, run
 
 from spacelang.report.comparison import plots
+from spacelang.report.comparison.ranks import Ranking
 from spacelang.report.comparison.results import Key, Models, Results
 
 pytest.importorskip("matplotlib")
 
-FILES = {f"{name}.{kind}" for name in ("losses_full", "losses_any", "ranks") for kind in ("png", "svg")}
+FILES = {
+    f"{name}.{kind}" for name in ("losses_full", "losses_any", "ranks", "ranks_of_runs") for kind in ("png", "svg")
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +55,27 @@ def test_names_are_text_in_an_svg(drawn: dict[str, bytes]) -> None:
 
 def test_lines_are_the_medians_and_ranks(results: Results) -> None:
     with plots._style():
-        losses, ranks = plots._losses(results, Models.FULL), plots._ranks(results)
-    for figure, expected in ((losses, results.quartiles[Models.FULL][1]), (ranks, None)):
-        for place, axes in enumerate(figure.axes):
-            values = results.mean_ranks[[*Models][place]] if expected is None else expected[place]
+        drawn = [(plots._losses(results, Models.FULL), results.quartiles[Models.FULL][1], "log")]
+        for ranking, ranked in results.ranked.items():
+            values = np.array([ranked[models].ranks.value for models in Models])
+            drawn.append((plots._ranks(results, ranking), values, "linear"))
+    for figure, expected, scale in drawn:
+        for axes, values in zip(figure.axes, expected, strict=True):
             assert axes.get_xscale() == "log"
-            assert axes.get_yscale() == ("linear" if expected is None else "log")
+            assert axes.get_yscale() == scale
             for line, row in zip(axes.get_lines(), values, strict=True):
                 x, y = (np.asarray(each) for each in line.get_data())
                 assert (y[np.searchsorted(x, results.seconds, side="right") - 1] == row).all()
+
+
+def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: Results) -> None:
+    with plots._style():
+        (axes, _), (bare, _) = (plots._ranks(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
+    ranks = results.ranked[Ranking.RUNS][Models.FULL].ranks
+    for band, low, high in zip(axes.collections, ranks.low, ranks.high, strict=True):
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))
+    assert not bare.collections
 
 
 def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear_axis() -> None:

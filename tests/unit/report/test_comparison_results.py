@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spacelang.report.comparison import document, tables
 from spacelang.report.comparison.curves import Curve
+from spacelang.report.comparison.ranks import Ranking
 from spacelang.report.comparison.results import Key, Models, Results
 
 MOMENTS = st.floats(0.001, 100, allow_nan=False)
@@ -49,9 +50,12 @@ def test_quartiles_are_those_of_the_step_functions(results: Results) -> None:
 
 @given(comparisons())
 def test_nothing_rises_and_ranks_average_to_the_middle(results: Results) -> None:
+    few = results.at(*results.seconds[::85])
     for models in Models:
         assert (np.diff(results.quartiles[models], axis=-1) <= 1e-12).all()
-        assert np.allclose(results.mean_ranks[models].mean(axis=0), (len(results.optimizers) + 1) / 2)
+        for ranking in Ranking:
+            ranks = few.ranked[ranking][models].ranks.value
+            assert np.allclose(ranks.mean(axis=0), (len(results.optimizers) + 1) / 2)
     assert (results.losses[Models.ANY] <= results.losses[Models.FULL]).all(), "any trained model is at least as good"
 
 
@@ -59,25 +63,31 @@ def test_nothing_rises_and_ranks_average_to_the_middle(results: Results) -> None
 def test_permuting_optimizers_permutes_everything(results: Results, random: "st.DrawFn") -> None:
     order = list(range(len(results.optimizers)))
     random.shuffle(order)
+    results = results.at(*results.seconds[::85])
     other = replace(results, optimizers=tuple(results.optimizers[place] for place in order))
     for models in Models:
-        assert np.allclose(other.mean_ranks[models], results.mean_ranks[models][order])
+        for ranking in Ranking:
+            found, expected = other.ranked[ranking][models].ranks, results.ranked[ranking][models].ranks
+            for name in ("value", "low", "high"):
+                assert np.allclose(getattr(found, name), getattr(expected, name)[order], equal_nan=True)
         assert (other.quartiles[models] == results.quartiles[models][:, :, order]).all()
 
 
-def test_ranks_are_given_within_the_same_data_and_seed() -> None:
-    # Each seed has a winner of its own; ranks of medians would call it a draw between a and b only by accident.
+def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
+    # `a` wins four of five runs by a little and loses one by much.
+    losses = {"a": (0.10, 0.10, 0.10, 0.10, 0.90), "b": (0.12, 0.12, 0.12, 0.12, 0.12)}
     runs = [
-        run(Key("x", "a", 0), [(1.0, 0.1)]),
-        run(Key("x", "b", 0), [(1.0, 0.2)]),
-        run(Key("x", "a", 1), [(1.0, 0.9)]),
-        run(Key("x", "b", 1), [(1.0, 0.3)]),
+        run(Key("x", name, seed), [(1.0, loss)]) for name, found in losses.items() for seed, loss in enumerate(found)
     ]
-    results = Results.over_time("s", ("x",), ("a", "b"), (0, 1), tuple(runs), {"x": "loss"}, 60.0)
-    assert results.ranks[Models.FULL][0, :, :, -1].tolist() == [[1.0, 2.0], [2.0, 1.0]]
-    assert results.mean_ranks[Models.FULL][:, -1].tolist() == [1.5, 1.5]
-    assert results.ahead(Models.FULL)[-1].ahead == ("a", "b")
-    assert results.ahead_on("x", Models.FULL)[-1].ahead == ("b",)
+    results = Results.over_time("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
+    ranks = {ranking: results.ranked[ranking][Models.FULL].ranks.value[:, -1].tolist() for ranking in Ranking}
+    assert ranks == {Ranking.MEAN_LOSSES: [2.0, 1.0], Ranking.RUNS: [1.2, 1.8]}
+    assert results.ahead(Models.FULL)[-1].ahead == ("b",), "the papers' kind comes first"
+    assert results.ahead(Models.FULL, Ranking.RUNS)[-1].ahead == ("a",)
+    assert results.ahead_on("x", Models.FULL)[-1].ahead == ("a",)
+    found = document.document(results)
+    assert [found["ranks"][ranking]["full"]["a"]["rank"][-1] for ranking in ("mean_losses", "runs")] == [2.0, 1.2]
+    assert [found["ahead"]["full"][kind][-1]["optimizers"] for kind in ("mean_losses", "runs")] == [["b"], ["a"]]
 
 
 def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() -> None:
@@ -96,7 +106,7 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
 def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
     runs = tuple(run(Key("x", name, 0), [], reason="everything failed") for name in "ab")
     results = Results.over_time("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
-    assert results.mean_ranks[Models.ANY][:, -1].tolist() == [1.5, 1.5]
+    assert results.ranked[Ranking.RUNS][Models.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
     assert [each.ahead for each in results.ahead(Models.ANY)] == [()]
     assert json.dumps(document.document(results), allow_nan=False)
 
@@ -116,10 +126,19 @@ def test_tables_say_what_the_arrays_say() -> None:
     last = quartiles[(quartiles["models"] == "any") & (quartiles["data"] == "second")].groupby("optimizer").last()
     assert last.loc["beta", "median"] == results.quartiles[Models.ANY][1, 1, 1, -1]
     found = tables.ranks(results)
-    one = found[(found["models"] == "full") & (found["optimizer"] == "gamma disc=2")]["rank"]
-    assert one.tolist() == results.mean_ranks[Models.FULL][2].tolist()
+    for ranking in Ranking:
+        one = found[(found["models"] == "full") & (found["optimizer"] == "gamma disc=2")]
+        one, expected = one[one["ranking"] == ranking.value], results.ranked[ranking][Models.FULL].ranks
+        for column, values in (("rank", expected.value), ("low", expected.low), ("high", expected.high)):
+            assert one[column].tolist() == values[2].tolist()
+    found = tables.differences(results).set_index(["models", "ranking", "optimizer", "other"])
+    one, expected = found.loc[("any", "runs", "alpha", "gamma disc=2")], results.ranked[Ranking.RUNS][Models.ANY]
+    assert one["seconds"].tolist() == results.seconds.tolist()
+    assert one["difference"].tolist() == expected.differences.value[1].tolist()
+    assert one["within_noise"].tolist() == expected.differences.within_noise[1].tolist()
     assert tables.runs(results)["loss_any"].tolist() == [each.curves[Models.ANY].losses[-1] for each in results.runs]
     assert set(tables.ahead(results)["data"]) == {"", "first", "second"}
+    assert set(tables.ahead(results)["by"]) == {"mean_losses", "runs", "median"}
 
 
 def test_the_document_is_json_with_the_same_numbers() -> None:
@@ -128,8 +147,28 @@ def test_the_document_is_json_with_the_same_numbers() -> None:
     assert found["seconds"] == pytest.approx([0.6, 6.0, 60.0])
     told = found["losses"]["full"]["first"]["beta"]
     assert told["median"][-1] == results.quartiles[Models.FULL][1, 0, 1, -1]
-    assert found["ranks"]["any"]["alpha"][-1] == results.mean_ranks[Models.ANY][0, -1]
-    assert found["ahead"]["full"]["average_rank"][-1]["end"] == 60.0
+    for ranking in Ranking:
+        ranked = results.ranked[ranking][Models.ANY]
+        told = found["ranks"][ranking]["any"]["alpha"]
+        assert [told[name][-1] for name in ("rank", "low", "high")] == pytest.approx(
+            [getattr(ranked.ranks, name)[0, -1] for name in ("value", "low", "high")]
+        )
+        told = found["differences"][ranking]["any"][0]
+        assert told["optimizers"] == ["alpha", "beta"]
+        assert told["difference"][-1] == pytest.approx(ranked.differences.value[0, -1])
+        assert told["within_noise"][-1] is bool(ranked.differences.within_noise[0, -1])
+    assert found["intervals"] == {"level": 0.95, "over": "seed", "number": 4}
+    assert found["ahead"]["full"]["mean_losses"][-1]["end"] == 60.0
+    assert [each["optimizers"] for each in found["apart"]["full"]] == [list(pair) for pair in results.pairs]
     assert found["data"]["first"] == {"loss": "1 - roc_auc", "before": 1.0}
     assert len(found["runs"]) == 24
-    assert len(document.curves(results)["ranks"]["full"]["alpha"]) == 256
+    assert len(document.curves(results)["ranks"]["runs"]["full"]["alpha"]["low"]) == 256
+
+
+def test_without_intervals_there_are_no_bounds_and_every_difference_may_be_noise() -> None:
+    results = made(data=("x", "y"), seeds=2)
+    found = json.loads(json.dumps(document.document(results), allow_nan=False))
+    assert found["intervals"] is None
+    assert found["ranks"]["mean_losses"]["full"]["alpha"]["low"] == [None] * 3
+    assert all(all(pair["within_noise"]) for pair in found["differences"]["runs"]["any"])
+    assert all([each["optimizers"] for each in pair["intervals"]] == [[]] for pair in found["apart"]["any"])

@@ -10,7 +10,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.report.comparison import progress
 from spacelang.report.comparison.progress import ComparisonProgress
-from spacelang.report.comparison.ranks import Interval
+from spacelang.report.comparison.ranks import Interval, Ranking
 from spacelang.report.comparison.results import Key, Models, Results
 from spacelang.report.comparison.text import MOST, ahead, print_comparison
 from spacelang.runtime.budget import Budget
@@ -33,10 +33,17 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     assert len({len(line) for line in table}) == 1
     lower, median, upper = results.quartiles[Models.FULL][:, 0, 0, -1]
     assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
-    at = next(place for place, line in enumerate(lines) if line.startswith("average rank over 2 data sets and 4 seeds"))
+    ranked = {ranking: found[Models.ANY].ranks for ranking, found in results.ranked.items()}
+    at = lines.index(
+        "ranks of mean losses, averaged over 2 data sets, losses within 0.001 sharing one; any trained model"
+    )
+    value, low, high = (getattr(ranked[Ranking.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
+    assert lines[at + 2].endswith(f"{value:.2f} [{low:.2f}, {high:.2f}]")
+    at = next(place for place, line in enumerate(lines) if line.startswith("ranks of runs, averaged over 2 data sets"))
     assert " ".join(lines[at + 1].split()) == "after 0.6 s 6 s 60 s 0.6 s (any) 6 s (any) 60 s (any)"
-    assert float(lines[at + 2].split()[-1]) == pytest.approx(results.mean_ranks[Models.ANY][0, -1], abs=0.005)
-    assert "ahead by the average rank" in text
+    assert float(lines[at + 2].split()[-1]) == pytest.approx(ranked[Ranking.RUNS].value[0, -1], abs=0.005)
+    assert "ahead by the ranks of mean losses" in text
+    assert "ahead by the ranks of runs" in text
     assert "\x1b" not in text
     assert not any(line != line.rstrip() for line in lines)
 
@@ -59,6 +66,41 @@ def test_one_optimizer_alone_has_no_ranks() -> None:
     text = shown(made(data=("x",), optimizers=("alpha",), seeds=1))
     assert "1 optimizer, 1 data set, 1 seed; 1 run of 60 s" in text
     assert "rank" not in text
+
+
+def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
+    for data, seeds, told in (
+        (4, 2, "by bootstrap over 4 data sets, each by itself; what none of them shows may be so on 60% of others"),
+        (1, 5, "by bootstrap over 5 seeds, each by itself; what none of them shows may be so on 52% of others"),
+        (1, 5, "Of other data they say nothing: 1 data set is too few."),
+        (2, 3, "Of other data they say nothing: 2 data sets are too few."),
+        (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
+    ):
+        text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
+        assert told in text
+        assert ("Of other data" in text) is (data < 3 and seeds > 2)
+        assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
+
+
+def test_of_two_it_is_said_who_was_ahead_beyond_noise_and_when_nobody_was() -> None:
+    # `a` is ahead on every data set until 3 s, and from then on on every second one.
+    runs = [
+        run(Key(f"d{place}", name, 0), [(1.0, first), (3.0, last + 0.1 * (place % 2) * (1 if name == "a" else -1))])
+        for place in range(8)
+        for name, first, last in (("a", 0.5, 0.2), ("b", 0.6, 0.3))
+    ]
+    data = tuple(f"d{place}" for place in range(8))
+    text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 60.0))
+    at = text.index("differences of ranks of mean losses")
+    assert "a and b: a ahead from 1 s to 3.03 s; within noise from 3.03 s to 60 s" in text[at:]
+
+
+def test_of_many_pairs_those_with_whoever_was_ahead_longest_are_told() -> None:
+    names = ("alpha", "beta", "gamma", "delta", "epsilon")
+    text = shown(made(optimizers=names, data=("x", "y", "z")))
+    told = text[text.index("differences of ranks") :].splitlines()
+    assert told[1].endswith(", against alpha, which was ahead longest")
+    assert [line.partition(":")[0].strip() for line in told[2:6]] == [f"alpha and {name}" for name in names[1:]]
 
 
 def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None:

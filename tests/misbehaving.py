@@ -48,6 +48,8 @@ class Fault:
     deed: str
     status: Status
     reason: str
+    attempts: int = 1
+    """How often it is begun: more than once where somebody else may be the reason."""
 
 
 def segfault(_: Request) -> None:
@@ -310,7 +312,7 @@ FAULTS = (
     Fault("exit_at_once", Status.CRASH, "exited with code 3"),
     Fault("leave", Status.CRASH, "exited with code 4"),
     Fault("leave_with_words", Status.CRASH, "enough of this"),
-    Fault("be_killed", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out"),
+    Fault("be_killed", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("close_everything", Status.CRASH, "hung up"),
     Fault("be_stopped", Status.TIMEOUT, "it took longer than 500ms"),
@@ -328,8 +330,8 @@ FAULTS = (
     Fault("raise_the_unpicklable", Status.ERROR, "LocalError"),
     Fault("raise_the_unspeakable", Status.ERROR, "MuteError"),
     Fault("recurse", Status.ERROR, "RecursionError"),
-    Fault("return_the_unpicklable", Status.ERROR, "its result cannot be sent to the search: TypeError"),
-    Fault("return_one_way", Status.ERROR, "its result cannot be read by the search: ImportError: no such thing"),
+    Fault("return_the_unpicklable", Status.ERROR, "its result cannot be sent to the search: TypeError", 3),
+    Fault("return_one_way", Status.ERROR, "its result cannot be read by the search: ImportError: no such thing", 3),
     Fault("return_nothing_of_use", Status.ERROR, "it returned no trial but `str`"),
 )
 """All that fail, within `LIMITS`."""

@@ -252,7 +252,7 @@ def test_a_fault_ends_one_trial_alone(make: Make, marked: Marked, fault: Fault) 
     assert fault.reason in failed.trial.reason
     assert "\n" not in failed.trial.reason
     assert failed.trial.loss is None
-    assert failed.attempts == 1
+    assert failed.attempts == fault.attempts
     assert LIMITS.trial_seconds is not None
     assert seconds < LIMITS.trial_seconds + 1
     assert failed.trial.cost <= seconds

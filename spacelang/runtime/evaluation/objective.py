@@ -3,7 +3,6 @@
 All that trials share is made once: the split, the prepared arrays, the order in which training takes its rows.
 """
 
-import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -78,8 +77,7 @@ class Objective:
         self._dataset = dataset
         self._settings = Settings() if settings is None else settings
         self._clock = clock
-        for operator in operators(space.root):
-            class_of(operator)  # imported now: what cannot be is known before the first trial
+        self._import()  # now: what cannot be imported is known before the first trial
         self._judge = make_judge(self._settings, dataset, clock)
         self.metric: Metric = self._judge.metric
         self.preparation: Preparation = plan(space, dataset.features)
@@ -134,8 +132,8 @@ class Objective:
 
     def over(self, space: Space) -> "Objective":
         """The objective over the same space with other domains: data and split are shared."""
-        other = copy.copy(self)
-        other._space = space
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), _space=space)
         vars(other).pop("_routes", None)
         return other
 
@@ -207,13 +205,21 @@ class Objective:
         """The control of all thread pools; it knows those of the libraries that are loaded: all that are used are."""
         from threadpoolctl import ThreadpoolController
 
+        self._import()
+        return ThreadpoolController()
+
+    def _import(self) -> None:
         for operator in operators(self._space.root):
             class_of(operator)
-        return ThreadpoolController()
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process can be given: the control of thread pools belongs to this one, as the cache does."""
         return {name: value for name, value in vars(self).items() if name != "_threads"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load what trials need: workers that are forked from this process begin alike, and at once."""
+        vars(self).update(state)
+        _ = self._threads
 
     @contextmanager
     def _laboratory(self) -> Iterator[None]:

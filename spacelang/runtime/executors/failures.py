@@ -10,6 +10,9 @@ from spacelang.ir.trial import Request, Status, Trial
 LENGTH: Final = 200
 """The longest reason that is kept, in characters."""
 
+NEARLY_ALL: Final = 0.9
+"""The share of its room above which memory is the reason why an evaluation was killed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -71,19 +74,25 @@ def too_large(limit: float, taken: float, seconds: float) -> Failure:
     return Failure(Status.MEMORY, reason, seconds)
 
 
-def ended(exit_code: int, seconds: float, *, is_memory_out: bool = False) -> Failure:
-    """The failure of an evaluation whose process has ended: below 0 an exit code is that of a signal.
+def ended(exit_code: int, seconds: float) -> Failure:
+    """The failure of an evaluation whose process has ended: below 0 an exit code is that of a signal."""
+    if exit_code >= 0:
+        return Failure(Status.CRASH, f"its process exited with code {exit_code}", seconds)
+    return Failure(Status.CRASH, f"its process was ended by {signal_name(-exit_code)}", seconds)
+
+
+def killed(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
+    """The failure of an evaluation that somebody else has ended by SIGKILL when it took so many bytes of its limit.
 
     `is_memory_out` says that the system has ended processes since the evaluation began, because memory ran out.
     """
-    if exit_code >= 0:
-        return Failure(Status.CRASH, f"its process exited with code {exit_code}", seconds)
-    if exit_code != -signal.SIGKILL:
-        return Failure(Status.CRASH, f"its process was ended by {signal_name(-exit_code)}", seconds)
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended its process because memory ran out", seconds)
-    reason = f"its process was ended by {signal_name(-exit_code)}, which the system sends when memory runs out"
-    return Failure(Status.CRASH, reason, seconds)
+    by = f"its process was ended by {signal_name(signal.SIGKILL)}"
+    if limit is not None and taken > NEARLY_ALL * limit:
+        reason = f"{by} when it took {megabytes(taken)} of memory, of {quantity(limit, BYTES)}"
+        return Failure(Status.MEMORY, reason, seconds)
+    return Failure(Status.CRASH, f"{by}, which the system sends when memory runs out", seconds)
 
 
 def signal_name(number: int) -> str:

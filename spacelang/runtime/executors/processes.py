@@ -31,6 +31,8 @@ from spacelang.runtime.executors._processes.messages import (
     Begin,
     Ended,
     Fork,
+    Garbled,
+    Load,
     Loaded,
     Lost,
     News,
@@ -39,7 +41,7 @@ from spacelang.runtime.executors._processes.messages import (
 from spacelang.runtime.executors.failures import Failure, described, megabytes
 
 ATTEMPTS: Final = 3
-"""How often a job is begun when something else than the job ends its worker."""
+"""How often a job is begun when something else than the job may have ended its worker."""
 
 LOADS: Final = 3
 """How often in a row the nursery may end before it is loaded."""
@@ -67,8 +69,11 @@ class Processes:
     `evaluate` goes to them once, by cloudpickle; results come back by pickle. What it raises makes a failed trial,
     but for an InputError, which `wait` raises: it is a mistake of who asked. If the evaluation has a number
     `kept_bytes`, so much memory may stay with a worker from one trial to the next, as a cache does; a worker that holds
-    much more is replaced. What a worker held before a trial is not counted as the trial's. `preload` names modules
-    that can be imported while the evaluation is on its way.
+    much more is replaced, as is one in which a trial has changed what all trials of a process have in common. What a
+    worker held before a trial is not counted as the trial's. With `isolate` every trial has a process of its own, and
+    nothing that an evaluation keeps is there for the next one. A trial whose process somebody else has killed, or whose
+    answer cannot be read, is begun again, up to `ATTEMPTS` times. `preload` names modules that can be imported while
+    the evaluation is on its way.
 
     There may be more workers than `cores()`; each is told to use one thread. Raises InputError where there are no such
     processes or the evaluation cannot be sent to one; `ready` raises where it cannot be loaded or where the limit of
@@ -76,7 +81,13 @@ class Processes:
     """
 
     def __init__(
-        self, evaluate: Evaluate, *, workers: int = 1, limits: Limits = UNLIMITED, preload: Sequence[str] = ()
+        self,
+        evaluate: Evaluate,
+        *,
+        workers: int = 1,
+        limits: Limits = UNLIMITED,
+        isolate: bool = False,
+        preload: Sequence[str] = (),
     ) -> None:
         if os.name != "posix":
             raise InputError("trials have processes of their own on Linux and macOS only", HERE)
@@ -84,6 +95,7 @@ class Processes:
             raise ValueError(f"{workers} workers are none at all")
         self._evaluate = evaluate
         self._limits = limits
+        self._isolates = isolate
         self._preload = tuple(preload)
         self._workers = {name: _Worker(name) for name in map(str, range(1, workers + 1))}
         self._numbers = count(1)
@@ -156,7 +168,7 @@ class Processes:
     def _link(self) -> None:
         """Start a nursery."""
         self._loaded_at = None
-        self._links[:] = [Link(self._evaluate, self._limits, self._preload)]
+        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), self._preload)]
         self._selector.register(self._links[0].channel, selectors.EVENT_READ)
 
     def _begin(self, worker: "_Worker") -> None:
@@ -197,17 +209,29 @@ class Processes:
 
     def _listen(self, worker: "_Worker") -> None:
         """Take the results of a worker; end one that has hung up."""
-        if worker.channel is None:
+        channel = worker.channel
+        if channel is None:
             return
-        for message in worker.channel.arrived():
+        for message in channel.arrived():
             sequence, retires = RESULT.unpack_from(message)
-            if worker.job is not None and sequence == worker.sequence:
-                self._answer(worker, _unpacked(memoryview(message)[RESULT.size :]))
             if retires:
                 self._drop(worker)
+            if worker.job is not None and sequence == worker.sequence:
+                self._receive(worker, _unpacked(memoryview(message)[RESULT.size :]))
+            if worker.channel is not channel:
                 return
-        if worker.channel.is_over:
+        if channel.is_over:
             self._lose(worker)
+
+    def _receive(self, worker: "_Worker", answer: Answer) -> None:
+        """Take an answer; a job whose answer cannot be read is begun again, by another process."""
+        if not isinstance(answer, Garbled):
+            self._answer(worker, answer)
+            return
+        if worker.channel is not None:
+            self._links[0].tell(Lost(worker.token))
+            self._drop(worker)
+        self._again(worker, answer.failure)
 
     def _lose(self, worker: "_Worker") -> None:
         """Have a worker ended that cannot be talked to; how it ended is the answer to its job, if it has one."""
@@ -253,10 +277,12 @@ class Processes:
     def _bury(self, worker: "_Worker", news: Ended) -> None:
         """A worker has ended: what it had sent before counts, else how it ended answers the job that it was at."""
         self._listen(worker)
+        if worker.token != news.token:
+            return
         self._drop(worker)
         if worker.job is None:
             return
-        if news.failure is not None and news.sequence == worker.sequence:
+        if news.failure is not None and news.sequence == worker.sequence and news.is_final:
             self._answer(worker, news.failure)
         else:
             self._again(worker, news.failure or Failure(Status.CRASH, "its process ended before the evaluation began"))
@@ -305,7 +331,7 @@ class Processes:
         else:
             self._answer(worker, failure)
 
-    def _answer(self, worker: "_Worker", answer: Answer) -> None:
+    def _answer(self, worker: "_Worker", answer: Trial | Failure | InputError) -> None:
         job, worker.job = worker.job, None
         assert job is not None
         match answer:
@@ -342,7 +368,7 @@ def _unpacked(answer: memoryview) -> Answer:
     try:
         return pickle.loads(answer)  # type: ignore[no-any-return]
     except Exception as error:  # noqa: BLE001 - whatever stands in a stranger's result
-        return Failure(Status.ERROR, f"its result cannot be read by the search: {described(error)}")
+        return Garbled(Failure(Status.ERROR, f"its result cannot be read by the search: {described(error)}"))
 
 
 def _too_little(limits: Limits, idle: int) -> InputError | None:

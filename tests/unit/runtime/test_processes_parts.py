@@ -18,9 +18,10 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.memory import Trees, certain, resident
+from spacelang.runtime.executors._processes.messages import Garbled, Load
 from spacelang.runtime.executors._processes.nursery import Child, Nursery
 from spacelang.runtime.executors._processes.slot import Slot
-from spacelang.runtime.executors.failures import LENGTH, Failure, described, ended, raised, too_large, too_long
+from spacelang.runtime.executors.failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
 
 
 def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Channel, Channel]) -> None:
-    nursery = Nursery(ends[0], 0, well, UNLIMITED)
+    nursery = Nursery(ends[0], 0, well, Load(UNLIMITED, isolates=False))
     late = Failure(Status.TIMEOUT, "late")
     child = Child(1, psutil.Process(), Slot(), sequence=3, verdict=late, judged=3)
     assert nursery._epitaph(child, -9) is None, "it had not begun the job"
@@ -185,9 +186,17 @@ def test_failures_say_what_happened() -> None:
     assert ended(-11, 1).reason == "its process was ended by signal 11 (SIGSEGV)"
     assert ended(-99, 1).reason == "its process was ended by signal 99"
     assert ended(1, 1) == Failure(Status.CRASH, "its process exited with code 1", 1)
-    assert ended(-9, 1, is_memory_out=True).status is Status.MEMORY
-    assert ended(-9, 1).status is Status.CRASH
-    assert ended(-9, 3).of(wanted(1)) == Trial(wanted(1), None, 3, Status.CRASH, ended(-9, 3).reason)
+    assert ended(-15, 3).of(wanted(1)) == Trial(wanted(1), None, 3, Status.CRASH, ended(-15, 3).reason)
+
+
+def test_whoever_was_killed_is_out_of_memory_where_its_last_sample_or_the_system_says_so() -> None:
+    for limit, taken, status in [(1e9, 0.95e9, "memory"), (1e9, 0.85e9, "crash"), (None, 5e9, "crash")]:
+        assert killed(limit, taken, 1).status.value == status
+    assert killed(None, 0, 1, is_memory_out=True).status is Status.MEMORY
+    assert (
+        killed(1e9, 0.95e9, 1).reason
+        == "its process was ended by signal 9 (SIGKILL) when it took 950MB of memory, of 1GB"
+    )
 
 
 def test_an_answer_is_a_trial_a_failure_or_a_mistake() -> None:
@@ -200,9 +209,12 @@ def test_an_answer_is_a_trial_a_failure_or_a_mistake() -> None:
 
     mistake = pickle.loads(worker.packed(worker.answered(mistaken, request)))
     assert (type(mistake), mistake.message, mistake.help) == (BuildError, "so", "do")
-    assert worker.answered(well, b"nonsense").status is Status.ERROR
+    unread = worker.answered(well, b"nonsense")
+    assert isinstance(unread, Garbled)
+    assert "its request cannot be read by the worker" in unread.failure.reason
     unsent = pickle.loads(worker.packed(Trial(wanted(1), 0.5, 3.0, predictions=threading.Lock())))
-    assert (unsent.status, unsent.seconds) == (Status.ERROR, 3.0)
+    assert isinstance(unsent, Garbled)
+    assert (unsent.failure.status, unsent.failure.seconds) == (Status.ERROR, 3.0)
 
 
 def test_what_is_kept_is_asked_of_the_object_of_a_method() -> None:

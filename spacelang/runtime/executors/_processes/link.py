@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, Final
 
-from spacelang.ir.task import Limits
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes.channel import Channel
@@ -53,7 +52,7 @@ class Link:
     Raises InputError where the evaluation cannot be sent to another process, or no process can be started.
     """
 
-    def __init__(self, evaluate: Evaluate, limits: Limits, preload: Sequence[str]) -> None:
+    def __init__(self, evaluate: Evaluate, order: Load, preload: Sequence[str]) -> None:
         self._owner = os.getpid()
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -70,7 +69,7 @@ class Link:
         finally:
             theirs.close()
             os.close(reading)
-        self.tell(Load(limits))
+        self.tell(order)
 
     def _started(self, files: dict[str, int], preload: Sequence[str]) -> "subprocess.Popen[bytes]":
         given = json.dumps({"path": sys.path, "preload": list(preload), **files})

@@ -12,9 +12,10 @@ from spacelang.runtime.executors.failures import Failure
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Read the evaluation, and bound it so."""
+    """Read the evaluation, and bound it so; where it `isolates`, a worker does one job."""
 
     limits: Limits
+    isolates: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,13 @@ class Ended:
     """No process of this worker is left.
 
     `sequence` is the last job that the nursery knew it to have, `failure` what to say of that job if it was at it:
-    None where it was between jobs.
+    None where it was between jobs. Unless it `is_final` the job may not be the reason, and is worth another worker.
     """
 
     token: int
     sequence: int
     failure: Failure | None
+    is_final: bool = True
 
 
 News: TypeAlias = Loaded | Refused | Ended
@@ -80,5 +82,14 @@ TASK: Final = struct.Struct("!Q")
 RESULT: Final = struct.Struct("!Q?")
 """Before an answer stand the number of the job, and whether the worker ends now and wants to be replaced."""
 
-Answer: TypeAlias = Trial | Failure | InputError
+
+@dataclass(frozen=True, slots=True)
+class Garbled:
+    """A request or an answer was lost on its way: by itself, or by what an earlier job has left in that process."""
+
+    failure: Failure
+    """What to say of the job if that happens everywhere."""
+
+
+Answer: TypeAlias = Trial | Failure | InputError | Garbled
 """What came of a job: an InputError is what is wrong with the run as a whole."""

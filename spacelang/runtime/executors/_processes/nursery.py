@@ -23,22 +23,28 @@ from typing import Any, Final, NoReturn, assert_never
 
 import psutil
 
-from spacelang.ir.task import Limits
 from spacelang.ir.trial import Status
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, kill_tree
+from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import Trees, resident
 from spacelang.runtime.executors._processes.messages import Begin, Ended, Fork, Load, Loaded, Lost, News, Order, Refused
 from spacelang.runtime.executors._processes.slot import Slot
-from spacelang.runtime.executors.failures import Failure, described, ended, too_large, too_long
+from spacelang.runtime.executors.failures import Failure, described, ended, killed, too_large, too_long
 
 POLL: Final = 0.025
 """How often the memory of trials is looked at, in seconds."""
 
 REST: Final = 1.0
 """How often it is looked whether the coordinator still lives, in seconds, should a fork of it keep the line open."""
+
+FOREIGN: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+"""The signals that a process dies of only where somebody sends them: no mistake of its own raises them."""
+
+STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+"""By which a user, a terminal or a scheduler stops all processes of a run."""
 
 GRACE: Final = 0.2
 """How long a worker that has hung up may take to end by itself, so that it can be said how it did."""
@@ -48,7 +54,9 @@ def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> N
     """Serve the coordinator until it hangs up; the descriptors are those that it has left open for this process."""
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for stop in STOPS:
+            # They are for the search, which ends this process then.
+            signal.signal(stop, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         channel = Channel(socket.socket(fileno=control))
         _end_with(lifeline)
@@ -60,7 +68,7 @@ def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> N
         assert isinstance(order, Load)
         evaluate = _loaded(channel, payload)
         _live_on(lifeline)
-        Nursery(channel, lifeline, evaluate, order.limits).serve()
+        Nursery(channel, lifeline, evaluate, order).serve()
         code = 0
     except EOFError:
         code = 0
@@ -116,6 +124,8 @@ class Child:
     """Why it was killed."""
     judged: int = 0
     """The job for which it was."""
+    taken: float = 0.0
+    """The bytes that it took for its last job when that was looked at last."""
 
     @property
     def is_busy(self) -> bool:
@@ -130,11 +140,12 @@ class Child:
 class Nursery:
     """Forks, bounds and buries workers."""
 
-    def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, limits: Limits) -> None:
+    def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, order: Load) -> None:
         self._channel = channel
         self._lifeline = lifeline
         self._evaluate = evaluate
-        self._limits = limits
+        self._limits = order.limits
+        self._isolates = order.isolates
         self._parent = os.getppid()
         self._children: dict[int, Child] = {}
         self._trees = Trees()
@@ -169,6 +180,8 @@ class Nursery:
         self._death.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._death.fileno(), warn_on_full_buffer=False)
+        # What of it takes long is done here once, not in every worker.
+        GlobalState()
         gc.collect()
         # What the collector never visits again it does not write to either: such pages stay shared.
         gc.freeze()
@@ -185,7 +198,7 @@ class Nursery:
             case Begin(token, sequence, seconds):
                 # One that has ended meanwhile is known to the coordinator as one that never had this job.
                 for child in self._known(token):
-                    child.sequence, child.given = sequence, time.monotonic()
+                    child.sequence, child.given, child.taken = sequence, time.monotonic(), 0.0
                     child.allowed = self._limits.trial_seconds if seconds is None else seconds
                 self._memory_kills.note()
             case Lost(token):
@@ -220,14 +233,16 @@ class Nursery:
     def _become_worker(self, nursery: int, end: socket.socket, slot: Slot) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            # What a trial starts may be ended by SIGTERM, as pools of processes do.
+            for usual in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(usual, signal.SIG_DFL)
             os.close(self._lifeline)
             for each in (self._channel, self._deaths, self._death):
                 each.close()
             for child in self._children.values():
                 child.slot.close()
-            limit = self._limits.trial_bytes
-            worker.main(nursery, Channel(end), self._evaluate, slot, worker.Room(self._idle, limit))
+            room = worker.Room(self._idle, self._limits.trial_bytes)
+            worker.main(nursery, Channel(end), self._evaluate, slot, room, isolates=self._isolates)
         finally:
             os._exit(1)
 
@@ -276,8 +291,8 @@ class Nursery:
         if limit is None or not child.is_busy:
             return None
         allowed = limit + child.slot.held
-        taken = self._trees.taken(child.process, allowed)
-        return too_large(limit, taken - child.slot.held, child.seconds()) if taken > allowed else None
+        child.taken = self._trees.taken(child.process, allowed) - child.slot.held
+        return too_large(limit, child.taken, child.seconds()) if child.taken > limit else None
 
     def _bury(self) -> None:
         """Take leave of the workers that have ended, and end what they have left behind."""
@@ -290,7 +305,10 @@ class Nursery:
                     os.killpg(pid, signal.SIGKILL)
         end_children(self._children)
         for child, code in buried:
-            self._tell(Ended(child.token, child.sequence, self._epitaph(child, code)))
+            failure = self._epitaph(child, code)
+            # What did not kill itself was killed by others, for reasons of theirs.
+            is_final = child.verdict is not None or -code not in FOREIGN
+            self._tell(Ended(child.token, child.sequence, failure, is_final))
             child.slot.close()
 
     def _epitaph(self, child: Child, code: int) -> Failure | None:
@@ -300,5 +318,7 @@ class Nursery:
         if child.verdict is not None:
             # Where it had finished the job meanwhile and begun another one, that one is not to blame.
             return child.verdict if child.judged == child.sequence else None
-        is_memory_out = code == -signal.SIGKILL and self._memory_kills.are_more()
-        return ended(code, child.seconds(), is_memory_out=is_memory_out)
+        if code == -signal.SIGKILL:
+            is_memory_out = self._memory_kills.are_more()
+            return killed(self._limits.trial_bytes, child.taken, child.seconds(), is_memory_out=is_memory_out)
+        return ended(code, child.seconds())

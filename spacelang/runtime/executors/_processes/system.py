@@ -4,6 +4,8 @@ Where a request is not known or not allowed it is skipped: what depends on it wo
 """
 
 import ctypes
+import os
+import platform
 import resource
 import signal
 import sys
@@ -19,6 +21,16 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 
 FIRST_TO_GO: Final = 500
 """The `oom_score_adj` of workers: half of the machine's memory more than they take."""
+
+FILES: Final = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+
+SETTINGS: Final = ("Umask:", "SigBlk:", "SigIgn:", "SigCgt:", "Cpus_allowed:")
+
+FUTEX: Final = {"x86_64": "202", "aarch64": "98"}
+"""The number of the system call in which a thread waits for another one, by the machine."""
+
+FOREVER: Final = 4
+"""Where among that call and its arguments the time limit stands: without one it is 0."""
 
 NOTED: Final = 1.0
 """For how many seconds a number of kills is taken for the present one."""
@@ -97,3 +109,36 @@ def _control(option: int, value: int) -> None:
 @cache
 def _c_library() -> Any:
     return ctypes.CDLL(None)
+
+
+def open_files() -> dict[str, tuple[int, int]]:
+    """The open files of this process, by their descriptors: the device, and the number that the file has there."""
+    found = {}
+    for name in [entry.name for entry in os.scandir(FILES)]:
+        # The one for the folder itself is closed by now.
+        with suppress(OSError):
+            status = os.fstat(int(name))
+            found[name] = status.st_dev, status.st_ino
+    return found
+
+
+def settings() -> list[str]:
+    """What the kernel keeps for this process of its umask, its signals and its cores."""
+    with suppress(OSError):
+        return [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(SETTINGS)]
+    return []
+
+
+def threads() -> frozenset[str]:
+    """The numbers of all threads of this process, also of those that Python knows nothing of."""
+    with suppress(OSError):
+        return frozenset(entry.name for entry in os.scandir("/proc/self/task"))
+    return frozenset(map(str, sys._current_frames()))
+
+
+def waits_for_work(thread: str) -> bool:
+    """Whether a thread of this process sleeps until another one wakes it, as those of a pool without work do."""
+    with suppress(OSError):
+        call = Path(f"/proc/self/task/{thread}/syscall").read_text().split()
+        return len(call) > FOREVER and call[0] == FUTEX.get(platform.machine()) and call[FOREVER] == "0x0"
+    return False

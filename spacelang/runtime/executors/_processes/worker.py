@@ -2,23 +2,26 @@
 
 import gc
 import os
-import pickle
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+
+# Here, whatever a trial puts in their places.
+from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import Any, Final, NoReturn
 
 import psutil
 
-from spacelang.ir.trial import Status, Trial
+from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, has_children
+from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import resident
-from spacelang.runtime.executors._processes.messages import RESULT, TASK, Answer
+from spacelang.runtime.executors._processes.messages import RESULT, TASK, Answer, Garbled
 from spacelang.runtime.executors._processes.slot import Slot
 from spacelang.runtime.executors.failures import Failure, described, raised
 
@@ -37,7 +40,9 @@ class Room:
     limit: float | None
 
 
-def main(nursery: int, channel: Channel, evaluate: Evaluate, slot: Slot, room: Room) -> NoReturn:
+def main(
+    nursery: int, channel: Channel, evaluate: Evaluate, slot: Slot, room: Room, *, isolates: bool = False
+) -> NoReturn:
     """Evaluate what comes until the coordinator hangs up; `nursery` is the process that has forked this one."""
     os.setsid()
     system.die_with_parent()
@@ -49,7 +54,7 @@ def main(nursery: int, channel: Channel, evaluate: Evaluate, slot: Slot, room: R
     if "numpy" in sys.modules:
         # Else all workers would draw the same numbers wherever an evaluation does not seed NumPy's global generator.
         sys.modules["numpy"].random.seed()
-    worker = Worker(evaluate, slot, room)
+    worker = Worker(evaluate, slot, room, None if isolates else GlobalState())
     with suppress(EOFError):
         while worker.work(channel):
             pass
@@ -57,10 +62,14 @@ def main(nursery: int, channel: Channel, evaluate: Evaluate, slot: Slot, room: R
 
 
 class Worker:
-    """Evaluates, cleans up after each evaluation, and tells when it has grown."""
+    """Evaluates, and tells after each evaluation whether this process is fit for another one.
 
-    def __init__(self, evaluate: Evaluate, slot: Slot, room: Room) -> None:
+    It is while the global state is as it was; without one it never is.
+    """
+
+    def __init__(self, evaluate: Evaluate, slot: Slot, room: Room, state: GlobalState | None) -> None:
         self._evaluate = evaluate
+        self._state = state
         self._slot = slot
         self._room = room
         self._process = psutil.Process()
@@ -75,7 +84,7 @@ class Worker:
         if os.getpid() != self._process.pid:
             os._exit(0)  # the evaluation has forked, and the other one returned as well
         # A library that has lost its helpers fails at its next call: no other trial may meet it.
-        retires = self._end_others() or self._is_full(len(answer))
+        retires = self._end_others() or self._has_changed() or self._is_full(len(answer))
         self._slot.finished = sequence
         channel.send(RESULT.pack(sequence, retires) + answer)
         return not retires
@@ -86,6 +95,10 @@ class Worker:
             return False
         end_children()
         return True
+
+    def _has_changed(self) -> bool:
+        """Whether an evaluation has left this process another one than it was, or none is to follow."""
+        return self._state is None or self._state.changed() is not None
 
     def _is_full(self, leaving: int) -> bool:
         """Whether much more is held than is meant to be; `leaving` bytes are on their way out."""
@@ -114,9 +127,13 @@ def kept_bytes(evaluate: Evaluate) -> int:
 
 def answered(evaluate: Evaluate, request: bytes) -> Answer:
     """What evaluating a pickled request comes to; nothing that it raises gets past this."""
+    try:
+        wanted: Request = loads(request)
+    except Exception as error:  # noqa: BLE001 - whatever an earlier trial has left behind
+        return Garbled(Failure(Status.ERROR, f"its request cannot be read by the worker: {described(error)}"))
     started = time.perf_counter()
     try:
-        trial: Any = evaluate(pickle.loads(request))
+        trial: Any = evaluate(wanted)
     except InputError as error:
         return error
     except BaseException as error:  # noqa: BLE001 - the worker outlives whatever a stranger's pipeline raises
@@ -127,14 +144,18 @@ def answered(evaluate: Evaluate, request: bytes) -> Answer:
 
 
 def packed(answer: Answer) -> bytes:
-    """An answer as it is sent; one that cannot be is a failure that says so."""
+    """An answer as it is sent; where it cannot be, what is left to say of it, or nothing."""
     try:
-        return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+        return dumps(answer, HIGHEST_PROTOCOL)
     except MemoryError as error:
-        return pickle.dumps(raised(error, _seconds(answer)))
+        substitute: Answer = raised(error, _seconds(answer))
     except Exception as error:  # noqa: BLE001 - whatever stands in a stranger's result
         reason = f"its result cannot be sent to the search: {described(error)}"
-        return pickle.dumps(Failure(Status.ERROR, reason, _seconds(answer)))
+        substitute = Garbled(Failure(Status.ERROR, reason, _seconds(answer)))
+    try:
+        return dumps(substitute)
+    except Exception:  # noqa: BLE001 - nothing can be sent any more; the search repeats what it cannot read
+        return b""
 
 
 def _seconds(answer: Answer) -> float:

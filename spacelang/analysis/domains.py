@@ -1,6 +1,5 @@
 """Domains as written to domains as meant: sets, ranges and unions, judged by the parameter that takes them."""
 
-import math
 from bisect import bisect_left
 from typing import Final
 
@@ -154,9 +153,7 @@ def drawn_in(value: Value, domain: Domain, wide: tuple[Domain, ...]) -> Value | 
 def _nearest(part: Integer | Real, value: float) -> tuple[int | float, ...]:
     """The members next to a number that is none: below it and above it, where there are such."""
     if isinstance(part, Real) and part.size is None:
-        end, other = (part.lower, part.upper) if value < part.lower else (part.upper, part.lower)
-        # Beside an excluded end the nearest member is the next float.
-        return (end,) if contains(part, end) else (math.nextafter(end, other),)
-    first, last = (part.first_index, part.last_index) if isinstance(part, Real) else (0, part.size - 1)
+        return (part.least if value < part.least else part.greatest,)
+    first, last = part.first_index, part.last_index
     place = bisect_left(range(first, last + 1), value, key=part.at) + first
     return tuple(part.at(index) for index in (place - 1, place) if first <= index <= last)

@@ -36,8 +36,6 @@ def common_value(left: Simple, right: Simple) -> Value | Missing:
 
 def _grid(domain: Real | Integer) -> _Grid | None:
     """The grid that a domain is; None for an interval."""
-    if isinstance(domain, Integer):
-        return _Grid(Fraction(domain.lower), Fraction(domain.step), Fraction(domain.at(domain.size - 1)))
     if domain.size is None:
         return None
     start, step = Fraction(repr(domain.lower)), Fraction(repr(domain.step or 1.0))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, members, parts
 from spacelang.ir.linear import Number
 from spacelang.ir.value import Value
 
@@ -34,11 +34,7 @@ def cells(domain: Domain, cuts: Sequence[Number], signature: Signature) -> tuple
 
 def singletons(domain: Domain) -> tuple[Simple, ...]:
     """A finite domain value by value."""
-    return tuple(
-        Categorical((part.at(place),))
-        for part in parts(domain)
-        for place in range(_first(part), _first(part) + _size(part))
-    )
+    return tuple(Categorical((value,)) for part in parts(domain) for value in members(part))
 
 
 def representative(cell: Simple) -> Value:
@@ -75,7 +71,7 @@ def _cut_grid(part: Integer | Real, cuts: Sequence[Number]) -> list[Simple]:
 
     So is one so near that rounding in the atom's arithmetic may move it to the other side.
     """
-    first, last = _first(part), _first(part) + _size(part) - 1
+    first, last = part.first_index, part.last_index
     bounds = {first, last + 1}
     for cut in cuts:
         above = _first_from(part, cut, first, last + 1)
@@ -132,10 +128,6 @@ def _cut_interval(part: Real, cuts: Sequence[Number]) -> list[Simple]:
         lower, lower_open = cut, True
     after = replace(part, lower=lower, lower_open=lower_open)
     return [*result, after] if contains(after, after.middle) else result
-
-
-def _first(part: Simple) -> int:
-    return part.first_index if isinstance(part, Real) else 0
 
 
 def _size(part: Simple) -> int:

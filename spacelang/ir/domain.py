@@ -5,12 +5,13 @@ lies inside, `size` counts exactly (None where the set is infinite).
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from spacelang.ir.value import Value, identity, same
+from spacelang.ir.value import Value, identity, is_number, same
 
 
 class Missing:
@@ -42,6 +43,20 @@ class Real:
         return self.last_index - self.first_index + 1
 
     @property
+    def least(self) -> float:
+        """The smallest member: of a range the next float inside where its lower end is excluded."""
+        if self.step is not None:
+            return self.at(self.first_index)
+        return math.nextafter(self.lower, math.inf) if self.lower_open else self.lower + 0.0
+
+    @property
+    def greatest(self) -> float:
+        """The largest member, likewise."""
+        if self.step is not None:
+            return self.at(self.last_index)
+        return math.nextafter(self.upper, -math.inf) if self.upper_open else self.upper + 0.0
+
+    @property
     def first_index(self) -> int:
         """The index of the smallest member among lower, lower + step, ..."""
         return 1 if self.lower_open else 0
@@ -54,15 +69,26 @@ class Real:
         """
         if self.step is None:
             return 0  # a point
-        lower, upper, step = (Fraction(repr(number)) for number in (self.lower, self.upper, self.step))
-        steps = math.floor((upper - lower) / step)
-        return steps - 1 if self.upper_open and lower + steps * step == upper else steps
+        start, step, below = decimals(self)
+        steps, left = divmod(Fraction(repr(self.upper)) * below - start, step)
+        return int(steps) - (self.upper_open and left == 0)
 
     def at(self, index: int) -> float:
         """The member of the grid with this index; a point is a grid of one."""
         if self.step is None:
             return self.lower
-        return float(Fraction(repr(self.lower)) + index * Fraction(repr(self.step)))
+        start, step, below = decimals(self)
+        # Whole numbers divide to the nearest float, which sums of floats do not give.
+        return (start + step * index) / below
+
+    def index_of(self, member: Value) -> int:
+        """The index of a member of the grid: `at(index_of(member)) == member`."""
+        assert is_number(member)
+        if self.step is None:
+            return 0
+        start, step, below = decimals(self)
+        number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
+        return round(Fraction(number * below - start * divisor, step * divisor))
 
     def find(self, value: Value) -> Value | Missing:
         """The member equal to `value`, as a float; MISSING where there is none."""
@@ -72,7 +98,7 @@ class Real:
         if (self.lower_open and number == self.lower) or (self.upper_open and number == self.upper):
             return MISSING
         if self.step is not None:
-            index = round((Fraction(number) - Fraction(self.lower)) / Fraction(self.step))
+            index = self.index_of(number)
             if not self.first_index <= index <= self.last_index or self.at(index) != number:
                 return MISSING
         return number
@@ -106,9 +132,34 @@ class Integer:
         """How many members there are."""
         return max(0, (self.upper - self.lower) // self.step + 1)
 
+    @property
+    def least(self) -> int:
+        """The smallest member."""
+        return self.lower
+
+    @property
+    def greatest(self) -> int:
+        """The largest member, which a step may keep from being the upper end."""
+        return self.at(self.last_index)
+
+    @property
+    def first_index(self) -> int:
+        """The index of the smallest member."""
+        return 0
+
+    @property
+    def last_index(self) -> int:
+        """The index of the largest member."""
+        return self.size - 1
+
     def at(self, index: int) -> int:
         """The member with this index, counted from 0."""
         return self.lower + index * self.step
+
+    def index_of(self, member: Value) -> int:
+        """The index of a member: `at(index_of(member)) == member`."""
+        assert is_number(member)
+        return (int(member) - self.lower) // self.step  # type: ignore[arg-type]
 
     def find(self, value: Value) -> Value | Missing:
         """The member equal to `value`, as an int; MISSING where there is none."""
@@ -123,7 +174,7 @@ class Integer:
     def middle(self) -> Value:
         """The member nearest to the arithmetic middle, to the geometric one under `log`."""
         middle = math.isqrt(self.lower * self.upper) if self.log else (self.lower + self.upper) // 2
-        return self.at((middle - self.lower) // self.step)
+        return self.at(self.index_of(middle))
 
 
 @dataclass(frozen=True)
@@ -149,9 +200,23 @@ class Categorical:
         """How many members there are."""
         return len(self.values)
 
+    @property
+    def first_index(self) -> int:
+        """The index of the first member."""
+        return 0
+
+    @property
+    def last_index(self) -> int:
+        """The index of the last member."""
+        return self.size - 1
+
     def at(self, index: int) -> Value:
         """The member with this index, counted from 0 as written."""
         return self.values[index]
+
+    def index_of(self, member: Value) -> int:
+        """The index of a member: `at(index_of(member))` is the same value."""
+        return self.index[identity(member)]
 
     def find(self, value: Value) -> Value | Missing:
         """The member that is the same value, as the space writes it; MISSING where there is none."""
@@ -219,6 +284,19 @@ Simple: TypeAlias = Real | Integer | Categorical | Ordinal
 Domain: TypeAlias = Simple | Union
 
 BOOLEANS: Final = Categorical((True, False))
+
+
+@lru_cache(maxsize=4096)
+def decimals(grid: Real) -> tuple[int, int, int]:
+    """Whole numbers a, b and c of a range with a step: its member with index i is (a + b i) / c, rounded once."""
+    lower, step = Fraction(repr(grid.lower)), Fraction(repr(grid.step))
+    below = math.lcm(lower.denominator, step.denominator)
+    return int(lower * below), int(step * below), below
+
+
+def members(part: Simple) -> Iterator[Value]:
+    """All members of a finite domain, in their order."""
+    return map(part.at, range(part.first_index, part.last_index + 1))
 
 
 def parts(domain: Domain) -> tuple[Simple, ...]:

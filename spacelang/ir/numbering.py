@@ -7,18 +7,17 @@ alone, and the values of a set in the order of the cells that these cut it into.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 
 from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Sizes, Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
+from spacelang.ir.domain import Simple, contains
 from spacelang.ir.elimination import Bucket, State
 from spacelang.ir.expr import Inactive, Worth
 from spacelang.ir.groups import Context
 from spacelang.ir.model import Solution
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.value import Value, identity
+from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
 
 
@@ -239,21 +238,9 @@ def _cell_of(cells: Sequence[Simple], value: Worth) -> State:
 
 
 def _member(cell: Simple, place: int) -> Value:
-    return cell.at(cell.first_index + place if isinstance(cell, Real) else place)
+    return cell.at(cell.first_index + place)
 
 
 def _place(cell: Simple, value: Worth) -> int:
     assert not isinstance(value, Inactive)
-    match cell:
-        case Categorical():
-            return cell.index[identity(value)]
-        case Integer():
-            assert isinstance(value, int)
-            return (value - cell.lower) // cell.step
-        case Real():
-            assert isinstance(value, float)
-            return 0 if cell.step is None else _index(cell, value, cell.step) - cell.first_index
-
-
-def _index(cell: Real, value: float, step: float) -> int:
-    return round((Fraction(value) - Fraction(cell.lower)) / Fraction(step))
+    return cell.index_of(value) - cell.first_index

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import assert_never
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts
@@ -50,24 +49,7 @@ def _runs(whole: Integer | Real, pieces: Sequence[Simple]) -> list[Simple]:
 
 def _ends(whole: Integer | Real, piece: Simple) -> tuple[int, int]:
     """The places of the first and the last member of a piece."""
-    match piece:
-        case Categorical():
-            return _place(whole, piece.values[0]), _place(whole, piece.values[-1])
-        case Integer():
-            return _place(whole, piece.lower), _place(whole, piece.upper)
-        case Real():
-            return _place(whole, piece.at(piece.first_index)), _place(whole, piece.at(piece.last_index))
-        case _:
-            assert_never(piece)
-
-
-def _place(whole: Integer | Real, member: object) -> int:
-    assert isinstance(member, int | float)
-    if isinstance(whole, Integer):
-        return (int(member) - whole.lower) // whole.step
-    assert whole.step is not None
-    lower, step = Fraction(repr(whole.lower)), Fraction(repr(whole.step))  # the decimals that `at` takes
-    return round((Fraction(member) - lower) / step)
+    return whole.index_of(piece.at(piece.first_index)), whole.index_of(piece.at(piece.last_index))
 
 
 def _run(whole: Integer | Real, first: int, last: int) -> Simple:
@@ -88,7 +70,7 @@ def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
             found[-1] = replace(last, upper=span.upper, upper_open=span.upper_open)
         else:
             found.append(span)
-    if len(found) == 1 and _extent(found[0]) == _extent(whole):
+    if len(found) == 1 and (found[0].least, found[0].greatest) == (whole.least, whole.greatest):
         return [whole]
     return [replace(span, log=whole.log) for span in found]
 
@@ -97,14 +79,7 @@ def _touch(left: Real, right: Real) -> bool:
     """Whether no float lies between two disjoint intervals, of which the left one ends first."""
     if left.upper == right.lower:
         return not (left.upper_open and right.lower_open)
-    return _extent(right)[0] == math.nextafter(_extent(left)[1], math.inf)
-
-
-def _extent(interval: Real) -> tuple[float, float]:
-    """The least and the greatest float of an interval."""
-    least = math.nextafter(interval.lower, math.inf) if interval.lower_open else interval.lower
-    greatest = math.nextafter(interval.upper, -math.inf) if interval.upper_open else interval.upper
-    return least, greatest
+    return right.least == math.nextafter(left.greatest, math.inf)
 
 
 def _span(piece: Simple) -> Real:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from spacelang.ir.cells import log_length, log_ratio
 from spacelang.ir.codes import Array, Codes, code_of, code_type, is_exact
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, members, parts
 
 WORD: Final = 2**63
 LISTABLE: Final = 4_096
@@ -172,4 +172,4 @@ def _draw_grid(part: Real, count: int, rng: Generator) -> Array:
 
 @lru_cache(maxsize=256)
 def _members(part: Real) -> Array:
-    return np.array([part.at(index) for index in range(part.first_index, part.last_index + 1)])
+    return np.array([*members(part)])

@@ -65,22 +65,8 @@ def _counter(part: Integer) -> Callable[[float], int]:
 
 def _nearest(part: Real | Integer) -> Callable[[float], Value]:
     """The member nearest to a number, which rounding may have moved just out of the range."""
-    lower, upper = part.lower, part.upper
-    if isinstance(part, Integer):
-        first, step, last = part.lower, part.step, part.size - 1
-        return lambda number: first + step * min(max(round((number - first) / step), 0), last)
-    if part.step is None and not part.lower_open and not part.upper_open:
-        return lambda number: (lower if number < lower else upper if number > upper else number) + 0.0
-    if part.step is None:
-        return lambda number: _inside(part, lower if number < lower else upper if number > upper else number)
-    spacing, first_index, last_index = part.step, part.first_index, part.last_index
-    return lambda number: part.at(min(max(round((number - lower) / spacing), first_index), last_index))
-
-
-def _inside(part: Real, number: float) -> float:
-    """A number of the closed range, or the next one inside where it is an excluded end: as near as there is."""
-    if (part.lower_open and number == part.lower) or (part.upper_open and number == part.upper):
-        middle = part.middle
-        assert isinstance(middle, float)
-        return math.nextafter(number, middle)
-    return number + 0.0
+    if isinstance(part, Real) and part.step is None:
+        least, greatest = part.least, part.greatest
+        return lambda number: (least if number < least else greatest if number > greatest else number) + 0.0
+    lower, step, first, last = part.lower, part.step or 1, part.first_index, part.last_index
+    return lambda number: part.at(min(max(round((number - lower) / step), first), last))

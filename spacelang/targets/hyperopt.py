@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 from spacelang.ir.codes import is_exact
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals
 from spacelang.ir.unfolding import Fork, Free, Parts
 from spacelang.ir.value import identity, is_number
 from spacelang.targets._constructs import Construct
@@ -40,10 +40,7 @@ from spacelang.targets._exports.unfolded import (
     Slot,
     Taken,
     Unfolded,
-    decimals,
-    ends,
     giants,
-    index_of,
     unfolded,
     uniform_priors,
     weights,
@@ -294,7 +291,7 @@ def _is_plain(part: Integer) -> bool:
 
 
 def _log_integer(name: str, part: Integer) -> Code:
-    last = part.at(part.size - 1)
+    last = part.greatest
     bounds = call("log", part.lower), call("log", last)
     if part.step == 1:
         whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
@@ -308,7 +305,7 @@ def _log_integer(name: str, part: Integer) -> Code:
 
 
 def _real(name: str, part: Real) -> Code:
-    lower, upper = ends(part)
+    lower, upper = part.least, part.greatest
     if part.log:
         number: Code = call("hp.loguniform", name, call("log", lower), call("log", upper))
     else:
@@ -333,19 +330,19 @@ def _value_of(taken: Taken) -> Any:
     if isinstance(part, Categorical):
         return part.index[identity(taken.value)]
     if isinstance(part, Integer):
-        return taken.value if part.log or _is_plain(part) else index_of(part, taken.value)
-    return taken.value if part.step is None else index_of(part, taken.value)
+        return taken.value if part.log or _is_plain(part) else part.index_of(taken.value)
+    return taken.value if part.step is None else part.index_of(taken.value)
 
 
 def _support(slot: Slot) -> Callable[[Any], bool]:
     part = slot.part
-    if isinstance(part, Categorical):
-        return _places(0, part.size - 1)
-    if isinstance(part, Real):
-        return _places(part.first_index, part.last_index) if part.step is not None else _numbers(*ends(part))
+    if isinstance(part, Real) and part.step is None:
+        return _numbers(part.least, part.greatest)
+    if not isinstance(part, Integer):
+        return _places(part.first_index, part.last_index)
     if not part.log:
         return _places(part.lower, part.upper) if _is_plain(part) else _places(0, part.size - 1)
-    last = part.at(part.size - 1)
+    last = part.greatest
     return _places(part.lower, last) if part.step == 1 else _numbers(part.lower, last)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, asse
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, contains
+from spacelang.ir.domain import Categorical, Integer, Real, contains, decimals, members
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.unfolding import Fork, Free
@@ -27,7 +27,7 @@ from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
-from spacelang.targets._exports.unfolded import Piece, Slot, Unfolded, decimals, ends, unfolded, uniform_priors
+from spacelang.targets._exports.unfolded import Piece, Slot, Unfolded, unfolded, uniform_priors
 from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 
 if TYPE_CHECKING:
@@ -306,10 +306,10 @@ def _piece(piece: Piece, normal: tuple[float, ...]) -> Code:
             return call("OneOf", Listed(tuple(map(_python.Literal, values))))
         case Integer() as part:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
-            return call("Whole", part.lower, part.at(part.size - 1), **flags, **({"log": True} if part.log else {}))
+            return call("Whole", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
         case Real(step=None) as part:
             log = {"log": True} if part.log else {}
-            return call("Normal" if normal else "Uniform", *ends(part), *normal, **log)
+            return call("Normal" if normal else "Uniform", part.least, part.greatest, *normal, **log)
         case Real() as part:
             return call("Steps", *decimals(part), part.first_index, part.last_index)
         case _:
@@ -333,22 +333,14 @@ def _listed(piece: Piece, points: int) -> list[Value]:
         case Categorical() as part:
             return [*part.values]
         case Integer() | Real() as part if _is_listed(piece, points):
-            first = part.first_index if isinstance(part, Real) else 0
-            return [part.at(first + place) for place in range(part.size or 0)]
+            return [*members(part)]
         case Integer() | Real() as part:
             at = placer(part)
-            least, most = _bounds(part)
-            values = [least, *(at(place / (points - 1)) for place in range(1, points - 1)), most]
+            inner = (at(place / (points - 1)) for place in range(1, points - 1))
+            values = [part.least, *inner, part.greatest]
             return list({identity(value): value for value in values}.values())
         case _:
             assert_never(piece.part)
-
-
-def _bounds(part: Real | Integer) -> tuple[Value, Value]:
-    """The smallest and the largest member of a range."""
-    if isinstance(part, Integer):
-        return part.at(0), part.at(part.size - 1)
-    return ends(part) if part.step is None else (part.at(part.first_index), part.at(part.last_index))
 
 
 def _ranges_of(part: Real | Integer) -> tuple[Construct, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from spacelang.ir.codes import Array
-from spacelang.ir.domain import Categorical, Domain, Missing, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
 from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, Variable, order_name
@@ -282,9 +282,7 @@ def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]
         assert isinstance(node, Hyperparameter)
         for part in parts(node.domain):
             if part.size is not None and part.size <= FEW:
-                first = getattr(part, "first_index", 0)
-                for index in range(first, first + part.size):
-                    value = part.at(index)
+                for value in members(part):
                     if holds(rule.expression, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
                         found.setdefault(node.address, set()).add(identity(value))
     return ((address, frozenset(values)) for address, values in found.items())

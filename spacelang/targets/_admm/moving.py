@@ -259,9 +259,9 @@ def _around(cell: Integer | Real, centre: Fraction, distance: Fraction) -> Simpl
         start = replace(cell, lower=float(lower), lower_open=False) if lower > _exact(cell.lower) else cell
         found = replace(start, upper=float(upper), upper_open=False) if upper < _exact(cell.upper) else start
         return found if found.lower <= found.upper and contains(found, found.middle) else None
-    first, last = (cell.first_index, cell.last_index) if isinstance(cell, Real) else (0, cell.size - 1)
-    start_at, step = _exact(cell.lower), _exact(cell.step or 1)
-    low, high = max(first, math.ceil((lower - start_at) / step)), min(last, math.floor((upper - start_at) / step))
+    origin, step = _exact(cell.lower), _exact(cell.step or 1)
+    low = max(cell.first_index, math.ceil((lower - origin) / step))
+    high = min(cell.last_index, math.floor((upper - origin) / step))
     if low > high:
         return None
     if isinstance(cell, Integer):
@@ -282,13 +282,13 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
         whole = parts(domain)[own]
         return min(cell.values, key=lambda each: _distance(whole, own, each, other, value))
     if own != other:
-        return cell.at(_first(cell) if other < own else _last(cell)) if cell.size is not None else cell.middle
+        return cell.middle if cell.size is None else cell.least if other < own else cell.greatest
     assert is_number(value)
     if isinstance(cell, Real) and cell.step is None:
-        return _clipped(cell, value)  # type: ignore[arg-type]
+        return min(max(value, cell.least), cell.greatest)  # type: ignore[type-var]
     step, start = _exact(cell.step or 1), _exact(cell.lower)
     index = math.floor((_exact(value) - start) / step + Fraction(1, 2))
-    return cell.at(min(max(index, _first(cell)), _last(cell)))
+    return cell.at(min(max(index, cell.first_index), cell.last_index))
 
 
 def _distance(whole: Simple, own: int, each: Value, other: int, value: Value) -> tuple[float, float]:
@@ -319,18 +319,3 @@ def _far(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
 
 def _part_of(domain: Domain, value: Value) -> int:
     return next(place for place, part in enumerate(parts(domain)) if contains(part, value))
-
-
-def _first(cell: Integer | Real) -> int:
-    return cell.first_index if isinstance(cell, Real) else 0
-
-
-def _last(cell: Integer | Real) -> int:
-    return cell.last_index if isinstance(cell, Real) else cell.size - 1
-
-
-def _clipped(cell: Real, value: float) -> float:
-    """The nearest number of a range, next to an excluded end as near as there is."""
-    if value <= cell.lower:
-        return math.nextafter(cell.lower, math.inf) if cell.lower_open else cell.lower
-    return math.nextafter(cell.upper, -math.inf) if cell.upper_open else cell.upper

@@ -49,7 +49,7 @@ def describe_piece(domain: Domain) -> str:
             opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
             return f"{opening}{_shown(domain.lower)}, {_shown(domain.upper)}{closing}"
         case Integer() | Real():
-            first, last = _member(domain, 0), _member(domain, (domain.size or 1) - 1)
+            first, last = domain.least, domain.greatest
             step = f" step {literal(domain.step)}" if domain.step not in (None, 1) and first != last else ""
             return _shown(first) if first == last else f"{_shown(first)}..{_shown(last)}{step}"
         case _:
@@ -73,11 +73,10 @@ def _of_range(domain: Real, number: int) -> Iterator[Real]:
 
 def _cuts(domain: Real, number: int) -> Iterator[float]:
     """The numbers at which a range is cut, each with something on both sides."""
-    before = math.nextafter(domain.lower, math.inf) if domain.lower_open else domain.lower
+    before = domain.least
     for place in range(1, number):
         cut = float(f"{_between(domain, place / number):.{DIGITS}g}")
-        last = math.nextafter(domain.upper, -math.inf) if domain.upper_open else domain.upper
-        if before < cut <= last and cut < domain.upper:
+        if before < cut <= domain.greatest and cut < domain.upper:
             yield cut
             before = cut
 
@@ -122,14 +121,10 @@ def _run(domain: Simple, first: int, last: int) -> Simple:
         case Integer():
             return Integer(domain.at(first), domain.at(last), domain.log, domain.step)
         case Real():
-            lower, upper = _member(domain, first), _member(domain, last)
-            return Real(float(lower), float(upper), log=domain.log, step=domain.step)
+            lower, upper = (domain.at(domain.first_index + place) for place in (first, last))
+            return Real(lower, upper, log=domain.log, step=domain.step)
         case _:
             assert_never(domain)
-
-
-def _member(domain: Integer | Real, place: int) -> float:
-    return domain.at(place) if isinstance(domain, Integer) else domain.at(domain.first_index + place)
 
 
 def _of_union(domain: Union, number: int) -> tuple[Domain, ...]:

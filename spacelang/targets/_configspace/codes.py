@@ -12,7 +12,7 @@ import numpy as np
 
 from spacelang.ir.cells import log_ends, log_share
 from spacelang.ir.codes import EXACT
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, members, parts
 from spacelang.ir.value import Value, is_number
 from spacelang.targets._configspace.pieces import (
     DIGIT,
@@ -27,7 +27,6 @@ from spacelang.targets._configspace.pieces import (
     Placed,
     Scaled,
     Single,
-    members,
 )
 from spacelang.targets._configspace.ways import Choice
 
@@ -123,8 +122,7 @@ def _stepped(part: Integer | Real, name: str) -> Piece:
     if size <= LISTED:
         weights = _log_weights(part) if isinstance(part, Integer) and part.log else None
         return listed([*members(part)], name, ordered=weights is None, weights=weights)
-    first = part.first_index if isinstance(part, Real) else 0
-    return Placed(_numeric(name, "int", first, first + size - 1, False, None), part, is_plain=False)
+    return Placed(_numeric(name, "int", part.first_index, part.last_index, False, None), part, is_plain=False)
 
 
 def _log_weights(part: Integer) -> tuple[float, ...]:

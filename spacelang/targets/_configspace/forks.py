@@ -1,11 +1,22 @@
 """Groups that ConfigSpace cannot say as they stand: unfolded, every fork a categorical, what it leaves conditional."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.cells import mass
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, contains, describe, literal, parts
+from spacelang.ir.domain import (
+    Categorical,
+    Domain,
+    Integer,
+    Ordinal,
+    Simple,
+    contains,
+    describe,
+    literal,
+    members,
+    parts,
+)
 from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice as Decision
@@ -14,7 +25,7 @@ from spacelang.ir.unfolding import Case, Fork, Free, Part, Parts, Related, all_p
 from spacelang.ir.value import Value, identity
 from spacelang.targets._configspace.codes import listed
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter, members
+from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter
 from spacelang.targets._configspace.ways import Choice, UnsayableError, Ways, both, either
 
 if TYPE_CHECKING:
@@ -268,18 +279,10 @@ def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
 
 def _in_order(part: Simple, pieces: Sequence[Simple]) -> list[Value]:
     """The values of some pieces that lie in a part of a domain, in its order."""
-    found = [value for piece in pieces for value in _listing(piece) if contains(part, value)]
+    found = [value for piece in pieces for value in members(piece) if contains(part, value)]
     if isinstance(part, Categorical):
         return sorted(found, key=lambda value: part.index[identity(value)])
     return sorted(found, key=float)  # type: ignore[arg-type]
-
-
-def _listing(piece: Simple) -> Iterator[Value]:
-    match piece:
-        case Categorical():
-            yield from piece.values
-        case Integer() | Real():
-            yield from members(piece) if piece.size != 1 else [piece.middle]
 
 
 def _has(case: Case, value: Value) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, Literal, assert_never
 
 from spacelang.ir.atoms import cuts_of
 from spacelang.ir.cells import cells, representative, singletons
-from spacelang.ir.domain import Categorical, Integer, Real, Simple
+from spacelang.ir.domain import Categorical, Integer, Real, Simple, members
 from spacelang.ir.expr import (
     INACTIVE,
     And,
@@ -37,7 +37,6 @@ from spacelang.targets._configspace.pieces import (
     Placed,
     Scaled,
     Single,
-    members,
 )
 from spacelang.targets._configspace.ways import (
     NEVER,
@@ -152,7 +151,7 @@ def _run(piece: Scaled | Placed, run: Simple) -> Ways:
         return (frozenset((Bound(name, "==", _number(piece, run.middle)),)),)
     found: list[Ways] = []
     if isinstance(piece, Placed):
-        first, last = (piece.number(end) for end in _ends(run))
+        first, last = piece.number(run.least), piece.number(run.greatest)
         found += _integers(piece.parameter, first, last)
     else:
         assert isinstance(run, Real)
@@ -161,12 +160,6 @@ def _run(piece: Scaled | Placed, run: Simple) -> Ways:
         if (run.upper, run.upper_open) != (part.upper, isinstance(part, Real) and part.upper_open):
             found.append(_bound(piece, "<", run.upper, run.upper_open))
     return both(*found)
-
-
-def _ends(run: Integer | Real) -> tuple[Value, Value]:
-    if isinstance(run, Integer):
-        return run.lower, run.at(run.size - 1)
-    return run.at(run.first_index), run.at(run.last_index)
 
 
 def _integers(parameter: Parameter, first: int, last: int) -> Iterator[Ways]:

@@ -1,7 +1,7 @@
 """Values as ConfigSpace holds them: one or more of its hyperparameters for a domain, the way down and the way back."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
@@ -120,20 +120,12 @@ class Scaled:
     def decode(self, values: Mapping[str, Choice]) -> Value:
         """The member nearest to a number of the range."""
         number = math.ldexp(float(values[self.parameter.name]), -self.exponent)
-        return min(max(number, self._first), self._last) + 0.0
+        return min(max(number, self.part.least), self.part.greatest) + 0.0
 
     def number(self, value: Value) -> float:
         """A number in the units of the range."""
         assert isinstance(value, int | float)
         return math.ldexp(float(value), self.exponent)
-
-    @property
-    def _first(self) -> float:
-        return math.nextafter(self.part.lower, math.inf) if self.part.lower_open else self.part.lower
-
-    @property
-    def _last(self) -> float:
-        return math.nextafter(self.part.upper, -math.inf) if self.part.upper_open else self.part.upper
 
 
 @dataclass(frozen=True)
@@ -163,7 +155,7 @@ class Placed:
     def number(self, value: Value) -> int:
         """A member in the units of the parameter."""
         assert isinstance(value, int | float)
-        return int(value) if self.is_plain else place_of(self.part, value)
+        return int(value) if self.is_plain else self.part.index_of(value)
 
 
 @dataclass(frozen=True)
@@ -175,7 +167,7 @@ class Digits:
 
     def encode(self, value: Value) -> dict[str, Choice]:
         """The digits of the place."""
-        place = place_of(self.part, value)
+        place = self.part.index_of(value)
         found: dict[str, Choice] = {}
         for parameter in reversed(self.parameters):
             place, found[parameter.name] = divmod(place, DIGIT)
@@ -228,19 +220,3 @@ class Coded:
         if label not in self.selector.choices:
             raise LookupError
         return self.pieces[self.selector.choices.index(label)].decode(values)
-
-
-def members(part: Integer | Real) -> Iterator[Value]:
-    """All members of a grid."""
-    assert part.size is not None
-    first = part.first_index if isinstance(part, Real) else 0
-    return (part.at(place) for place in range(first, first + part.size))
-
-
-def place_of(part: Integer | Real, value: Value) -> int:
-    """The place of a member among `part.at(0)`, `part.at(1)`, ..."""
-    assert isinstance(value, int | float)
-    if isinstance(part, Integer):
-        return (int(value) - part.lower) // part.step
-    assert part.step is not None
-    return round((value - part.lower) / part.step)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from spacelang.ir.codes import is_exact
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, describe, literal
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals, describe, literal
 from spacelang.ir.unfolding import Fork
 from spacelang.ir.value import Value, identity
 from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
 from spacelang.targets._exports.showing import case_words
-from spacelang.targets._exports.unfolded import Draw, Piece, Slot, decimals, ends, index_of
+from spacelang.targets._exports.unfolded import Draw, Piece, Slot
 
 MANY_STEPS: Final = 10**6
 """Up to so many, optuna tells the members of a grid of floats from other numbers."""
@@ -64,7 +64,7 @@ def _integer(name: str, part: Integer) -> Code:
     if _is_counted(part):
         place: Code = call("trial.suggest_int", name, 0, part.size - 1)
         return infix(part.lower, "+", place if part.step == 1 else infix(part.step, "*", place))
-    last = part.at(part.size - 1)
+    last = part.greatest
     if not part.log:
         steps = {} if part.step == 1 else {"step": part.step}
         return call("trial.suggest_int", name, part.lower, last, **steps)
@@ -83,7 +83,7 @@ def _is_counted(part: Integer) -> bool:
 
 def _real(name: str, part: Real) -> Code:
     scale = {"log": True} if part.log else {}
-    return call("trial.suggest_float", name, *ends(part), **scale)
+    return call("trial.suggest_float", name, part.least, part.greatest, **scale)
 
 
 def _grid(name: str, part: Real) -> Code:
@@ -92,7 +92,7 @@ def _grid(name: str, part: Real) -> Code:
         place = call("trial.suggest_int", name, part.first_index, part.last_index)
         return infix(infix(start, "+", infix(step, "*", place)), "/", below)
     digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
-    bounds = part.at(part.first_index), part.at(part.last_index)
+    bounds = part.least, part.greatest
     # Optuna adds up steps as floats, which may end beside the decimal that is meant.
     return call("round", call("trial.suggest_float", name, *bounds, step=part.step), digits)
 
@@ -108,9 +108,9 @@ def answer_of(slot: Slot, value: Value) -> Any:
         case Categorical() as part:
             return value if _are_told_apart(part) else literal(value)
         case Integer() as part:
-            return index_of(part, value) if _is_counted(part) else value
+            return part.index_of(value) if _is_counted(part) else value
         case Real() as part:
-            return index_of(part, value) if part.step is not None and _is_long(part) else value
+            return part.index_of(value) if part.step is not None and _is_long(part) else value
         case _:
             assert_never(slot.part)
 

@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -199,29 +198,6 @@ def pieces_of(domain: Domain) -> tuple[Simple, ...]:
     return tuple(piece for part in parts(domain) for piece in _cut(part))
 
 
-def ends(part: Real) -> tuple[float, float]:
-    """The smallest and the largest float of a range, excluded ends left out."""
-    lower = math.nextafter(part.lower, math.inf) if part.lower_open else part.lower
-    upper = math.nextafter(part.upper, -math.inf) if part.upper_open else part.upper
-    return lower, upper
-
-
-def decimals(part: Real) -> tuple[int, int, int]:
-    """Whole numbers a, b and c: the member of a grid with index i is (a + b i) / c, rounded once."""
-    lower, step = Fraction(repr(part.lower)), Fraction(repr(part.step))
-    below = math.lcm(lower.denominator, step.denominator)
-    return int(lower * below), int(step * below), below
-
-
-def index_of(part: Integer | Real, value: Value) -> int:
-    """The index of a member of a range with steps."""
-    assert isinstance(value, int | float)
-    if isinstance(part, Integer):
-        return (int(value) - part.lower) // part.step
-    assert part.step is not None
-    return round((Fraction(value) - Fraction(part.lower)) / Fraction(part.step))
-
-
 def _cut(part: Simple) -> tuple[Simple, ...]:
     if not isinstance(part, Real) or part.step is not None or math.isfinite(part.upper - part.lower):
         return (part,)
@@ -230,11 +206,8 @@ def _cut(part: Simple) -> tuple[Simple, ...]:
 
 def _piece(part: Simple, new: Callable[[], str]) -> Piece:
     if part.size != 1:
-        lower, upper = ends(part) if isinstance(part, Real) and part.step is None else (0.0, 1.0)
-        return Slot(new(), part) if lower < upper else Only(lower)
-    if isinstance(part, Real):
-        return Only(part.at(part.first_index))
-    return Only(part.at(0))
+        return Only(part.least) if isinstance(part, Real) and part.least == part.greatest else Slot(new(), part)
+    return Only(part.at(part.first_index))
 
 
 def _says(expression: Expr, part: Related) -> bool:

@@ -103,6 +103,10 @@ def test_defaults_are_drawn_in() -> None:
     excluded = hyperparameters("stage e = SVC { coef0 : float[0, n_classes / 2) = 2 }", n_classes=3)[0]
     assert isinstance(excluded.default, float)
     assert 1.49 < excluded.default < 1.5
+    # The lower end is excluded for these data alone: what is nearest to it is the next number, not the upper end.
+    excluded = hyperparameters("stage e = SVC { coef0 : float(n_classes / 4, 9] = 0.75 }", n_classes=3)[0]
+    assert isinstance(excluded.default, float)
+    assert 0.75 < excluded.default < 0.76
 
 
 def test_empty_for_this_data() -> None:

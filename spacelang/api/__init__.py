@@ -3,7 +3,7 @@
 from spacelang.api.asking import Asked, ask_and_tell
 from spacelang.api.comparing import Comparison, compare
 from spacelang.api.executing import make_executor, trial_limits, unenforced
-from spacelang.api.result import Result
+from spacelang.api.result import NoSuccessError, RefitError, Result
 from spacelang.api.searching import (
     Recorded,
     bound_by,
@@ -22,7 +22,9 @@ __all__ = [
     "Asked",
     "Comparison",
     "ImportedSpace",
+    "NoSuccessError",
     "Recorded",
+    "RefitError",
     "Result",
     "Space",
     "SpaceError",

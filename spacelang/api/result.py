@@ -1,18 +1,25 @@
 """What a search found: its trials and incumbents as tables, the best pipeline."""
 
+import warnings
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacelang.api.executing import make_executor
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Limits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
     from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.pipelines.taking import Form
     from spacelang.runtime.tables.objective import TableObjective
 
 
@@ -20,13 +27,69 @@ COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", 
 """The columns that every table of trials has."""
 
 
+class NoSuccessError(Exception):
+    """A search ended without any trial that succeeded: `result` has what was tried, and why it failed."""
+
+    def __init__(self, result: "Result") -> None:
+        super().__init__(_why_none(result.outcome))
+        self.result = result
+
+
+class RefitError(Exception):
+    """None of the best pipelines could be fitted on all rows: `passed_over` has which, and why."""
+
+    def __init__(self, passed_over: "tuple[PassedOver, ...]") -> None:
+        alone = len(passed_over) == 1
+        which = "the best pipeline cannot" if alone else f"none of the {len(passed_over)} best pipelines can"
+        super().__init__(f"{which} be fitted on all rows: {_told(passed_over)}")
+        self.passed_over = passed_over
+
+
+def _told(passed_over: "Iterable[PassedOver]") -> str:
+    return "; ".join(f"trial {each.record.index}: {each.reason}" for each in passed_over)
+
+
+def succeeded(result: "Result") -> "Result":
+    """The result itself; raises NoSuccessError where no trial succeeded."""
+    if result.outcome.best is None:
+        raise NoSuccessError(result)
+    return result
+
+
+def _why_none(outcome: "Outcome") -> str:
+    """That no trial succeeded, with the most frequent reasons."""
+    from spacelang.report.failures import most_frequent, reasons
+
+    if not outcome.records:
+        cause = "it was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
+        return f"no trial succeeded: {cause} before the first one ended"
+    if len(outcome.records) == 1:
+        return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
+    said = "; ".join(f"{count} x {reason}" for reason, count in most_frequent(reasons(outcome.records)))
+    return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What evaluated the trials of a search, within which limits, and what a pipeline of it shall take."""
+
+    workers: int
+    executor: str | None
+    limits: Limits
+    form: "Form"
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a search found. `best_pipeline` is fitted on all data, and None where no trial succeeded."""
+    """What a search found. `best_pipeline` is fitted on all data.
+
+    `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered.
+    """
 
     outcome: "Outcome" = field(repr=False)
     objective: "Objective | TableObjective" = field(repr=False)
     store: Path | None = None
+    crew: Crew | None = field(default=None, repr=False)
 
     @property
     def best_configuration(self) -> Configuration | None:
@@ -40,11 +103,44 @@ class Result:
         best = self.outcome.best
         return None if best is None else best.trial.loss
 
-    @cached_property
+    @property
     def best_pipeline(self) -> Any:
-        """The incumbent, fitted on all rows, with the preparation of the data as its first step."""
-        configuration = self.best_configuration
-        return None if configuration is None else self.objective.refit(configuration)
+        """The incumbent, fitted on all rows, with the preparation of the data as its first step.
+
+        It takes what the search was given and predicts labels as they were given. It is fitted when it is asked for
+        first, where trials were evaluated and within their limits (that of time for as many more rows as there are);
+        where that fails, takes too long or ends its process, the next best is taken with a warning: `passed_over` has
+        the others. None where no trial succeeded. Raises RefitError where five in a row cannot be fitted, and the
+        runtime's InputError where there is nothing to fit to or nowhere to do it.
+        """
+        if self.outcome.best is None:
+            return None
+        if self.crew is None:
+            return self.objective.refit(self.outcome.best.trial.request.configuration)
+        return self._finale.pipeline
+
+    @property
+    def passed_over(self) -> "tuple[PassedOver, ...]":
+        """The better trials whose pipelines could not be fitted on all rows, each with a reason; mostly none."""
+        return () if self.outcome.best is None or self.crew is None else self._finale.passed_over
+
+    @cached_property
+    def _finale(self) -> "Finale":
+        """What came of fitting the best pipelines on all rows, in workers that are started for it."""
+        from spacelang.runtime.final import finish
+
+        objective: Any = self.objective
+        crew = self.crew
+        assert crew is not None
+        workers = min(crew.workers, 1)
+        with closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits)) as executor:
+            found = finish(self.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
+        if found.record is None:
+            raise RefitError(found.passed_over)
+        if found.passed_over:
+            taken = f"trial {found.record.index} is taken instead: {_told(found.passed_over)}"
+            warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
+        return found
 
     @property
     def is_feasible(self) -> bool:

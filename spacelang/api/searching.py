@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits, unenforced
-from spacelang.api.result import Result
+from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.task import AnyBound, CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS
@@ -65,11 +65,13 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
     limits, beside what the task bounds.
 
-    Raises SpaceError, UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit, and
-    the runtime's InputError for data, metrics, stores and workers.
+    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
+    OptionError, ValueError for a text that is no validation, time or limit, and the runtime's InputError for data,
+    metrics, stores and workers.
     """
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.split import parse_validation
+    from spacelang.runtime.pipelines.taking import form_of
 
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
     chosen = with_fidelity(configure_optimizer(optimizer, optimizer_options), loaded, optimizer_options or {})
@@ -90,7 +92,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         outcome = run(
             loaded, chosen, objective, crew, time=seconds, trials=trials, seed=seed, listener=listener, journal=journal
         )
-    return Result(outcome, objective, None if store is None else Path(store))
+    form = form_of(features, objective.dataset.features, objective.preparation)
+    found = Result(outcome, objective, None if store is None else Path(store), Crew(workers, executor, limits, form))
+    return succeeded(found)
 
 
 def _bound(space: Space, bind: Mapping[str, int] | None) -> Space:

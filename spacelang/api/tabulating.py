@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import trial_limits
-from spacelang.api.result import Result
+from spacelang.api.result import Result, succeeded
 from spacelang.api.searching import configure_optimizer, kept, run, with_fidelity
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.task import UNLIMITED, Limits, describe_validation
@@ -51,8 +51,9 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     as they would have ended with so many. A trial on fewer rows must be one of the table's rungs. The result has no
     fitted pipeline, as there is no data; all else is as `search` says.
 
-    Raises SpaceError, UnknownPluginError, OptionError, ValueError for a text that is no time or limit, and the
-    runtime's InputError for a file that is no table, one of other pipelines, rows that it does not have, and stores.
+    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
+    OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
+    table, one of other pipelines, rows that it does not have, and stores.
     """
     if isinstance(space, Space):
         loaded = space.bind(**bind) if bind else space
@@ -73,7 +74,7 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
             listener=listener,
             journal=journal,
         )
-    return Result(outcome, objective, None if store is None else Path(store))
+    return succeeded(Result(outcome, objective, None if store is None else Path(store)))
 
 
 def table_objective(

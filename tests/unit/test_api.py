@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -157,7 +156,7 @@ class TestSearch:
         ]
         assert found[0].loss == found[1].loss
         assert list(found[0].trials["configuration"]) == list(found[1].trials["configuration"])
-        assert found[0].best_pipeline.predict(pd.DataFrame(features, columns=["x0", "x1", "x2", "x3"])).shape == (150,)
+        assert found[0].best_pipeline.predict(features).shape == (150,)
 
     def test_a_run_ends_with_the_space(self, tiny: sl.Space) -> None:
         features, labels = load_iris(return_X_y=True)
@@ -173,7 +172,11 @@ class TestSearch:
     def test_nothing_that_succeeded(self) -> None:
         space = sl.parse("stage reducer = PCA { n_components = 50 }\nstage e = GaussianNB\n")
         features, labels = load_iris(return_X_y=True)
-        result = sl.search(space, features, labels, optimizer="random", trials=2)
+        with pytest.raises(
+            sl.NoSuccessError, match=r"no trial succeeded: the only trial failed: .*n_components=50"
+        ) as caught:
+            sl.search(space, features, labels, optimizer="random", trials=2)
+        result = caught.value.result
         assert (result.best_configuration, result.best_pipeline, result.loss) == (None, None, None)
         assert set(result.trials["status"]) == {"error"}
         assert "n_components=50" in result.trials["reason"].iloc[0]

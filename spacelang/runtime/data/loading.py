@@ -74,7 +74,7 @@ def make_table(features: Any, target: Any, name: str = "data") -> Table:
     DataFrame whose columns are all sparse, with zero for what is left out, is taken as a sparse array. Columns without
     names are called x0, x1, ... Raises DataError where the shapes do not fit together.
     """
-    rows = _features(features, name)
+    rows = make_features(features, name)
     labels = np.asarray(target)
     if labels.ndim != 1:
         raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
@@ -144,7 +144,8 @@ def _split(name: str, table: pd.DataFrame | SparseTable, target: str | None, lef
     return Table(name, _nonempty(table.drop(columns=[*others]), name), table[label])
 
 
-def _features(features: Any, name: str) -> Features:
+def make_features(features: Any, name: str = "data") -> Features:
+    """The features of `make_table` alone."""
     if isinstance(features, pd.DataFrame):
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
@@ -155,7 +156,12 @@ def _features(features: Any, name: str) -> Features:
     array = np.asarray(features)
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
-    return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+    return pd.DataFrame(array, columns=unnamed(array.shape[1]))
+
+
+def unnamed(count: int) -> list[str]:
+    """What columns without names are called."""
+    return [f"x{place}" for place in range(count)]
 
 
 def _is_sparse(table: pd.DataFrame) -> bool:

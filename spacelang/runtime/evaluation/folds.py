@@ -150,11 +150,11 @@ def _prepared(
     if transformer is not None:
         fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
     if not preparation.keeps_table:
-        fitting, judging = _array(fitting), _array(judging)
+        fitting, judging = as_floats(fitting), as_floats(judging)
     return fitting, target[training], judging, target[held_out]
 
 
-def _array(table: Any) -> Any:
+def as_floats(table: Any) -> Any:
     """An array of floats, whose first rows are a view rather than a copy."""
     return (
         table.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -19,10 +19,12 @@ from spacelang.ir.task import AnyBound, Bound, Goal, Holdout, Measure, Validatio
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
-from spacelang.runtime.evaluation.folds import Fold, make_folds, writes_in_place
+from spacelang.runtime.evaluation.folds import Fold, as_floats, make_folds, writes_in_place
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
-from spacelang.runtime.evaluation.reasons import reason_of
+from spacelang.runtime.evaluation.reasons import described, reason_of
+from spacelang.runtime.evaluation.refitting import Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
@@ -30,6 +32,7 @@ from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
+from spacelang.runtime.pipelines.taking import Form, taker
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since some moment, never running backwards."""
@@ -88,6 +91,11 @@ class Objective:
     def training_size(self) -> int:
         """The number of training rows: the largest fidelity; of a cross-validation, in the largest training part."""
         return max(len(fold.training_target) for fold in self._folds)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that trials may see, to train on them or to be judged on them."""
+        return len(self._dataset.target)
 
     @property
     def dataset(self) -> Dataset:
@@ -150,8 +158,11 @@ class Objective:
         """Fit on the first `fidelity` rows of the training order and score on the held-out ones; a mean over folds.
 
         A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
-        BuildError where the configuration does not belong to the space: that is a bug of who asked.
+        BuildError where the configuration does not belong to the space: that is a bug of who asked. A wish for a
+        pipeline that is fitted on all rows is answered with a `Refitted`.
         """
+        if isinstance(request, Refit):
+            return self._refitted(request)
         started, account = self._clock(), Account()
         # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
         pipelines = [self._built(request.configuration) for _ in self._folds]
@@ -170,22 +181,47 @@ class Objective:
         cost = self._clock() - started
         return self._judge.trial(request, judged, cost, _alone(cost, account))
 
-    def refit(self, configuration: Configuration) -> Any:
+    def refit(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
         """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
 
-        It takes a DataFrame with the data set's columns and predicts labels as the user wrote them. Raises what the
-        pipeline raises.
+        It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them. Raises what
+        the pipeline raises.
         """
+        pipeline = self._whole(configuration, form)
+        features = self._dataset.features
+        if form is Form.ARRAY:
+            features = as_floats(features)
+        with self._laboratory():
+            return pipeline.fit(features, self._dataset.labels)
+
+    def _refitted(self, request: Refit) -> Refitted:
+        started = self._clock()
+        try:
+            pipeline = self.refit(request.configuration, request.form)
+        except BuildError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a pipeline that was fitted on some rows may raise anything on all
+            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
+            return Refitted(request, None, self._clock() - started, status, described(error))
+        parcel = Parcel(pipeline) if request.is_wanted else None
+        return Refitted(request, None, self._clock() - started, pipeline=parcel)
+
+    def _whole(self, configuration: Configuration, form: Form) -> Any:
+        """The unfitted pipeline with all that comes before and behind its steps in trials."""
         pipeline = build(
-            self._space, configuration, preparation=self.preparation, random_state=self.random_state, n_jobs=None
+            self._space,
+            configuration,
+            preparation=self.preparation,
+            first=taker(self.preparation) if form is Form.GIVEN else None,
+            random_state=self.random_state,
+            n_jobs=None,
         )
         classes = self._dataset.classes
         if classes != tuple(range(len(classes))):
             from spacelang.runtime.pipelines.labelled import for_any_labels
 
             pipeline = for_any_labels(pipeline)
-        with self._laboratory():
-            return pipeline.fit(self._dataset.features, self._dataset.labels)
+        return pipeline
 
     @property
     def _is_guarded(self) -> bool:

@@ -23,16 +23,17 @@ def build(
     configuration: Configuration,
     *,
     preparation: Preparation | None = None,
+    first: Any = None,
     texts: tuple[str, ...] | None = None,
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
     """The unfitted `Pipeline` of a configuration; its steps have the names of the stages.
 
-    A preparation that does something comes first, as the step `preparation`; `texts` are the columns of free text where
-    the table is known, as the preparation knows them too. Every estimator that takes them gets
-    `n_jobs` and, unless the space sets it, `random_state`; None leaves the library's default. Raises BuildError
-    where the configuration does not belong to the space.
+    A preparation that does something comes first, as the step `preparation`, behind the step `table` if there is a
+    transformer that shall be `first`; `texts` are the columns of free text where the table is known, as the preparation
+    knows them too. Every estimator that takes them gets `n_jobs` and, unless the space sets it, `random_state`; None
+    leaves the library's default. Raises BuildError where the configuration does not belong to the space.
     """
     known = preparation.texts if preparation is not None else texts
     builder = _Builder(configuration, random_state, n_jobs, known)
@@ -42,7 +43,7 @@ def build(
     transformer = preparation.transformer() if preparation is not None else None
     if transformer is not None:
         steps = [("preparation", transformer), *steps]
-    return _pipeline(steps)
+    return _pipeline(steps if first is None else [("table", first), *steps])
 
 
 def _pipeline(steps: list[Step]) -> Any:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from small_spaces import branch, choice, constrained, continuous, forbid, made, nested, number, plain, tuned
 from tables import SIZES, kept, loaded, recorded, table_of, trials
 
-from spacelang.api import parse, search_table
+from spacelang.api import NoSuccessError, parse, search_table
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.tabulating import check_rungs, keeping_table, objective_of, run_on_table, tabulation
 from spacelang.ir.configuration import Configuration
@@ -368,7 +368,9 @@ def test_another_table_is_another_run(tmp_path: Path) -> None:
     space = plain(3, 4)
     write_table(table_of(space), tmp_path / "a.npz")
     write_table(table_of(space, lambda request: Trial(request, 0.5, 1.0)), tmp_path / "b.npz")
-    search_table(loaded(space), tmp_path / "a.npz", trials=3, store=tmp_path / "run.db")
+    with pytest.raises(NoSuccessError, match="all 3 trials failed: 2 x reason 1; 1 x reason 0") as caught:
+        search_table(loaded(space), tmp_path / "a.npz", trials=3, store=tmp_path / "run.db")
+    assert len(caught.value.result.trials) == 3
     with pytest.raises(InputError, match=r"data: `table:a.npz` .* in the store, `table:b.npz`"):
         search_table(loaded(space), tmp_path / "b.npz", trials=5, store=tmp_path / "run.db", resume=True)
 

@@ -1,0 +1,141 @@
+"""The end of a run: its best pipeline is fitted on all rows, or the next best where that one cannot be."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from spacelang.ir.task import UNLIMITED, Limits
+from spacelang.ir.trial import Status, Trial
+from spacelang.runtime.evaluation.refitting import Refit, Refitted
+from spacelang.runtime.executors import Executor, Job
+from spacelang.runtime.executors.failures import described
+from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.pipelines.taking import Form
+
+ATTEMPTS: Final = 5
+"""How many pipelines are tried at most."""
+
+SHORTEST: Final = 60.0
+"""The seconds that fitting on all rows may take at least where trials have no limit of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A trial whose pipeline could not be fitted on all rows: how that ended, and why."""
+
+    record: Record
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finale:
+    """What became of the best trials of a run.
+
+    `record` is the trial whose pipeline was fitted on all `rows`, in so many `seconds`; None where none of those that
+    were tried could be. `passed_over` are the better ones that could not, in their order. `pipeline` is the fitted one
+    where it was wanted.
+    """
+
+    record: Record | None
+    rows: int
+    seconds: float = 0.0
+    passed_over: tuple[PassedOver, ...] = ()
+    pipeline: Any = field(default=None, compare=False, repr=False)
+
+
+class Sized(Protocol):
+    """What is to be known of an objective: the rows of the largest fidelity, and all that trials may see."""
+
+    @property
+    def training_size(self) -> int:
+        """The former."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """The latter."""
+        ...
+
+
+def finish(
+    outcome: Outcome,
+    objective: Sized,
+    executor: Executor,
+    *,
+    limits: Limits = UNLIMITED,
+    form: Form = Form.TABLE,
+    is_wanted: bool = False,
+    announce: Callable[[Record, tuple[PassedOver, ...]], None] = lambda *_: None,
+) -> Finale:
+    """Fit the best pipeline of a run on all rows, on its executor; the next best where it fails, is too long or dies.
+
+    What still goes on there is stopped before. The limits of a trial hold, that of time for as many more rows as there
+    are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Raises what is
+    wrong with the executor as a whole.
+    """
+    passed_over: tuple[PassedOver, ...] = ()
+    executor.stop()
+    for number, record in enumerate(islice(candidates(outcome, objective.training_size), ATTEMPTS), start=1):
+        announce(record, passed_over)
+        request = Refit(record.trial.request.configuration, form=form, is_wanted=is_wanted)
+        job = Job(-number, request, allowed_seconds(record, outcome, objective, limits))
+        trial = _readable(_answer(executor, job))
+        if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
+            pipeline = None if trial.pipeline is None else trial.pipeline.open()
+            return Finale(record, objective.rows, trial.cost, passed_over, pipeline)
+        passed_over = (*passed_over, PassedOver(record, trial.status, trial.reason))
+    return Finale(None, objective.rows, passed_over=passed_over)
+
+
+def candidates(outcome: Outcome, training_size: int) -> Iterator[Record]:
+    """The trials that succeeded, the best first and one a configuration.
+
+    Those that keep to the bounds come before all others, on all training rows before those on fewer.
+    """
+    seen = set()
+    for record in sorted(outcome.records, key=lambda record: _rank(record, outcome, training_size)):
+        identity = record.trial.request.configuration.identity
+        if record.trial.loss is not None and identity not in seen:
+            seen.add(identity)
+            yield record
+
+
+def _rank(record: Record, outcome: Outcome, training_size: int) -> tuple[bool, bool, float, bool, float, int]:
+    trial = record.trial
+    rows = trial.request.fidelity
+    is_partial = trial.is_feasible and rows is not None and rows < training_size
+    loss = float("inf") if trial.loss is None else trial.loss
+    return record is not outcome.best, not trial.is_feasible, trial.excess, is_partial, loss, record.index
+
+
+def allowed_seconds(record: Record, outcome: Outcome, objective: Sized, limits: Limits) -> float:
+    """The seconds that fitting the pipeline of a trial on all rows may take.
+
+    The limit of a trial grows with the square of the rows. Where there is none a trial could have taken as long as the
+    run did, so that stands for it, and is a minute at least.
+    """
+    growth = (objective.rows / (record.trial.request.fidelity or objective.training_size)) ** 2
+    if limits.trial_seconds is not None:
+        return round(limits.trial_seconds * max(growth, 1.0), 3)
+    return max(round(outcome.seconds * growth, 3), SHORTEST)
+
+
+def _answer(executor: Executor, job: Job) -> Trial:
+    executor.start(executor.free[0], job)
+    while not (finished := executor.wait()):
+        pass
+    return finished[0].trial
+
+
+def _readable(trial: Trial) -> Trial:
+    """The trial itself, or a failed one where the pipeline that came back cannot be read."""
+    if not isinstance(trial, Refitted) or trial.pipeline is None:
+        return trial
+    try:
+        trial.pipeline.open()
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's class does when it is unpickled
+        reason = f"the fitted pipeline cannot be read by this process: {described(error)}"
+        return Trial(trial.request, None, trial.cost, Status.ERROR, reason)
+    return trial

@@ -1,0 +1,143 @@
+"""What a pipeline is given outside of a search: its first step makes the table of it that the search made."""
+
+from enum import StrEnum
+from typing import Any, Final, Self
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from spacelang.runtime.data.loading import make_features, unnamed
+from spacelang.runtime.data.sparse import Features, canonical
+from spacelang.runtime.pipelines.preparation import Preparation
+
+FLOATS: Final = np.dtype(np.float64)
+INTEGERS: Final = np.dtype(np.int64)
+
+
+class Form(StrEnum):
+    """What a fitted pipeline takes."""
+
+    TABLE = "table"
+    """The table, or the sparse array, that was read: the pipeline is plain scikit-learn."""
+    ARRAY = "array"
+    """The array of floats that a program holds: the same."""
+    GIVEN = "given"
+    """Whatever the search was given, of which a first step makes the table."""
+
+
+def form_of(given: Any, features: Features, preparation: Preparation) -> Form:
+    """How a pipeline takes what a program holds, of which a search has made these features.
+
+    Plain scikit-learn does where it sees what the trials saw: the same columns, and floats.
+    """
+    if not isinstance(features, pd.DataFrame):
+        return Form.TABLE if issparse(given) and given.dtype == FLOATS else Form.GIVEN
+    if isinstance(given, pd.DataFrame):
+        is_same = [*given.columns] == [*features.columns] and [*given.dtypes] == [*features.dtypes]
+        return Form.TABLE if is_same and _comes_to_floats(features, preparation) else Form.GIVEN
+    is_plain = type(given) is np.ndarray and given.dtype == FLOATS
+    return Form.ARRAY if is_plain and preparation.is_empty and not preparation.keeps_table else Form.GIVEN
+
+
+def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
+    """Whether scikit-learn makes an array of floats of the table, as trials are given one; or needs to make none."""
+    if preparation.keeps_table:
+        return True
+    kinds = [
+        features[column].dtype for column in (*preparation.kept, *preparation.imputed) if _is_number(features, column)
+    ]
+    return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
+
+
+def _is_number(features: pd.DataFrame, column: str) -> bool:
+    kind = features[column].dtype
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+
+def taker(preparation: Preparation) -> "AsTable":
+    """The first step of a pipeline that is prepared so."""
+    if preparation.keeps_table:
+        return AsTable("table")
+    return AsTable("array" if preparation.is_empty else "floats")
+
+
+class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Makes of whatever holds n rows of d features what a search makes of it: a table whose columns have text names.
+
+    It takes a DataFrame with columns of any names, an array, lists, or a sparse matrix, which becomes a sparse array.
+    The columns have the types of those that it was fitted on. It gives a `table`, one in which all numbers are
+    `floats`, or an `array` of floats. Raises ValueError for features that have other columns.
+    """
+
+    def __init__(self, gives: str = "table") -> None:
+        self.gives = gives
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803, ARG002 - scikit-learn's names
+        """Remember the columns and their types."""
+        features = make_features(X)
+        self.n_features_in_ = int(features.shape[1])
+        self.types_: Any = features.dtypes if isinstance(features, pd.DataFrame) else None
+        return self
+
+    def transform(self, X: Any) -> Any:  # noqa: N803
+        """The table, the array, or the sparse array."""
+        features = make_features(X)
+        if self.types_ is None:
+            return self._like_sparse(features)
+        table = self._typed(self._like_table(features, is_named=isinstance(X, pd.DataFrame)))
+        if self.gives == "table":
+            return table
+        if self.gives == "array":
+            return table.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = [column for column in table.columns if _is_number(table, column)]
+        return table.astype(dict.fromkeys(numbers, np.float64))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns."""
+        if self.types_ is None:
+            return np.asarray(unnamed(self.n_features_in_), dtype=object)
+        return np.asarray(self.types_.index, dtype=object) if input_features is None else np.asarray(input_features)
+
+    def _like_sparse(self, features: Features) -> Features:
+        self._check_width(features)
+        is_table = isinstance(features, pd.DataFrame)
+        return canonical(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
+
+    def _like_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
+        """The features under the names that were there in `fit`; without names of their own they go by their places."""
+        names = [*self.types_.index]
+        table = features if isinstance(features, pd.DataFrame) else pd.DataFrame(features.toarray())
+        if is_named and set(names) <= {*table.columns}:
+            return table[names]
+        self._check_width(table)
+        if is_named and names != unnamed(len(names)):
+            lacking = ", ".join(f"`{name}`" for name in names if name not in {*table.columns})
+            raise ValueError(f"the features lack columns that the pipeline was fitted on: {lacking}")
+        return table.set_axis(names, axis=1)
+
+    def _check_width(self, features: Features) -> None:
+        if features.shape[1] != self.n_features_in_:
+            raise ValueError(f"there are {features.shape[1]} features, and the pipeline takes {self.n_features_in_}")
+
+    def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the types of `fit`: of a few rows alone nobody could tell whether a column is one of words."""
+        pairs = {name: _type_like(kind, table[name].dtype) for name, kind in self.types_.items()}
+        changed = {name: kind for name, kind in pairs.items() if table[name].dtype != kind}
+        return table.astype(changed) if changed else table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+def _type_like(known: Any, found: Any) -> Any:
+    """The type that a column shall have which was of a known type, and of which these rows are of another."""
+    if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
+        return FLOATS if pd.api.types.is_object_dtype(found) else found
+    if isinstance(known, pd.CategoricalDtype):
+        return found if isinstance(found, pd.CategoricalDtype) else known
+    return known if pd.api.types.is_object_dtype(known) or isinstance(known, pd.StringDtype) else found

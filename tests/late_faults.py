@@ -1,0 +1,42 @@
+"""A package with one classifier: good on some rows, and one of the worst things that a pipeline can do on more."""
+
+import threading
+from typing import Any
+
+import numpy as np
+from misbehaving import DEEDS, OneWay
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
+
+__version__ = "1"
+
+ORDER = ("segfault", "sleep", "eat", "raise_an_error", "exit_at_once", "lock", "one_way", "well", "worse")
+"""What it may do, the most accurate first: each deed is one wrong answer dearer than the one before."""
+
+
+class Late(ClassifierMixin, BaseEstimator):
+    """Naive Bayes until it is fitted on more than `rows` rows, and a deed then."""
+
+    def __init__(self, deed: str = "well", rows: int = 0) -> None:
+        self.deed = deed
+        self.rows = rows
+
+    def fit(self, features: Any, labels: Any) -> "Late":
+        if len(features) > self.rows and self.deed in DEEDS:
+            DEEDS[self.deed](None)  # type: ignore[arg-type] - the deed asks nobody what for
+        if len(features) > self.rows and self.deed == "lock":
+            self.lock_ = threading.Lock()
+        if len(features) > self.rows and self.deed == "one_way":
+            self.one_way_ = OneWay()
+        self.inner_ = GaussianNB().fit(features, labels)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, features: Any) -> Any:
+        """As naive Bayes has it, but for the first rows."""
+        codes = np.searchsorted(self.classes_, self.inner_.predict(features))
+        codes[: ORDER.index(self.deed)] += 1
+        return self.classes_[codes % len(self.classes_)]
+
+
+__all__ = ["Late"]

@@ -1,0 +1,151 @@
+"""The end of a run: the best pipeline on all rows, or the next best."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from misbehaving import LIMITS, OneWay
+from misbehaving import evaluate as misbehave
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
+from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.evaluation.refitting import Parcel, Refit, Refitted
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.processes import Processes
+from spacelang.runtime.final import ATTEMPTS, Finale, allowed_seconds, candidates, finish
+from spacelang.runtime.history import Ending, Outcome, Record
+
+SIZE = Bound(Measure.SIZE, 100.0)
+
+
+class Rows:
+    """An objective of which nothing is known but its rows."""
+
+    training_size = 70
+    rows = 100
+
+
+def record(index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well") -> Record:
+    request = Request(Configuration({"number": index, "deed": deed}), rows)
+    status = Status.ERROR if loss is None else Status.SUCCESS
+    measured = () if loss is None else (Measurement(SIZE, size),)
+    return Record(index, Trial(request, loss, status=status, constraints=measured), 0.0, 1.0)
+
+
+def outcome(*records: Record, seconds: float = 8.0) -> Outcome:
+    """What a run comes to whose history these are."""
+    good = [each for each in records if each.trial.loss is not None]
+    feasible = [each for each in good if each.trial.is_feasible]
+    full = [each for each in feasible if each.trial.request.fidelity is None]
+
+    def least(among: list[Record]) -> Record | None:
+        return min(among, key=lambda each: (each.trial.excess, each.trial.loss), default=None)
+
+    broken = least([each for each in good if not each.trial.is_feasible])
+    return Outcome(tuple(records), least(full), least(feasible), (), Ending.BUDGET, seconds, least_infeasible=broken)
+
+
+def late(request: Request) -> Trial:
+    """A pipeline that does its deed where it is fitted on all rows."""
+    trial = misbehave(request)
+    if not isinstance(request, Refit):
+        return trial
+    parcel = Parcel(OneWay() if request.configuration["number"] == 13 else f"of {request.configuration['number']}")
+    return Refitted(request, None, trial.cost, pipeline=parcel if request.is_wanted else None)
+
+
+def told(finale: Finale) -> tuple[int | None, list[tuple[int, str]]]:
+    found = None if finale.record is None else finale.record.index
+    return found, [(each.record.index, each.status.value) for each in finale.passed_over]
+
+
+class TestTheOrder:
+    def test_it_is_that_of_the_outcome_and_each_configuration_is_there_once(self) -> None:
+        first = record(1, 0.1, rows=20)
+        again = replace(first, index=9, trial=replace(first.trial, request=Request(first.trial.request.configuration)))
+        found = outcome(
+            first,
+            record(2, 0.5),
+            record(3, 0.01, size=900.0),
+            record(4, 0.4),
+            record(5, None),
+            record(6, 0.02, size=150.0),
+            record(7, 0.2, rows=40),
+            again,
+        )
+        assert [each.index for each in candidates(found, 70)] == [9, 4, 2, 7, 6, 3]
+
+    def test_the_first_is_the_best_one(self) -> None:
+        for found in (
+            outcome(record(1, 0.5), record(2, 0.5)),
+            outcome(record(1, 0.5, rows=10), record(2, 0.6, rows=30)),
+            outcome(record(1, 0.5, size=200), record(2, 0.6, size=150)),
+        ):
+            assert next(candidates(found, 70)) is found.best
+
+    def test_rows_beyond_the_training_rows_are_all_of_them(self) -> None:
+        assert [each.index for each in candidates(outcome(record(1, 0.5), record(2, 0.6, rows=70)), 70)] == [1, 2]
+
+    def test_without_a_success_there_is_none(self) -> None:
+        nothing = outcome(record(1, None))
+        assert finish(nothing, Rows(), Here(late)) == Finale(None, 100)
+
+
+class TestTheLimit:
+    def test_it_grows_with_the_square_of_the_rows(self) -> None:
+        limits = Limits(trial_seconds=7.0)
+        whole, part = record(1, 0.5), record(2, 0.5, rows=10)
+        assert allowed_seconds(whole, outcome(whole), Rows(), limits) == pytest.approx(7 * (100 / 70) ** 2, abs=1e-3)
+        assert allowed_seconds(part, outcome(part), Rows(), limits) == pytest.approx(700)
+
+    def test_without_one_it_is_as_long_as_the_run_and_a_minute_at_least(self) -> None:
+        whole = record(1, 0.5)
+        assert allowed_seconds(whole, outcome(whole, seconds=2.0), Rows(), UNLIMITED) == 60
+        long = outcome(whole, seconds=700.0)
+        assert allowed_seconds(whole, long, Rows(), UNLIMITED) == pytest.approx(700 * (100 / 70) ** 2, abs=1e-3)
+
+
+class TestPassingOver:
+    def test_what_dies_hangs_raises_or_cannot_be_read_is_passed_over(self) -> None:
+        executor = Processes(late, limits=LIMITS)
+        seen: list[tuple[int, int]] = []
+        deeds = ("segfault", "sleep", "raise_an_error")
+        records = [record(place, place / 10, deed=deed) for place, deed in enumerate(deeds, 1)]
+        run = outcome(*records, record(13, 0.8), record(20, 0.9))
+        try:
+            # What the end of the budget has cut short holds the only worker.
+            executor.start("1", _job("sleep"))
+            found = finish(
+                run,
+                Rows(),
+                executor,
+                limits=LIMITS,
+                is_wanted=True,
+                announce=lambda each, passed: seen.append((each.index, len(passed))),
+            )
+        finally:
+            executor.close()
+        assert told(found) == (20, [(1, "crash"), (2, "timeout"), (3, "error"), (13, "error")])
+        assert found.pipeline == "of 20"
+        assert found.rows == 100
+        assert seen == [(1, 0), (2, 1), (3, 2), (13, 3), (20, 4)]
+        assert "SIGSEGV" in found.passed_over[0].reason
+        assert found.passed_over[1].reason == "it took longer than 1020ms"
+        assert "cannot be read by this process: ImportError" in found.passed_over[3].reason
+
+    def test_after_some_attempts_it_is_given_up(self) -> None:
+        def refusing(request: Request) -> Trial:
+            return Refitted(request, None, 0.0, Status.ERROR, "not on all rows")
+
+        found = finish(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), Here(refusing))
+        assert told(found) == (None, [(place, "error") for place in range(1, ATTEMPTS + 1)])
+
+    def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
+        assert finish(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None
+
+
+def _job(deed: str) -> Any:
+    from spacelang.runtime.executors import Job
+
+    return Job(1, Request(Configuration({"number": 0, "deed": deed})))

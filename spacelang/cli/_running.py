@@ -1,7 +1,8 @@
 """What the commands share that evaluate trials: their options, and the steps from these to an outcome."""
 
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
     from spacelang.ir.task import Limits, Validation
     from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
 
 DataOption = Annotated[
@@ -160,7 +162,17 @@ def place_of(store: Path | None, space: "Space") -> Path:
         fail(error.message, error.help, status=BAD_INPUT)
 
 
-def searched(
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to, where it is kept, and the executor of its trials, which still lives."""
+
+    outcome: "Outcome"
+    place: Path
+    executor: "Executor"
+
+
+@contextmanager
+def searching(
     space: "Space",
     optimizer: tuple[str, Any],
     objective: "Objective",
@@ -170,8 +182,8 @@ def searched(
     store: Path | None,
     *,
     resume: bool,
-) -> tuple["Outcome", Path]:
-    """What an optimizer, given with its name, finds within a budget of seconds and trials; and where that is kept.
+) -> "Iterator[Found]":
+    """What an optimizer, given with its name, finds within a budget of seconds and trials.
 
     The file is made once trials can be evaluated, so that none is left of a run that cannot begin.
     """
@@ -203,13 +215,13 @@ def searched(
                     listener=listener,
                     journal=journal,
                 )
+            yield Found(outcome, place, executor)
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)
         fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
     except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
-    return outcome, place
 
 
 def print_code(text: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli import INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     DataOption,
     ExecutorOption,
@@ -22,8 +22,7 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     objective_of,
-    print_code,
-    searched,
+    searching,
     seconds_of,
     validation_of,
     warn_unenforced,
@@ -37,8 +36,6 @@ from spacelang.cli._shared import (
     SpaceArgument,
     fail,
     plugin,
-    print_json,
-    report,
     settings,
 )
 
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import Objective
-    from spacelang.runtime.history import Outcome
 
 DEFAULT_SECONDS: Final = 60.0
 """How long a run takes that nothing limits."""
@@ -126,12 +122,10 @@ def command(  # noqa: PLR0913 - one argument an option
     seconds = _limit(loaded, given, trials)
     where = Where(workers, executor, limits)
     budget = seconds, trials
-    outcome, place = searched(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume)
-    _report(loaded, objective, outcome, _facts(objective, optimizer, seed, place), as_json=json)
-    if outcome.ended == "interrupted":
-        raise typer.Exit(INTERRUPTED)
-    if outcome.best is None:
-        raise typer.Exit(NOTHING_SUCCEEDED)
+    with searching(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume) as found:
+        ending = Ending(loaded, objective, found, _facts(objective, optimizer, seed, found.place), limits)
+        status = ending.tell(as_json=json)
+    raise typer.Exit(status)
 
 
 def _names(listed: str | None) -> tuple[str, ...]:
@@ -158,34 +152,3 @@ def _facts(objective: "Objective", optimizer: str, seed: int, place: Path) -> "R
         store=str(place),
         validation=objective.validation,
     )
-
-
-def _report(space: "Space", objective: "Objective", outcome: "Outcome", facts: "Run", *, as_json: bool) -> None:
-    from rich.console import Console
-
-    from spacelang.report.summary import document, print_summary
-
-    if as_json:
-        print_json(document(outcome, facts))
-        return
-    print_summary(outcome, facts, Console(highlight=False))
-    if outcome.best is not None:
-        _print_pipeline(space, objective, outcome)
-
-
-def _print_pipeline(space: "Space", objective: "Objective", outcome: "Outcome") -> None:
-    """The best pipeline as code, once it has been fitted on all rows: whether code fits should be known before."""
-    from spacelang.report.code import source
-
-    assert outcome.best is not None
-    configuration = outcome.best.trial.request.configuration
-    text = source(space.checked, configuration, objective.preparation, random_state=objective.random_state)
-    try:
-        objective.refit(configuration)
-    except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        report(f"the best pipeline cannot be fitted on all rows: {reason}")
-        print("\nthe best pipeline:\n")
-    else:
-        print("\nthe best pipeline, which was refitted on all rows:\n")
-    print_code(text)

@@ -21,7 +21,7 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     objective_of,
-    searched,
+    searching,
     seconds_of,
     validation_of,
     warn_unenforced,
@@ -89,7 +89,8 @@ def command(  # noqa: PLR0913 - one argument an option
     loaded, objective = bound_space(loaded, objective, as_json=json)
     tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
     where, budget = Where(workers, executor, limits), (seconds, number)
-    outcome, place = searched(loaded, ("tabulate", tabulate), objective, where, budget, seed, store, resume=resume)
+    with searching(loaded, ("tabulate", tabulate), objective, where, budget, seed, store, resume=resume) as found:
+        outcome, place = found.outcome, found.place
     table = _table(loaded, objective, tabulate, outcome, seed, place)
     _write(table, output, place)
     _report(table, outcome, output, place, as_json=json)

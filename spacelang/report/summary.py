@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from math import isnan
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -12,8 +13,11 @@ from spacelang.ir.domain import literal
 from spacelang.ir.task import Validation, describe_bound, describe_validation
 from spacelang.ir.trial import Measurement
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
-from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.history import Ending, Outcome, Record
 from spacelang.runtime.judging.metric import Metric
+
+if TYPE_CHECKING:
+    from spacelang.runtime.final import Finale, PassedOver
 
 ENDINGS = {
     Ending.BUDGET: "the budget is used up",
@@ -36,13 +40,15 @@ class Run:
     validation: Validation | None = None
 
 
-def document(outcome: Outcome, run: Run) -> dict[str, object]:
+def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict[str, object]:
     """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
 
     `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
     measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them;
     `incumbent` lists feasible trials only. `failures` counts failed trials by their status, `reasons` by why they
-    failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain.
+    failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain. `refit`
+    is the trial whose pipeline was fitted on all rows, None where there is none, `passed_over` the better ones whose
+    could not be.
     """
     best = outcome.best
     measured = () if best is None else best.trial.constraints
@@ -70,7 +76,23 @@ def document(outcome: Outcome, run: Run) -> dict[str, object]:
         "reasons": _reasons(outcome),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.unneeded,
+        "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
+        "passed_over": [] if finale is None else [*map(_passed_over, finale.passed_over)],
     }
+
+
+def _refit(finale: "Finale", record: Record) -> dict[str, object]:
+    return {
+        "trial": record.index,
+        "loss": record.trial.loss,
+        "configuration": record.trial.request.configuration.to_dict(),
+        "rows": finale.rows,
+        "seconds": finale.seconds,
+    }
+
+
+def _passed_over(passed_over: "PassedOver") -> dict[str, object]:
+    return {"trial": passed_over.record.index, "status": passed_over.status.value, "reason": passed_over.reason}
 
 
 def _reasons(outcome: Outcome) -> dict[str, int]:

@@ -224,6 +224,9 @@ class TestRun:
         options = ("--time", "60s", "--optimizer", "random", "--metric", "accuracy", "--json")
         found = document(spacelang("run", "tiny.space", "--data", "sklearn:iris", *options, folder=folder))
         assert (found["metric"], found["trials"], found["ended"]) == ("accuracy", 4, "exhausted")
+        refit = found["refit"]
+        assert (refit["loss"], refit["configuration"], refit["rows"]) == (found["loss"], found["configuration"], 150)
+        assert found["passed_over"] == []
         assert found["seconds"] < 60
         losses = [point["loss"] for point in found["incumbent"]]
         assert losses == sorted(losses, reverse=True)
@@ -283,14 +286,6 @@ main()
         code += "data.load_dataset = lambda *_: signal.raise_signal(signal.SIGINT)\ncli.main()"
         ended = spacelang("run", "toy.space", "--data", "sklearn:iris", folder=folder, code=code)
         assert (ended.returncode, ended.stdout) == (130, "")
-
-    def test_a_best_pipeline_that_cannot_be_refitted_is_printed_all_the_same(self, folder: Path) -> None:
-        code = "from spacelang import cli; from spacelang.runtime.evaluation.objective import Objective\n"
-        code += "def refit(*_): raise ValueError('all rows are too many\\nfor it')\nObjective.refit = refit\ncli.main()"
-        ended = spacelang("run", "tiny.space", "--data", "sklearn:iris", "--trials", "2", folder=folder, code=code)
-        assert ended.returncode == 0
-        assert "cannot be fitted on all rows: ValueError: all rows are too many" in ended.stderr
-        assert "pipeline = Pipeline(" in ended.stdout
 
 
 def test_explain(folder: Path) -> None:

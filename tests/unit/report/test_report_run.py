@@ -13,6 +13,7 @@ from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progre
 from spacelang.report.summary import Run, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
+from spacelang.runtime.final import Finale, PassedOver
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
@@ -119,7 +120,25 @@ def test_the_document():
         "constraints": {},
         "metrics": {},
         "training_loss": None,
+        "refit": None,
+        "passed_over": [],
     }
+
+
+def test_the_document_tells_what_became_of_the_best_on_all_rows():
+    outcome = outcome_of((0.25, "", None), (0.125, "", None))
+    worse, best = outcome.records
+    finale = Finale(worse, 150, 0.5, (PassedOver(best, Status.CRASH, "signal 11"),))
+    found = json.loads(json.dumps(document(outcome, FACTS, finale), allow_nan=False))
+    configuration = {"estimator": "SVC", "estimator.C": 2}
+    assert found["refit"] == {
+        "trial": 1,
+        "loss": 0.25,
+        "configuration": configuration,
+        "rows": 150,
+        "seconds": 0.5,
+    }
+    assert found["passed_over"] == [{"trial": 2, "status": "crash", "reason": "signal 11"}]
 
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")

@@ -1,0 +1,114 @@
+"""The end of `spacelang run`: the best pipeline as code, and what became of it on all rows.
+
+The code comes first, so that nothing is lost whatever the pipeline does then. What is said behind it are comments: all
+from the code on can be run as it stands.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._running import Found, print_code
+from spacelang.cli._shared import print_json, report
+from spacelang.diagnostics.cells import visible
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+    from spacelang.ir.task import Limits
+    from spacelang.report.summary import Run
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.final import Finale, PassedOver
+    from spacelang.runtime.history import Record
+
+Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A search that has ended, over which space, by which objective, and what a trial might take."""
+
+    space: "Space"
+    objective: "Objective"
+    found: Found
+    facts: "Run"
+    limits: "Limits"
+
+    def tell(self, *, as_json: bool) -> int:
+        """Print what was found, refitted unless the user has interrupted the search; the exit status."""
+        return self._as_json() if as_json else self._as_text()
+
+    def _as_json(self) -> int:
+        from spacelang.report.summary import document
+
+        finale, status = self._finale()
+        print_json(document(self.found.outcome, self.facts, finale))
+        return status
+
+    def _as_text(self) -> int:
+        from rich.console import Console
+
+        from spacelang.report.summary import print_summary
+
+        outcome = self.found.outcome
+        print_summary(outcome, self.facts, Console(highlight=False))
+        if outcome.best is not None and outcome.ended == "interrupted":
+            self._announce(outcome.best, ())
+        finale, status = self._finale(self._announce)
+        if finale is None:
+            if outcome.best is not None:
+                _comment("it was not fitted on all rows")
+        elif finale.record is None:
+            _comment(_failed(finale.rows, finale.passed_over[-1]))
+        else:
+            _comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
+        return status
+
+    def _finale(self, announce: Announce = lambda *_: None) -> "tuple[Finale | None, int]":
+        """What became of the best pipelines on all rows, None where that was not tried or interrupted; the status."""
+        from spacelang.runtime.errors import InputError
+        from spacelang.runtime.final import finish
+
+        outcome = self.found.outcome
+        if outcome.ended == "interrupted" or outcome.best is None:
+            return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
+        try:
+            finale = finish(outcome, self.objective, self.found.executor, limits=self.limits, announce=announce)
+        except KeyboardInterrupt:
+            return None, INTERRUPTED
+        except InputError as error:
+            report(error.message, error.help)
+            return None, BAD_INPUT
+        if finale.record is None:
+            count = len(finale.passed_over)
+            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
+            report(f"{which} be fitted on all rows", "the losses of all trials stay as they are: `--store` keeps them")
+            return finale, NOTHING_SUCCEEDED
+        return finale, 0
+
+    def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
+        """Print the code of a pipeline before it is fitted, and why the one before was passed over."""
+        from spacelang.report.code import source
+
+        if passed_over:
+            _comment(_failed(self.objective.rows, passed_over[-1]))
+            loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
+            print_code(f"# the next best is that of trial {record.index}, with {loss}:")
+            print()
+        else:
+            print("\nthe best pipeline:\n")
+        configuration, objective = record.trial.request.configuration, self.objective
+        text = source(self.space.checked, configuration, objective.preparation, random_state=objective.random_state)
+        print_code(text)
+        sys.stdout.flush()
+
+
+def _failed(rows: int, passed_over: "PassedOver") -> str:
+    return f"on all {rows} rows it failed: {passed_over.reason}"
+
+
+def _comment(text: str) -> None:
+    """Say something behind the code."""
+    print()
+    print_code(f"# {visible(text)}")

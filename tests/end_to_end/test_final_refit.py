@@ -1,0 +1,90 @@
+"""What `spacelang run` prints of a best pipeline that behaves on the training rows and on all rows does not."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import document, environment, spacelang
+
+CODE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from spacelang import cli; cli.main()"
+"""The command, for which the package of the tests is installed."""
+
+ARGUMENTS = ("run", "late.space", "--data", "rows.csv", "--allow", "late_faults", "--metric", "accuracy")
+OPTIONS = ("--optimizer", "random", "--set", "hyperparameters=sample", "--validate", "holdout(0.3)", "--trials", "9")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = "".join(f"{row % 2 + row % 7 / 20},{row % 5},{'no' if row % 2 else 'yes'}\n" for row in range(100))
+    (tmp_path / "rows.csv").write_text("a,b,target\n" + rows)
+    return tmp_path
+
+
+def late(folder: Path, *deeds: str) -> None:
+    text = f"use late_faults\nstage e = Late {{ deed : {{{', '.join(deeds)}}}, rows = 70 }}\n"
+    (folder / "late.space").write_text(text)
+
+
+def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None:
+    late(folder, "segfault", "raise_an_error", "well")
+    ended = spacelang(*ARGUMENTS, *OPTIONS, folder=folder, code=CODE)
+    assert ended.returncode == 0, ended.stderr
+    code = ended.stdout.partition("the best pipeline:\n")[2]
+    assert [line for line in code.splitlines() if line.startswith("pipeline")] == [
+        f'pipeline = Pipeline([("e", Late({deed}rows=70))])'
+        for deed in ('deed="segfault", ', 'deed="raise_an_error", ', "")
+    ]
+    said = [line for line in code.splitlines() if line.startswith("#")]
+    assert said[0].startswith("# on all 100 rows it failed: its process was ended by signal 11 (SIGSEGV)")
+    assert "# the next best is that of trial " in said[1]
+    assert said[1].endswith("with 1 - accuracy 0.1:")
+    assert said[2] == "# on all 100 rows it failed: ValueError: the number is wrong"
+    assert said[-1].startswith("# fitted on all 100 rows in ")
+    assert not ended.stderr
+
+
+def test_where_none_can_be_fitted_it_is_said(folder: Path) -> None:
+    late(folder, "raise_an_error", "exit_at_once")
+    ended = spacelang(*ARGUMENTS, *OPTIONS, "--json", folder=folder, code=CODE)
+    found = document(ended, 3)
+    assert "error: none of the 2 best pipelines can be fitted on all rows" in ended.stderr
+    assert [(each["status"], each["reason"]) for each in found["passed_over"]] == [
+        ("error", "ValueError: the number is wrong"),
+        ("crash", "its process exited with code 3"),
+    ]
+    assert found["refit"] is None
+    assert found["configuration"]["e.deed"] == "raise_an_error"
+
+
+def test_ctrl_c_while_it_is_fitted_leaves_the_code(folder: Path) -> None:
+    late(folder, "sleep")
+    command = [sys.executable, "-c", INTERRUPTIBLE, *ARGUMENTS, *OPTIONS]
+    with subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True) as run:
+        until = time.monotonic() + 60
+        while not (folder / "fitting").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        told, _ = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert 'Late(deed="sleep", rows=70)' in told
+    assert told.endswith("# it was not fitted on all rows\n")
+
+
+INTERRUPTIBLE = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from spacelang import cli
+from spacelang.runtime.executors.processes import Processes
+start = Processes.start
+def marked(self, worker, job):
+    start(self, worker, job)
+    if job.number < 0:
+        open("fitting", "w").close()
+Processes.start = marked
+cli.main()
+"""
+"""The command, which leaves a file when it begins to fit on all rows."""

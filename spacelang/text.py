@@ -1,9 +1,14 @@
 """Source text and the places in it: what every later phase points at when it has something to say."""
 
+import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
+
+UNNAMED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of Unicode whose characters are in no name: they steer a terminal, reorder a line or cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,13 @@ class Span:
     def to(self, other: "Span") -> "Span":
         """The span from the start of this one to the end of the other."""
         return Span(self.source, self.start, max(self.end, other.end))
+
+
+def not_in_names(text: str) -> str | None:
+    """The first character that no name holds, as `U+001B`; None where all may be in one."""
+    if text.isprintable():
+        return None
+    return next((f"U+{ord(each):04X}" for each in text if unicodedata.category(each) in UNNAMED), None)
 
 
 NOWHERE = Span(Source("<made>", ""), 0, 0)

@@ -11,7 +11,7 @@ from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import RESERVED
 from spacelang.syntax import ast
-from spacelang.text import Span
+from spacelang.text import Span, not_in_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,11 @@ def check_step_name(name: ast.Word, report: Report) -> None:
 
 
 def check_name(name: ast.Word, report: Report) -> None:
-    """Report a name that the language has taken: it would never be understood where it is used."""
+    """Report a name that the language has taken, or that cannot be shown: nobody would understand it."""
+    character = not_in_names(name.text)
+    if character is not None:
+        hint = f"leave the character {character} out: it is in no name"
+        report.add(UnexpectedText(primary=name.span, found=f"character {character}", expected="a name", hint=hint))
     if name.text in RESERVED:
         hint = f"`{name.text}` is a word of the language: choose another name"
         report.add(UnexpectedText(primary=name.span, found=f"`{name.text}`", expected="a name", hint=hint))

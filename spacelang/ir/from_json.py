@@ -24,6 +24,7 @@ from spacelang.ir.json_fields import (
     name,
     one_of,
     plain,
+    term,
     text,
     word,
 )
@@ -208,7 +209,7 @@ class _Reader:
         if twice is not None:
             at = f"{path}.parameters[{twice - len(fixed)}]"
             raise DefinitionError(at, f"is one more parameter `{names[twice]}`")
-        called = fields.need("operator", name)
+        called = fields.need("operator", term)
         return Operator(called, library, children, fixed, self._lines.span(place, called))
 
     def parameter(self, value: object, path: str, around: Place) -> Hyperparameter | Choice:
@@ -220,7 +221,7 @@ class _Reader:
     def all_fixed(self, value: object, path: str, around: Place) -> tuple[tuple[str, Fixed], ...]:
         if not isinstance(value, dict):
             raise DefinitionError(path, f"is {kind_of(value)} where an object should be")
-        return tuple((key, self.fixed(each, f"{path}.{key}", around)) for key, each in value.items())
+        return tuple((term(key, path), self.fixed(each, f"{path}.{key}", around)) for key, each in value.items())
 
     def fixed(self, value: object, path: str, around: Place) -> Fixed:
         if not isinstance(value, dict):
@@ -257,7 +258,7 @@ class _Reader:
 
     def _called(self, fields: Fields, kind: str) -> tuple[str, str, str]:
         """The name, address and key of a decision or hyperparameter."""
-        called, address = fields.need(kind, name), fields.need("address", name)
+        called, address = fields.need(kind, term), fields.need("address", name)
         self._paths.add(address, fields.path)
         return called, address, fields.get("key", name, address)
 

@@ -1,17 +1,21 @@
 """Reading a stranger's JSON: every key is asked for by name and kind, and what is wrong is told by its path."""
 
 import math
+import re
 from collections.abc import Callable, Collection
 from typing import Final, TypeVar
 
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
+from spacelang.text import not_in_names
 
 T = TypeVar("T")
 D = TypeVar("D")
 
 LARGEST: Final = 2**1024
 """Numbers are below this: what is beyond every float is no number of the language."""
+
+WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MOST_LISTED: Final = 12
 """So many keys are listed in a remedy at most."""
@@ -91,10 +95,22 @@ def text(value: object, path: str) -> str:
 
 
 def name(value: object, path: str) -> str:
-    """A string that is not empty."""
-    if not text(value, path):
+    """A string that is not empty, of characters that can be seen."""
+    found = text(value, path)
+    if not found:
         raise DefinitionError(path, "is empty where a name should be")
-    return text(value, path)
+    character = not_in_names(found)
+    if character is not None:
+        raise DefinitionError(path, f"holds the character {character}, which is in no name")
+    return found
+
+
+def term(value: object, path: str) -> str:
+    """A word, as the language has it for the names of decisions, hyperparameters and operators."""
+    found = name(value, path)
+    if not WORD.fullmatch(found):
+        raise DefinitionError(path, f"is `{found}` where a word should be", "take letters from A to Z, digits and `_`")
+    return found
 
 
 def flag(value: object, path: str) -> bool:

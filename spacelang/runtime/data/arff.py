@@ -39,6 +39,19 @@ def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
     Nominal values are categories in the order of their declaration, strings are text, dates are dates. Sparse rows
     give a SparseTable. Raises DataError, calling the file `name`, for everything that is not as it is declared.
     """
+    try:
+        table = _table(text, name)
+    except DataError as error:
+        if error.help or text.endswith(("\n", "\r")):
+            raise
+        raise DataError(error.message, f"it may have been cut: {AGAIN}") from error
+    if text.rstrip(" \t").endswith(","):
+        # Elsewhere a value that is left out passes for one that is missing, which is written as `?`.
+        raise DataError(f"the last line of `{name}` ends in a comma", f"it may have been cut: {AGAIN}")
+    return table
+
+
+def _table(text: str, name: str) -> pd.DataFrame | SparseTable:
     lines = ((number, line.strip()) for number, line in enumerate(io.StringIO(text, newline=None), start=1))
     told = ((number, line) for number, line in lines if line and not line.startswith("%"))
     attributes = _header(told, name)

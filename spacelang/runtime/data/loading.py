@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Given, Kind
@@ -24,6 +25,12 @@ SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud"
 
 EXTENSIONS: Final = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
 """How the names of files end that can be read."""
+
+FILLED: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
+"""What to give instead of a masked array."""
+
+PARTS: Final = "give each of their parts a column of its own, or leave the column out"
+ONE_LABEL: Final = "give one number or text a row"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,13 +82,13 @@ def make_table(features: Any, target: Any, name: str = "data") -> Table:
     names are called x0, x1, ... Raises DataError where the shapes do not fit together.
     """
     rows = make_features(features, name)
-    labels = np.asarray(target)
+    labels = _array(target, "labels")
     if labels.ndim != 1:
         raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"{rows.shape[0]} rows of features do not fit {len(labels)} labels")
     label_name = str(getattr(target, "name", None) or "target")
-    return Table(name, _nonempty(rows, name), pd.Series(labels, name=label_name))
+    return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name), ONE_LABEL))
 
 
 def _shipped(name: str) -> pd.DataFrame:
@@ -141,7 +148,7 @@ def _split(name: str, table: pd.DataFrame | SparseTable, target: str | None, lef
     others = {label, *left_out}
     if isinstance(table, SparseTable):
         return Table(name, _nonempty(table.without(frozenset(others)), name), table.column(label))
-    return Table(name, _nonempty(table.drop(columns=[*others]), name), table[label])
+    return Table(name, _nonempty(table.drop(columns=[*others]), name), _plain(table[label], ONE_LABEL))
 
 
 def make_features(features: Any, name: str = "data") -> Features:
@@ -153,7 +160,7 @@ def make_features(features: Any, name: str = "data") -> Features:
         return _unique(_dense(named).infer_objects(), name)
     if hasattr(features, "tocsr"):
         return canonical(features)
-    array = np.asarray(features)
+    array = _array(features, "features")
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
     return pd.DataFrame(array, columns=unnamed(array.shape[1]))
@@ -162,6 +169,27 @@ def make_features(features: Any, name: str = "data") -> Features:
 def unnamed(count: int) -> list[str]:
     """What columns without names are called."""
     return [f"x{place}" for place in range(count)]
+
+
+def _array(given: Any, what: str) -> npt.NDArray[Any]:
+    """What a program gives as an array; raises DataError for what makes none, and for values that are masked."""
+    if np.ma.is_masked(given):
+        # Whoever takes the array takes the numbers below the mask with it.
+        raise DataError(f"the {what} are a masked array, whose masked values would count", f"give {FILLED[what]}")
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise DataError(f"the {what} make no array: {str(error).splitlines()[0]}", "give rows of one length") from error
+
+
+def _plain(column: "pd.Series[Any]", remedy: str = PARTS) -> "pd.Series[Any]":
+    """The column; raises DataError where lists, dictionaries or the like are among its values."""
+    values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+    if pd.api.types.is_object_dtype(values.dtype) and pd.api.types.infer_dtype(values, skipna=True).startswith("mixed"):
+        held = next((value for value in values if not pd.api.types.is_scalar(value)), None)
+        if held is not None:
+            raise DataError(f"the column `{column.name}` holds values of the type `{type(held).__name__}`", remedy)
+    return column
 
 
 def _is_sparse(table: pd.DataFrame) -> bool:
@@ -188,4 +216,7 @@ def _nonempty(features: Features, name: str) -> Features:
         raise DataError(f"`{name}` has no column besides the label", "give at least one column of features")
     if features.shape[0] == 0:
         raise DataError(f"`{name}` has no rows")
+    if isinstance(features, pd.DataFrame):
+        for place in range(features.shape[1]):
+            _plain(features.iloc[:, place])
     return features

@@ -164,6 +164,21 @@ def test_a_cut_declaration_is_told_at_once(values):
     assert refused("@attribute a string\n@data\n'" + values).message
 
 
+WHOLE = (
+    "@relation r\n@attribute a real\n@attribute 'b c' {x, 'y z'}\n@attribute d date \"yyyy-MM\"\n@data\n"
+    "1.5,x,2020-01\n?,'y z',2020-02\n"
+)
+
+
+@pytest.mark.parametrize("length", range(len(WHOLE)))
+def test_wherever_a_file_was_cut_something_is_said_unless_rows_are_whole(length):
+    cut = WHOLE[:length]
+    if cut.endswith("2020-01") or cut.endswith("2020-02") or cut.endswith("2020-01\n"):
+        assert len(read_arff(cut, "d.arff")) == cut.count("2020")
+    else:
+        assert refused(cut).help
+
+
 def test_files_may_be_compressed(tmp_path):
     text = "@relation r\r\n@attribute a real\r\n@attribute y {0,1}\r\n@data\r\n1,0\r\n2,1\r\n"
     path = tmp_path / "d.ARFF.gz"

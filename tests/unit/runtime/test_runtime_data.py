@@ -152,11 +152,34 @@ def test_tables_of_programs():
         (np.ones((0, 1)), [], "has no rows"),
         (np.ones((2, 0)), [1, 2], "no column"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "more than one column `a`"),
+        (pd.DataFrame({"a": [1, 2], "b": [{"c": 1}, None]}), [1, 2], "column `b` holds values of the type `dict`"),
+        (pd.DataFrame({"a": [1, "2", [3]]}), [1, 2, 3], "column `a` holds values of the type `list`"),
+        (pd.DataFrame({"a": [np.arange(2), np.arange(2)]}), [1, 2], "column `a` holds values of the type `ndarray`"),
+        (pd.DataFrame({"a": pd.Categorical([(1, 2), (3,)])}), [1, 2], "column `a` holds values of the type `tuple`"),
+        (np.array([[{1}], [{2}]], dtype=object), [1, 2], "column `x0` holds values of the type `set`"),
+        (np.ones((2, 1)), [{"a": 1}, {"a": 2}], "column `target` holds values of the type `dict`"),
+        (np.ones((2, 1)), pd.Series([[1], [2]], name="y"), "column `y` holds values of the type `list`"),
+        ([[1, 2], [3]], [1, 2], "the features make no array"),
+        (np.ones((2, 1)), [[1, 2], [3]], "the labels make no array"),
+        (np.ma.masked_array([[1.0], [2.0]], mask=[[True], [False]]), [1, 2], "the features are a masked array"),
+        (np.ones((2, 1)), np.ma.masked_array([1, 2], mask=[True, False]), "the labels are a masked array"),
     ],
 )
 def test_tables_of_programs_that_do_not_fit(features, target, message):
     with pytest.raises(DataError, match=message):
         make_table(features, target)
+
+
+def test_an_array_of_which_nothing_is_masked_is_one_like_others():
+    table = make_table(np.ma.masked_array([[1.0], [2.0]]), np.ma.masked_array([1, 2]))
+    assert (table.features["x0"].tolist(), table.target.tolist()) == ([1.0, 2.0], [1, 2])
+
+
+def test_a_column_of_lists_in_a_file(tmp_path):
+    path = tmp_path / "lists.parquet"
+    pd.DataFrame({"a": [[1], [2]], "b": [1, 2]}).to_parquet(path)
+    with pytest.raises(DataError, match="column `a` holds values of the type `ndarray`"):
+        load_dataset(str(path))
 
 
 def table_of(labels: list[object]) -> Table:

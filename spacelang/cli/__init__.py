@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from spacelang.cli._streams import guarded
+
 BAD_INPUT = 1
 WRONG_USAGE = 2
 NOTHING_SUCCEEDED = 3
@@ -17,8 +19,15 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; the exit status is 0, 1, 2, 3 or 130."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    _write_what_comes()
+    with guarded():
+        status = _status(arguments)
+    sys.exit(status)
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    status: int
     try:
-        _write_what_comes()
         from spacelang.cli._app import run
 
         status = run(sys.argv[1:] if arguments is None else arguments)
@@ -37,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _forget_output()
         print(f"error: the output cannot be written: {(error.strerror or str(error)).lower()}", file=sys.stderr)
         status = BAD_INPUT
-    sys.exit(status)
+    return status
 
 
 def _write_what_comes() -> None:

@@ -11,6 +11,7 @@ import typer
 
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import bindings, colours, end, fail, show
+from spacelang.cli._streams import unguarded
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
@@ -202,7 +203,7 @@ def searching(
             place = place_of(store, space)
             with (
                 keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
-                progress(Console(stderr=True)) as listener,
+                progress(Console(file=unguarded(sys.stderr))) as listener,
             ):
                 outcome = run(
                     space,

@@ -92,10 +92,15 @@ def colours(stream: TextIO) -> bool:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document, in characters that the standard output can write."""
+    """Print one JSON document, in characters that the standard output can write; those that do not show are escapes."""
     # The surrogates that stand for the bytes of a file name are written as escapes, which JSON knows.
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False))
+    text = json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False)
+    print(text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text))
+
+
+def _escape(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def fail(

@@ -22,6 +22,7 @@ from spacelang.cli._shared import (
     report,
     show,
 )
+from spacelang.cli._streams import unguarded
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -181,7 +182,7 @@ def _compared(
     from spacelang.runtime.storing.store_faults import StoreError
 
     try:
-        with ComparisonProgress(Console(stderr=True)) as listener:
+        with ComparisonProgress(Console(file=unguarded(sys.stderr))) as listener:
             return compare(space, labels(data), optimizers, listener=listener, **options)
     except SpaceError as error:
         end(error.diagnostics, as_json=as_json)

@@ -12,6 +12,7 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._shared import colours, fail, report, show
+from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
 
@@ -57,7 +58,7 @@ def command(
         elif diff:
             _print_difference(layout)
         elif stdout or layout.path is None:
-            sys.stdout.write(layout.text)
+            write_file(layout.text)
         elif not _write(layout, layout.path):
             status = BAD_INPUT
     if status:
@@ -109,7 +110,7 @@ def _print_difference(layout: _Layout) -> None:
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
         shown = visible(line) if sys.stdout.isatty() else line
-        sys.stdout.write(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
+        write_file(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
 
 
 def _difference(layout: _Layout) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """`spacelang import`: a file of another tool as a `.space` file."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._shared import fail, show
+from spacelang.cli._streams import write_file
 
 
 def command(
@@ -31,7 +31,7 @@ def command(
     if imported is None:
         raise typer.Exit(BAD_INPUT)
     if output is None:
-        sys.stdout.write(imported.text)
+        write_file(imported.text)
     else:
         _write(output, imported.text, file)
 

@@ -39,7 +39,7 @@ def _print(found: "Statistics", task: "Task | None") -> None:
     typer.secho(visible(found.space), bold=True)
     _print_columns(
         [
-            ("stages", " x ".join(f"{name} {count}" for name, count in found.stages) or "none"),
+            ("stages", visible(" x ".join(f"{name} {count}" for name, count in found.stages) or "none")),
             ("structures", f"{found.structures:,}"),
             ("algorithms", str(len(found.by_algorithm))),
             ("hyperparameters", f"{_sum(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
@@ -52,7 +52,7 @@ def _print(found: "Statistics", task: "Task | None") -> None:
     searched = {name: tally for name, tally in found.by_algorithm.items() if _sum(tally)}
     if searched:
         typer.echo()
-        rows = [(name, f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched.items()]
+        rows = [(visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched.items()]
         _print_columns([("algorithm", "continuous  discrete"), *rows])
 
 

@@ -1,0 +1,74 @@
+"""What every command writes passes here: nothing of a stranger's file reaches a terminal raw."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TextIO, cast
+
+from spacelang.diagnostics.cells import visible
+
+_STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")
+"""What begins and ends a style on a terminal, as our own messages have it."""
+
+_LAYOUT: Final = re.compile(r"([\n\t]+)")
+
+
+class Guarded:
+    """A stream that replaces what could steer a terminal or reorder a line by visible signs.
+
+    Styles pass where they are wanted, as nothing tells ours from others; who prints a stranger's names makes them
+    `visible` already. All but `write` is the stream's own.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+        self._styled = stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+    def write(self, text: str) -> int:
+        """Write a text as it may be shown; returns its length."""
+        self.raw.write(shown(text, styled=self._styled))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+def shown(text: str, *, styled: bool) -> str:
+    """A text of several lines as it may be shown; `styled` leaves sequences that only set a style."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    parts = _STYLE.split(text) if styled else [text]
+    # Every second part is what the parts were split at.
+    return "".join(part if place % 2 else _lines(part) for place, part in enumerate(parts))
+
+
+def _lines(text: str) -> str:
+    return "".join(part if place % 2 else visible(part) for place, part in enumerate(_LAYOUT.split(text)))
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Let the standard output and the standard error be `Guarded`."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, None if each is None else Guarded(each)) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def unguarded(stream: TextIO) -> TextIO:
+    """The stream behind the guard: for what moves a cursor and is no stranger's, or does not go to a terminal."""
+    return cast(TextIO, getattr(stream, "raw", stream))
+
+
+def write_file(text: str) -> None:
+    """Write the text of a file to the standard output: as it is, unless that is a terminal."""
+    (sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)).write(text)

@@ -130,7 +130,7 @@ def test_the_document_tells_what_became_of_the_best_on_all_rows():
     worse, best = outcome.records
     finale = Finale(worse, 150, 0.5, (PassedOver(best, Status.CRASH, "signal 11"),))
     found = json.loads(json.dumps(document(outcome, FACTS, finale), allow_nan=False))
-    configuration = {"estimator": "SVC", "estimator.C": 2}
+    configuration = {"estimator": "SVC", "estimator.C": 0}
     assert found["refit"] == {
         "trial": 1,
         "loss": 0.25,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.trial import Request, Search, Status, Trial
 
 Objective = Callable[[Request], float | None]
@@ -22,7 +23,7 @@ class Driven:
         return tuple(trial.request for trial in self.trials)
 
 
-def drive(search: Search, objective: Objective, limit: int, known: Sequence[Trial] = ()) -> Driven:
+def drive(search: Search, objective: Objective, limit: int, known: Sequence[Trial] = (), scale: Scale = UNIT) -> Driven:
     """Answer a search until it returns or has asked `limit` times, the first requests from what is known."""
     trials: list[Trial] = []
     try:
@@ -35,15 +36,15 @@ def drive(search: Search, objective: Objective, limit: int, known: Sequence[Tria
                     return Driven(tuple(trials), False)
                 stored = known[len(trials)] if len(trials) < len(known) else None
                 assert stored is None or stored.request == request, "a replay asks for the same trials"
-                answers.append(stored or answered(request, objective(request)))
+                answers.append(stored or answered(request, objective(request), scale))
                 trials.append(answers[-1])
             requests = search.send(answers)
     except StopIteration:
         return Driven(tuple(trials), True)
 
 
-def answered(request: Request, loss: float | None) -> Trial:
-    return Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS)
+def answered(request: Request, loss: float | None, scale: Scale = UNIT) -> Trial:
+    return Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS, scale=scale)
 
 
 def arbitrary(request: Request) -> float:

@@ -1,12 +1,14 @@
 """A search of a space for any black box: configurations are asked for, their losses are told."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import isfinite
+from dataclasses import replace
+from math import inf, isfinite
 from os import PathLike
 from typing import Any
 
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
+from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Search, Status, Trial
 
 
@@ -17,17 +19,25 @@ def ask_and_tell(
     optimizer_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     allow: Iterable[str] = (),
+    scale: float | None = None,
 ) -> "Iterator[Asked]":
     """The configurations that an optimizer asks for, one at a time, for any black box; no scikit-learn needed.
 
-    The box is evaluated at full fidelity, and `allow` is as for `load`. Ends when the space is exhausted. Raises
-    SpaceError, UnknownPluginError and OptionError at once, RuntimeError where a trial was not told before the next one
-    is asked for.
+    The box is evaluated at full fidelity, and `allow` is as for `load`. `scale` is a loss that is as bad as losses need
+    be told apart, above 0: 1 for a share of errors, that of a guess for others. Optimizers that reckon with more than
+    the order of losses take loss / `scale`, at least 0 and at most 1, and 1 for failures; without `scale` they take
+    1/2 for the first loss that is told, 0 and 1 for losses that differ from it by as much as it differs from 0.
+
+    Ends when the space is exhausted. Raises SpaceError, UnknownPluginError, OptionError and, for a scale that is none,
+    ValueError at once, RuntimeError where a trial was not told before the next one is asked for.
     """
     from numpy.random import default_rng
 
+    if scale is not None and not 0 < scale < inf:
+        raise ValueError(f"the scale of losses is a number above 0, not {scale}")
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
-    return _asked(configure_optimizer(optimizer, optimizer_options).search(loaded.checked, 1, default_rng(seed)))
+    search = configure_optimizer(optimizer, optimizer_options).search(loaded.checked, 1, default_rng(seed))
+    return _asked(search, None if scale is None else Scale(0.0, float(scale)))
 
 
 class Asked:
@@ -50,7 +60,7 @@ class Asked:
         self.answer = Trial(self._request, number, status=status)
 
 
-def _asked(asking: Search) -> Iterator[Asked]:
+def _asked(asking: Search, scale: Scale | None) -> Iterator[Asked]:
     requests = next(asking, None)
     while requests is not None:
         answers: list[Trial] = []
@@ -60,7 +70,10 @@ def _asked(asking: Search) -> Iterator[Asked]:
             if asked.answer is None:
                 raise RuntimeError("tell the loss of a trial before asking for the next one")
             answers.append(asked.answer)
+            if scale is None and asked.answer.loss is not None:
+                scale = Scale.around(asked.answer.loss)
+        told = answers if scale is None else [replace(answer, scale=scale) for answer in answers]
         try:
-            requests = asking.send(answers)
+            requests = asking.send(told)
         except StopIteration:
             return

@@ -215,6 +215,7 @@ def keeping(
         metric=objective.metric.formula,
         validation=objective.validation,
         bounds=objective.bounds,
+        scale=objective.scale,
         training_size=objective.training_size,
         seed=seed,
         optimizer=name,
@@ -274,6 +275,7 @@ def run(
         listener=listener,
         journal=journal,
         route=None if getattr(optimizer, "in_turn", False) else objective.route,
+        scale=objective.scale,
     )
 
 

@@ -131,6 +131,7 @@ def keeping_table(
         metric=objective.formula,
         validation=objective.validation,
         bounds=objective.bounds,
+        scale=objective.scale,
         training_size=objective.training_size,
         seed=seed,
         optimizer=name,
@@ -239,6 +240,7 @@ def table_of(
         preparation=objective.preparation.sentence,
         hyperparameters=tabulate.hyperparameters,
         seed=seed,
+        constant=objective.constant,
         symbols=objective.symbols,
         versions=versions(),
     )

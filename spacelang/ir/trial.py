@@ -7,6 +7,7 @@ from math import inf, isnan
 from typing import Any, TypeAlias
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import AnyBound
 
 
@@ -78,6 +79,9 @@ class Trial:
     loss on the rows that the trial was trained on, None where it is undefined. `predictions` is an array for the
     held-out rows, fold after fold: n x classes probabilities, or n numbers for a regression; None where they could not
     be had.
+
+    `scale` is what losses are measured by in the run; optimizers are told it with each trial. It is no part of what
+    came of the request, and nobody keeps it.
     """
 
     request: Request
@@ -90,6 +94,17 @@ class Trial:
     metrics: tuple[tuple[str, float], ...] = ()
     training_loss: float | None = None
     predictions: Any = field(default=None, compare=False, repr=False)
+    scale: Scale = field(default=UNIT, compare=False, repr=False)
+
+    @property
+    def standing(self) -> float:
+        """The loss on the scale of the run, from 0 to 1; 1 for a failure."""
+        return 1.0 if self.loss is None else self.scale.standing(self.loss)
+
+    @property
+    def training_standing(self) -> float | None:
+        """The loss on the training rows likewise; None where it is undefined."""
+        return None if self.training_loss is None else self.scale.standing(self.training_loss)
 
     @property
     def is_feasible(self) -> bool:
@@ -102,13 +117,13 @@ class Trial:
         return sum(measurement.excess for measurement in self.constraints)
 
 
-WORST_LOSS = 1.0
-"""The loss at which an optimizer ranks a failed trial (ALGORITHMS.md 0.5)."""
+Order: TypeAlias = tuple[bool, float]
+"""Whether a trial failed, and its loss: of two trials the better one has the smaller of these."""
 
 
-def loss_of(trial: Trial) -> float:
-    """The loss that an optimizer reckons with: the worst one for a failed trial."""
-    return WORST_LOSS if trial.loss is None else trial.loss
+def order_of(trial: Trial) -> Order:
+    """What sorts trials from the best to the worst: by their loss, and failures, all alike, behind every success."""
+    return trial.loss is None, 0.0 if trial.loss is None else trial.loss
 
 
 Search: TypeAlias = Generator[Sequence[Request], Sequence[Trial], None]

@@ -1,11 +1,12 @@
 """The arms of a bandit over pipelines: how often each was trained, and the bounds of its loss (ALGORITHMS.md 3.3)."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from typing import TypeAlias, TypeVar
 
-from spacelang.ir.trial import Request, Trial, loss_of
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._fidelity import fidelity
 from spacelang.targets.blds import Pipeline
@@ -17,10 +18,40 @@ Asking: TypeAlias = Generator[Sequence[Request], Sequence[Trial], T]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An interval of the loss; lower is better, so `upper` is the pessimistic end (A49)."""
+    """An interval of what a pipeline is worth; lower is better, so `upper` is the pessimistic end (A49).
+
+    The last training of a pipeline may have failed: whatever the bounds are, it stands behind all that succeeded.
+    """
 
     lower: float
     upper: float
+    failed: bool = False
+
+    def is_surely_better(self, other: "Bounds") -> bool:
+        """Whether all of the interval is better than all of another one."""
+        return self.upper < other.lower if self.failed == other.failed else other.failed
+
+    def is_better(self, other: "Bounds") -> bool:
+        """Whether the pessimistic end is better than that of another interval."""
+        return self.upper < other.upper if self.failed == other.failed else other.failed
+
+    def may_be_better(self, other: "Bounds") -> bool:
+        """Whether another training may show that it is; no failure is trained again to be compared with a success."""
+        return self.failed <= other.failed and self.lower <= other.upper
+
+
+Worth: TypeAlias = Callable[[Trial], float]
+"""What a trial is worth, in the middle of its bounds; lower is better."""
+
+
+def by_standing(trial: Trial) -> float:
+    """For bounds that suppose losses between 0 and 1."""
+    return trial.standing
+
+
+def by_loss(trial: Trial) -> float:
+    """For bounds of no width: trials are compared, whatever their losses are."""
+    return inf if trial.loss is None else trial.loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +65,23 @@ class _Arm:
 class Arms:
     """What is known of each pipeline; kept over restarts.
 
-    The k-th training of a pipeline has `sizes[k - 1]` rows, and its bounds are `widths[k - 1]` above and below its
-    loss. With each training that is needed, `ahead` others are asked for that probably will be; whoever trains says
-    which. What was asked ahead is asked for again once it is needed, so that it never changes what is.
+    The k-th training of a pipeline has `sizes[k - 1]` rows, and its bounds are `widths[k - 1]` above and below what it
+    is `worth`. With each training that is needed, `ahead` others are asked for that probably will be; whoever trains
+    says which. What was asked ahead is asked for again once it is needed, so that it never changes what is.
     """
 
-    def __init__(self, completion: Completion, sizes: Sequence[int], widths: Sequence[float], ahead: int = 0) -> None:
+    def __init__(
+        self,
+        completion: Completion,
+        sizes: Sequence[int],
+        widths: Sequence[float],
+        worth: Worth,
+        ahead: int = 0,
+    ) -> None:
         self._completion = completion
         self._sizes = sizes
         self._widths = widths
+        self._worth = worth
         self.ahead = ahead
         self._arms: dict[Pipeline, _Arm] = {}
         self._asked_ahead: set[tuple[Pipeline, int]] = set()
@@ -81,8 +120,8 @@ class Arms:
             return self.bounds(pipeline)
         rung = self.trained(pipeline)
         trial, *_ = yield [self._request(pipeline, rung), *self._ahead_of(pipeline, rung, coming)]
-        loss, width = loss_of(trial), self._widths[rung]
-        self._arms[pipeline] = _Arm(rung + 1, Bounds(loss - width, loss + width))
+        worth, width = self._worth(trial), self._widths[rung]
+        self._arms[pipeline] = _Arm(rung + 1, Bounds(worth - width, worth + width, trial.loss is None))
         self.trainings += 1
         self.finished += self.is_fully_trained(pipeline)
         return self.bounds(pipeline)

@@ -82,11 +82,11 @@ def _is_better(
 ) -> Asking[bool]:
     """The leaf of SEARCH: whether a pipeline is accepted, after one more training if its bounds overlap."""
     bounds = yield from arms.current_performance(pipeline, coming, times)
-    if bounds.upper < reference.lower:
+    if bounds.is_surely_better(reference):
         return True
-    if bounds.lower <= reference.upper:
+    if bounds.may_be_better(reference):
         bounds = yield from arms.increase_and_train(pipeline, coming)
-    return bounds.upper < reference.upper
+    return bounds.is_better(reference)
 
 
 def _untrained(tree: DiscrepancyTree, arms: Arms, pipeline: Pipeline) -> Iterator[Pipeline]:
@@ -101,9 +101,9 @@ def _probably_needed(neighbours: "_Walk", pipeline: Pipeline, reference: Bounds,
             yield neighbour
         elif neighbour != pipeline:
             bounds = arms.bounds(neighbour)
-            if bounds.upper < reference.lower:
+            if bounds.is_surely_better(reference):
                 return
-            if bounds.lower <= reference.upper:
+            if bounds.may_be_better(reference):
                 yield neighbour
     yield pipeline
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from math import floor
 
-from spacelang.ir.trial import Request, Search, loss_of
+from spacelang.ir.trial import Order, Request, Search, order_of
 from spacelang.optimizers._arms import Asking
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._fidelity import fidelity
@@ -37,7 +37,7 @@ class Losses:
         self._tree = tree
         self._completion = completion
         self._size = size
-        self._known: dict[tuple[Pipeline, int], float] = {}
+        self._known: dict[tuple[Pipeline, int], Order] = {}
         self._finished = 0
         self._repeated = 0
         """So many pipelines in a row were to be trained on all rows and had been before."""
@@ -56,13 +56,13 @@ class Losses:
         """Whether the pipeline was trained on all rows."""
         return (pipeline, self._size) in self._known
 
-    def of(self, pipelines: Sequence[Pipeline], rows: int) -> Asking[list[float]]:
+    def of(self, pipelines: Sequence[Pipeline], rows: int) -> Asking[list[Order]]:
         """The losses of different pipelines on some rows: those that are not known are asked for in one round."""
         asked = [pipeline for pipeline in pipelines if (pipeline, rows) not in self._known]
         if asked:
             fewer = fidelity(rows, self._size)
             answers = yield [Request(self._completion.of(pipeline), fewer) for pipeline in asked]
-            self._known.update(((each, rows), loss_of(trial)) for each, trial in zip(asked, answers, strict=True))
+            self._known.update(((each, rows), order_of(trial)) for each, trial in zip(asked, answers, strict=True))
         if rows == self._size:
             self._finished += len(asked)
             self._repeated = 0 if asked else self._repeated + len(pipelines)
@@ -70,9 +70,9 @@ class Losses:
 
     def rest(self) -> Search:
         """Every pipeline that was not trained on all rows: those that came furthest first, the better of equals."""
-        reached: dict[Pipeline, tuple[int, float]] = {}
-        for (pipeline, rows), loss in self._known.items():
-            reached[pipeline] = min(reached.get(pipeline, (0, 0.0)), (-rows, loss))
+        reached: dict[Pipeline, tuple[int, Order]] = {}
+        for (pipeline, rows), order in self._known.items():
+            reached[pipeline] = min(reached.get(pipeline, (0, order)), (-rows, order))
         everything = chain(sorted(reached, key=reached.__getitem__), self._tree.leaves_in_order())
         left = (pipeline for pipeline in everything if not self.is_finished(pipeline))
         while round_ := list(dict.fromkeys(islice(left, ROUND))):

@@ -8,7 +8,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms
+from spacelang.optimizers._arms import Arms, by_standing
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._descent import Rules, descend, initial_pipelines
 from spacelang.optimizers._fidelity import cumulative, rungs
@@ -71,7 +71,7 @@ class Blds:
             return
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), self.ahead)
+        arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing, self.ahead)
         rules = Rules(self.disc, self.examine_init, self.until_rule)
         for start in initial_pipelines(tree, arms, rng, self.initial):
             yield from descend(start, tree, arms, rules)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search, loss_of
+from spacelang.ir.trial import Request, Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves
@@ -28,7 +28,10 @@ class Cmab:
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
-    f_hat: float = option(0.7, "the loss from which on a pipeline earns nothing; the BLDS paper takes 0.3")
+    f_hat: float = option(
+        0.7,
+        "the standing, of losses in [0, 1] the loss, from which on a pipeline earns nothing; the BLDS paper takes 0.3",
+    )
     alpha0: float = option(10.0, "successes that every arm is credited with at first")
     delta0: float = option(10.0, "failures that every arm is charged with at first")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
@@ -49,17 +52,17 @@ class Cmab:
             return
         completion = Completion(tree, self.hyperparameters, rng)
         bandit = Bandit(self, tree, rng)
-        losses: dict[Pipeline, float] = {}
-        unknown = (pipeline for pipeline in Leaves(tree, rng).each_once() if pipeline not in losses)
+        standings: dict[Pipeline, float] = {}
+        unknown = (pipeline for pipeline in Leaves(tree, rng).each_once() if pipeline not in standings)
         idle = 0
-        while len(losses) < tree.leaves:
+        while len(standings) < tree.leaves:
             pipeline = bandit.choose(bandit.draw()) if idle < PATIENCE else next(unknown)
             idle += 1
-            if pipeline not in losses:
+            if pipeline not in standings:
                 (trial,) = yield [Request(completion.of(pipeline))]
-                losses[pipeline] = loss_of(trial)
+                standings[pipeline] = trial.standing
                 idle = 0
-            bandit.pull(pipeline, losses[pipeline])
+            bandit.pull(pipeline, standings[pipeline])
 
 
 class Bandit:
@@ -93,17 +96,17 @@ class Bandit:
         """
         return self._tree.first_leaf([_best_first(layer) for layer in weights])
 
-    def pull(self, pipeline: Pipeline, loss: float) -> None:
+    def pull(self, pipeline: Pipeline, standing: float) -> None:
         """Pull the arms of a pipeline: all of them succeed together, as probably as the reward is large, or fail."""
-        counts = self._alpha if self._rng.random() < reward(loss, self._options.f_hat) else self._delta
+        counts = self._alpha if self._rng.random() < reward(standing, self._options.f_hat) else self._delta
         for layer, place in zip(self._slices, pipeline, strict=True):
             if place != NOT_REACHED:
                 counts[layer.start + place] += 1
 
 
-def reward(loss: float, f_hat: float) -> float:
-    """The reward of a loss: 1 for none, 0 from `f_hat` on, in between as far below it as the loss is."""
-    return 1 - min(max(loss / f_hat, 0.0), 1.0)
+def reward(standing: float, f_hat: float) -> float:
+    """The reward of a standing: 1 for 0, 0 from `f_hat` on, in between as far below it as the standing is."""
+    return 1 - min(max(standing / f_hat, 0.0), 1.0)
 
 
 def _best_first(weights: list[float]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search, Trial, loss_of
+from spacelang.ir.trial import Request, Search, Trial
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._fidelity import fidelity, rungs
@@ -23,7 +23,10 @@ BOOTSTRAP: Final = 3
 """So many trainings of every pipeline come first: the slope of a curve takes as many points."""
 
 Point: TypeAlias = tuple[int, float]
-"""A number of rows and the accuracy after training on them."""
+"""A number of rows and the accuracy after training on them: 1 minus the standing of the loss."""
+
+_Place: TypeAlias = tuple[float, bool]
+"""What orders the queue: the upper bound with the sign turned, and of equal ones successes come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Daub:
         tree = DiscrepancyTree(Structures(space))
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        queue: list[tuple[float, int, Pipeline, _Curve]] = []
+        queue: list[tuple[_Place, int, Pipeline, _Curve]] = []
         # Bootstrap: the requests of a pipeline stand together, and several pipelines make a round.
         first = sizes[:BOOTSTRAP]
         for pipelines in _rounds(Leaves(tree, rng).each_once(), max(1, ROUND // len(first))):
@@ -65,7 +68,7 @@ class Daub:
                 curve = _Curve()
                 for rows in first:
                     curve = curve.after(rows, next(answers))
-                heappush(queue, (-curve.upper_bound(size), len(queue), pipeline, curve))
+                heappush(queue, (curve.place(size), len(queue), pipeline, curve))
         while queue:
             _, index, pipeline, curve = heappop(queue)
             if curve.rows == size:
@@ -74,7 +77,7 @@ class Daub:
             (trial,) = yield [Request(completion.of(pipeline), fidelity(rows, size))]
             curve = curve.after(rows, trial)
             if rows < size:
-                heappush(queue, (-curve.upper_bound(size), index, pipeline, curve))
+                heappush(queue, (curve.place(size), index, pipeline, curve))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class _Curve:
 
     points: tuple[Point, ...] = ()
     training: float | None = None
+    failed: bool = False
+    """Whether the last training did."""
 
     @property
     def rows(self) -> int:
@@ -91,8 +96,13 @@ class _Curve:
 
     def after(self, rows: int, trial: Trial) -> "_Curve":
         """The curve with one more point, repaired."""
-        training = None if trial.training_loss is None else 1 - trial.training_loss
-        return _Curve(repaired((*self.points, (rows, 1 - loss_of(trial))))[-BOOTSTRAP:], training)
+        training = None if trial.training_standing is None else 1 - trial.training_standing
+        points = repaired((*self.points, (rows, 1 - trial.standing)))
+        return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
+
+    def place(self, size: int) -> _Place:
+        """Where the pipeline stands in the queue."""
+        return -self.upper_bound(size), self.failed
 
     def upper_bound(self, size: int) -> float:
         """The accuracy on all rows that the pipeline may at most be expected to reach."""

@@ -7,7 +7,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms
+from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._descent import Rules, descend, initial_pipelines
 from spacelang.plugins import option
@@ -45,7 +45,7 @@ class Lds:
             return
         completion = Completion(tree, self.hyperparameters, rng)
         # One rung with all rows, and bounds of no width: what looks better is better.
-        arms = Arms(completion, sizes=(size,), widths=(0.0,), ahead=self.ahead)
+        arms = Arms(completion, sizes=(size,), widths=(0.0,), worth=by_loss, ahead=self.ahead)
         rules = Rules(self.disc, until="local_optimum")
         for start in initial_pipelines(tree, arms, rng, self.initial):
             yield from descend(start, tree, arms, rules)

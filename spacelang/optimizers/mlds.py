@@ -7,7 +7,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms
+from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._descent import Rules, descend, initial_pipelines
 from spacelang.optimizers._fidelity import rungs
@@ -55,7 +55,7 @@ class Mlds:
             return
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), ahead=self.ahead)
+        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss, ahead=self.ahead)
         rules = Rules(self.disc, match_fidelity=self.match_fidelity)
         for start in initial_pipelines(tree, arms, rng, self.initial):
             yield from descend(start, tree, arms, rules)

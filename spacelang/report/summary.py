@@ -10,6 +10,7 @@ from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
+from spacelang.ir.scale import UNIT, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation
 from spacelang.ir.trial import Measurement
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
@@ -48,9 +49,10 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
     `incumbent` lists feasible trials only. `failures` counts failed trials by their status, `reasons` by why they
     failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain. `refit`
     is the trial whose pipeline was fitted on all rows, None where there is none, `passed_over` the better ones whose
-    could not be.
+    could not be. By `scale` losses stood, for the optimizer, at (loss - origin) / width; it is None without a success
+    to fix it by.
     """
-    best = outcome.best
+    best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
     return {
         "loss": None if best is None else best.trial.loss,
@@ -78,6 +80,7 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
         "unneeded": outcome.unneeded,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
         "passed_over": [] if finale is None else [*map(_passed_over, finale.passed_over)],
+        "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
     }
 
 
@@ -117,6 +120,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
+    parts.extend(_scale(outcome))
     parts.append(_effort(outcome, run))
     return Group(*parts)
 
@@ -199,6 +203,13 @@ def _failures(outcome: Outcome) -> list[Text]:
     if len(counts) > len(shown):
         lines.append(Text(f"  and {_count(len(counts) - len(shown), 'other reason')}"))
     return lines
+
+
+def _scale(outcome: Outcome) -> list[Text]:
+    """What the optimizer took for the loss, where that was not the loss itself."""
+    if outcome.scale is None or outcome.scale == UNIT:
+        return []
+    return [Text(f"Standing of a loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
 
 
 def _effort(outcome: Outcome, run: Run) -> Text:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from spacelang.ir.trial import Request, Status, Trial, loss_of
+from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.trial import Order, Request, Status, Trial, order_of
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -54,7 +55,8 @@ class Outcome:
     all training rows; `answered` counts the requests that were answered from memory. All three are of trials that keep
     to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least. `unfinished`
     counts the trials that were going on when the run ended: they were stopped, and are no trials of it. `unneeded`
-    counts those that were asked for ahead, and that nobody asked for again.
+    counts those that were asked for ahead, and that nobody asked for again. `scale` is that of the standings which the
+    optimizer was told, None where it was to be around the first success and it was told of none.
     """
 
     records: tuple[Record, ...]
@@ -67,6 +69,7 @@ class Outcome:
     least_infeasible: Record | None = None
     unfinished: int = 0
     unneeded: int = 0
+    scale: Scale | None = UNIT
 
     @property
     def best(self) -> Record | None:
@@ -137,11 +140,15 @@ class Unkept:
 
 @dataclass(slots=True)
 class History:
-    """What has happened so far; `training_size` rows or more are the same fidelity as None."""
+    """What has happened so far; `training_size` rows or more are the same fidelity as None.
+
+    `scale` is None until there is a first success, where it is to be around that.
+    """
 
     clock: Clock
     training_size: int | None
     journal: Journal
+    scale: Scale | None = UNIT
     records: list[Record] = field(default_factory=list)
     curve: list[Improvement] = field(default_factory=list)
     curve_any_fidelity: list[Improvement] = field(default_factory=list)
@@ -184,9 +191,21 @@ class History:
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.identity, None if everything else fidelity
 
+    def settle(self, requests: Iterable[Request]) -> None:
+        """Fix the scale by the first success among the answers to these requests, unless it is fixed.
+
+        First is what was asked for first: so neither workers nor the end of a session change it. What was asked for
+        ahead does not count before it is needed, as it depends on the number of workers.
+        """
+        if self.scale is None:
+            losses = (self.memory[self.key(request)].loss for request in requests if not request.ahead)
+            first = next((loss for loss in losses if loss is not None), None)
+            self.scale = None if first is None else Scale.around(first)
+
     def charge(self, request: Request) -> Trial:
         """What a request has come to; raises KeyError where nobody has evaluated it."""
-        return replace(self.memory[self.key(request)], request=request)
+        trial = self.memory[self.key(request)]
+        return replace(trial, request=request, scale=UNIT if self.scale is None else self.scale)
 
     def recall(self, request: Request) -> Trial:
         """The same, but free of charge: somebody asked for it before, be it ahead."""
@@ -237,6 +256,7 @@ class History:
             least_infeasible=self.least_infeasible,
             unfinished=unfinished,
             unneeded=sum(trial.request.ahead for trial in self.memory.values()),
+            scale=self.scale,
         )
 
     def _indices(self) -> set[int]:
@@ -266,6 +286,6 @@ def _is_better(loss: float, record: Record | None) -> bool:
     return record is None or record.trial.loss is None or loss < record.trial.loss
 
 
-def _breach(record: Record) -> tuple[float, float]:
+def _breach(record: Record) -> tuple[float, Order]:
     """The order of trials that break bounds: by how much, and by their loss where that is equal."""
-    return record.trial.excess, loss_of(record.trial)
+    return record.trial.excess, order_of(record.trial)

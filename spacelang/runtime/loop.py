@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.trial import Request, Search, Trial
 from spacelang.runtime.agenda import Agenda, Route
 from spacelang.runtime.budget import Budget
@@ -56,19 +57,22 @@ def run(
     listener: Listener | None = None,
     journal: Journal | None = None,
     route: RouteOf | None = None,
+    scale: Scale | None = UNIT,
 ) -> Outcome:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
     A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
     `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
     as it was told then, without an evaluation, and it counts in the budget. The requests of a round are evaluated by
-    all workers, those that share work by their `route` one after the other; the search is answered in its own order.
+    all workers, those that share work by their `route` one after the other; the search is answered in its own order,
+    and told `scale`; None is that around the first success in this order.
+
     When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
     executor closes it. Raises only what the executor, the search, the listener or the journal raise.
     """
     told = Silence() if listener is None else listener
     kept = Unkept() if journal is None else journal
-    history = History(clock, training_size, kept)
+    history = History(clock, training_size, kept, scale)
     crew = _Crew(executor, budget, history, told, _nowhere if route is None else route)
     told.started(budget)
     try:
@@ -132,6 +136,7 @@ class _Crew:
         wanted = [request for key, request in fresh.items() if key not in told]
         if not self._evaluate(wanted):
             return None
+        self.history.settle(requests)
         return [self._answer(request, fresh) for request in requests]
 
     def _unknown(self, requests: Sequence[Request]) -> dict[Key, Request]:

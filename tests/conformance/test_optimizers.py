@@ -6,13 +6,16 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import numpy as np
 import pytest
 from driving import Objective, arbitrary, drive, failing, moody
-from small_spaces import FINITE, SMALL, continuous, forbid, made, plain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_spaces import FINITE, SMALL, continuous, forbid, made, plain, spaces
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
+from spacelang.ir.trial import Request, Search
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, Plugins
 from spacelang.targets.blds import DiscrepancyTree
@@ -158,3 +161,54 @@ def test_an_empty_space_is_exhausted_at_once(name: str) -> None:
     driven = drive(start(name, empty), arbitrary, 10)
     assert driven.ended
     assert not driven.trials
+
+
+# ---- what a loss is worth
+
+
+def counted(times: int, offset: int = 0) -> Objective:
+    """Losses from 0 to 2 in steps of 1/1024, and a third of all fail; in steps that a product with `times` keeps."""
+
+    def loss(request: Request) -> float | None:
+        number = int(arbitrary(request) * 3072)
+        return None if number < 1024 else (number - 1024 + offset) / 1024 * times
+
+    return loss
+
+
+@settings(max_examples=15, deadline=None)
+@given(spaces(), st.integers(0, 9), st.sampled_from([1000, 1_000_000, 3]))
+def test_the_unit_in_which_losses_are_given_changes_no_request(name: str, space: Space, seed: int, times: int) -> None:
+    ones = drive(start(name, space, seed), counted(1), LIMIT)
+    many = drive(start(name, space, seed), counted(times), LIMIT, scale=Scale(0.0, times))
+    assert ones.requests == many.requests
+
+
+@settings(max_examples=15, deadline=None)
+@given(spaces(), st.integers(0, 9), st.floats(0.001, 1000))
+def test_nor_does_the_unit_where_the_first_success_is_the_scale(
+    name: str, space: Space, seed: int, first: float
+) -> None:
+    steps = int(first * 1024) + 1
+    ones, many = (Scale.around(steps / 1024 * times) for times in (1, 1000))
+    for offset in (0, -1024):  # losses that can be negative, too
+        assert (
+            drive(start(name, space, seed), counted(1, offset), LIMIT, scale=ones).requests
+            == drive(start(name, space, seed), counted(1000, offset), LIMIT, scale=many).requests
+        )
+
+
+@pytest.mark.parametrize("scale", [Scale(0.0, 80.0), Scale(0.0, 43.0), Scale.around(42.0), UNIT], ids=str)
+def test_no_failure_is_trained_on_all_rows_before_a_success_is(name: str, scale: Scale) -> None:
+    """Errors around 40, and three of eight pipelines fail: whatever the scale, no more failures than at random."""
+
+    def error(request: Request) -> float | None:
+        fails = int(arbitrary(Request(request.configuration)) * 8) < 3
+        return None if fails else 40 + 6 * arbitrary(request)
+
+    failures = 0
+    for seed in range(5):
+        driven = drive(start(name, plain(5, 5, 5), seed), error, 500, scale=scale)
+        full = [trial.loss is None for trial in driven.trials if trial.request.fidelity is None]
+        failures += sum(full[:10])
+    assert failures <= (12 if has(name, "b") else 25), "of 50"

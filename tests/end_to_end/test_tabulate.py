@@ -91,7 +91,8 @@ def test_a_table_of_a_plain_product(folder: Path, tiny: Any) -> None:
             ["GaussianNB", "DecisionTreeClassifier"],
         ]
         assert (arrays["cost"] > 0).all()
-        assert json.loads(str(arrays["meta"]))["seed"] == 0
+        meta = json.loads(str(arrays["meta"]))
+        assert (meta["seed"], meta["constant"]) == (0, 0.5)
 
 
 def test_a_table_of_any_finite_space(folder: Path, medium: Any) -> None:

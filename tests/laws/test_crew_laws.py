@@ -13,6 +13,7 @@ from journals import Kept
 from small_spaces import nested, plain, tuned
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Search, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -38,6 +39,12 @@ class Clock:
 
 def evaluate(request: Request) -> Trial:
     return answered(request, moody(request))
+
+
+def errors(request: Request) -> Trial:
+    """Losses that no unit is known of."""
+    loss = moody(request)
+    return answered(request, None if loss is None else 40 * loss)
 
 
 def rounds(batches: Sequence[Sequence[int]], told: list[list[Trial]]) -> Search:
@@ -80,9 +87,42 @@ def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once
     assert not crew.busy
 
 
-def searched(name: str, space: Space, executor: Executor, trials: int, journal: Kept | None = None) -> Outcome:
-    search = OPTIMIZERS.load(name)().search(space, SIZE, np.random.default_rng(0))
-    return run(search, executor, Budget(trials=trials), clock=Clock(), training_size=SIZE, journal=journal, route=route)
+def searched(
+    name: str,
+    space: Space,
+    executor: Executor,
+    trials: int,
+    journal: Kept | None = None,
+    scale: Scale | None = UNIT,
+    **options: object,
+) -> Outcome:
+    search = OPTIMIZERS.load(name)(**options).search(space, SIZE, np.random.default_rng(0))
+    return run(
+        search,
+        executor,
+        Budget(trials=trials),
+        clock=Clock(),
+        training_size=SIZE,
+        journal=journal,
+        route=route,
+        scale=scale,
+    )
+
+
+@pytest.mark.parametrize("name", ["blds", "cmab", "daub"])
+def test_what_is_the_first_success_depends_neither_on_workers_nor_on_where_a_run_was_stopped(name: str) -> None:
+    space = plain(3, 3, 2)
+    more = {"ahead": 2} if name == "blds" else {}
+    alone = searched(name, space, Here(errors), 60, scale=None)
+    together = searched(name, space, Shuffled(errors, 3, seed=3), 60, scale=None, **more)
+    assert alone.scale == together.scale
+    assert alone.scale is not None
+    assert alone.scale != UNIT
+    assert more or kept(together.records) == kept(alone.records)
+    for stop in range(1, 20):
+        second = Kept(tuple(together.records[:stop]), 100.0)
+        resumed = searched(name, space, Here(errors), 60, second, scale=None)
+        assert resumed.scale == alone.scale
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())

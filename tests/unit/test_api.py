@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -231,6 +232,27 @@ class TestAskAndTell:
             [trial.configuration for trial in islice(answered(toy, "random", lambda _: 0.5), 10)] for _ in range(2)
         )
         assert first == again
+
+    @pytest.mark.parametrize("optimizer", ["blds", "cmab", "lds", "mlds", "hyperband"])
+    @pytest.mark.parametrize("scale", [None, 2.0])
+    def test_the_unit_of_the_losses_changes_nothing(self, optimizer: str, scale: float | None, toy: sl.Space) -> None:
+        """Nor does a failure ever come before a success, however large losses are."""
+
+        def asked(times: int) -> list[sl.Configuration]:
+            given = None if scale is None else scale * times
+            configurations = []
+            for trial in islice(sl.ask_and_tell(toy, optimizer=optimizer, scale=given), 12):
+                configurations.append(trial.configuration)
+                number = zlib.crc32(trial.configuration.identity.encode()) % 1024
+                trial.tell(None if number % 3 == 0 else number / 1024 * times)
+            return configurations
+
+        assert asked(1) == asked(1000)
+
+    @pytest.mark.parametrize("scale", [0, -1.0, float("nan"), float("inf")])
+    def test_what_is_no_scale(self, scale: float, tiny: sl.Space) -> None:
+        with pytest.raises(ValueError, match="a number above 0"):
+            sl.ask_and_tell(tiny, scale=scale)
 
     def test_a_trial_that_was_not_told(self, tiny: sl.Space) -> None:
         asking = sl.ask_and_tell(tiny)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Goal, Holdout, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
@@ -29,6 +30,7 @@ from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
@@ -116,6 +118,19 @@ class Objective:
     def bounds(self) -> tuple[AnyBound, ...]:
         """What every trial is subject to, in the order in which trials have it."""
         return self._judge.all_bounds
+
+    @cached_property
+    def constant(self) -> float | None:
+        """The loss of the best constant prediction on the same split; None where none can be computed."""
+        with self._laboratory():
+            return constant_loss(self.metric, self._dataset.kind, self._folds)
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """The scale of losses: their own, or by the best constant prediction; None is that around the first success."""
+        metric = self.metric
+        losses = losses_of(metric.name, metric.formula, len(self._dataset.classes))
+        return scale_by(losses, lambda: self.constant)
 
     @property
     def held_out(self) -> HeldOut:

@@ -13,6 +13,7 @@ from spacelang.ir.as_json import to_json
 from spacelang.ir.difference import differences
 from spacelang.ir.from_json import from_json
 from spacelang.ir.json_fields import DefinitionError
+from spacelang.ir.scale import UNIT, Scale, describe_scale
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_validation
 from spacelang.text import NOWHERE
@@ -48,7 +49,8 @@ class Header:
 
     `definition` is the canonical JSON of the space with its places and its task, `identity` the hash of what a search
     sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
-    the same (limits of trials, sharing), both as texts by name. Names of spaces and data, and `versions`, do not count.
+    the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
+    do not say it are of runs that took losses as they were. Names of spaces and data, and `versions`, do not count.
     """
 
     space: str
@@ -61,6 +63,7 @@ class Header:
     training_size: int
     seed: int
     optimizer: str
+    scale: str = describe_scale(UNIT)
     options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -70,7 +73,7 @@ class Header:
         return list(_differences(self, other))
 
 
-def make_header(
+def make_header(  # noqa: PLR0913 - each is one fact of a run
     space: Space,
     data: DataFacts,
     *,
@@ -80,6 +83,7 @@ def make_header(
     seed: int,
     optimizer: str,
     bounds: Iterable[AnyBound] = (),
+    scale: Scale | None = UNIT,
     options: Mapping[str, object] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Header:
@@ -95,6 +99,7 @@ def make_header(
         training_size=training_size,
         seed=seed,
         optimizer=optimizer,
+        scale=describe_scale(scale),
         options={name: _canonical(value) for name, value in (options or {}).items()},
         settings=dict(settings or {}),
         versions=versions(),
@@ -143,7 +148,8 @@ def to_texts(header: Header) -> dict[str, str]:
 
 def from_texts(texts: Mapping[str, str]) -> Header:
     """The header of what `to_texts` made of it; raises ValueError, TypeError or KeyError for anything else."""
-    facts: dict[str, Any] = {entry.name: json.loads(texts[entry.name]) for entry in fields(Header)}
+    said = {"scale": _canonical(describe_scale(UNIT)), **texts}
+    facts: dict[str, Any] = {entry.name: json.loads(said[entry.name]) for entry in fields(Header)}
     return Header(**facts | {"data": DataFacts(**facts["data"]), "bounds": tuple(facts["bounds"])})
 
 
@@ -160,7 +166,7 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
         yield from _of_spaces(stored, new)
     if stored.data.fingerprint != new.data.fingerprint:
         yield f"data: {stored.data} in the store, {new.data} now"
-    for name in ("metric", "validation", "bounds", "training_size", "seed", "optimizer"):
+    for name in ("metric", "scale", "validation", "bounds", "training_size", "seed", "optimizer"):
         yield from _told(name.replace("_", " "), _shown(getattr(stored, name)), _shown(getattr(new, name)))
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _of_mappings("option ", stored.options, new.options)

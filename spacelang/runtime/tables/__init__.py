@@ -4,7 +4,7 @@ A search that is answered from one takes seconds where training took hours; its 
 is an `.npz` file of NumPy in which nothing is pickled. These arrays are always there:
 
 - `sizes[rung]`: the training rows of each rung, increasing; the last one is all of them;
-- `loss[..., rung]`: what is minimised, a finite number; 1 where the trial failed;
+- `loss[..., rung]`: what is minimised, a finite number; 1 where the trial failed (see `status`);
 - `cost[..., rung]`: the seconds that the trial takes with nothing to share, at least 0.
 
 `...` are the pipelines, in one of two forms:
@@ -24,7 +24,7 @@ where unknown; `meta`, the text of a JSON object that says where the table comes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Numbers: TypeAlias = "npt.NDArray[np.float64]"
+
+
+FAILED_LOSS: Final = 1.0
+"""What stands in the place of a loss where a trial failed; nobody is told it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class Facts:
     `definition` is the canonical JSON of the space; `data` is what the user calls the data; `metric` is the name of the
     score and `formula` how the loss is made of it; `validation` the rows that trials were judged on, as the language
     writes it; `symbols` how large the data is, in the words of spaces; `preparation` what is done to the data before
-    the first step; `hyperparameters` are `all` or `default`; `seed` is that of split and pipelines.
+    the first step; `hyperparameters` are `all` or `default`; `seed` is that of split and pipelines; `constant` is the
+    loss of the best constant prediction.
     """
 
     space: str = ""
@@ -88,6 +93,7 @@ class Facts:
     preparation: str = ""
     hyperparameters: str = ""
     seed: int | None = None
+    constant: float | None = None
     symbols: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 

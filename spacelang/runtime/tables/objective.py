@@ -7,6 +7,7 @@ import numpy as np
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.agenda import Route
@@ -62,6 +63,21 @@ class TableObjective:
     def formula(self) -> str:
         """How the losses are made of a score."""
         return self.table.facts.formula or "loss"
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of losses: their own, or by the best constant prediction; None is that around the first success.
+
+        Where the table does not say by which metric it was made, its losses do where all of them lie between 0 and 1.
+        """
+        from spacelang.runtime.judging.scaling import losses_of, scale_by
+
+        facts = self.table.facts
+        if facts.metric:
+            losses = losses_of(facts.metric, facts.formula, facts.symbols.get("n_classes", 0))
+            return scale_by(losses, lambda: facts.constant)
+        known = self.table.loss[self.table.status == Status.SUCCESS.value]
+        return UNIT if bool(((known >= 0) & (known <= 1)).all()) else None
 
     @property
     def validation(self) -> Validation:

@@ -7,15 +7,16 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import WORST_LOSS, Status
+from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError, suggestion
-from spacelang.runtime.tables import Axes, Facts, Listed, LossTable
+from spacelang.runtime.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -222,7 +223,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, ...]) -> "npt.NDArray[np.str_]":
     if "status" not in found:
-        return np.where(loss == WORST_LOSS, Status.ERROR.value, Status.SUCCESS.value)
+        return np.where(loss == FAILED_LOSS, Status.ERROR.value, Status.SUCCESS.value)
     status = found.of_shape("status", "U", shape)
     unknown = set(np.unique(status).tolist()) - {each.value for each in Status}
     found.check(not unknown, f"`status` holds {', '.join(f'`{each}`' for each in sorted(unknown))}")
@@ -268,6 +269,8 @@ def _known(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         match entry.name:
             case "seed":
                 good = value is None or type(value) is int
+            case "constant":
+                good = value is None or (type(value) in (int, float) and isfinite(value))
             case "symbols":
                 good = isinstance(value, dict) and all(type(each) is int and each > 0 for each in value.values())
             case "versions":

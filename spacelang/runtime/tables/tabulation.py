@@ -9,9 +9,9 @@ import numpy as np
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import WORST_LOSS, Request, Search, Trial
+from spacelang.ir.trial import Request, Search, Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.tables import Axes, Facts, Listed, LossTable, Numbers
+from spacelang.runtime.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
 from spacelang.runtime.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _table(
         name=name,
         pipelines=pipelines,
         sizes=tuple(sizes),
-        loss=_numbers(rows, lambda trial: WORST_LOSS if trial.loss is None else trial.loss),
+        loss=_numbers(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
         cost=_numbers(rows, lambda trial: trial.cost if trial.cost_alone is None else trial.cost_alone),
         status=np.asarray([[trial.status.value for trial in row] for row in rows], dtype=np.str_),
         reasons=tuple(reasons),

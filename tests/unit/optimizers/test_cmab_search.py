@@ -33,9 +33,9 @@ def test_rewards(loss: float, f_hat: float, expected: float) -> None:
 def test_the_posterior_counts_successes_and_failures() -> None:
     bandit = bandit_over(plain(2, 3))
     assert bandit.arm(0, 1) == (10.0, 10.0), "its mean is 10/20"
-    bandit.pull((1, 2), loss=0.0)
+    bandit.pull((1, 2), standing=0.0)
     assert bandit.arm(0, 1) == bandit.arm(1, 2) == (11.0, 10.0), "its mean is 11/21"
-    bandit.pull((1, 0), loss=1.0)
+    bandit.pull((1, 0), standing=1.0)
     assert bandit.arm(0, 1) == (11.0, 11.0)
     assert bandit.arm(1, 0) == (10.0, 11.0)
     assert bandit.arm(0, 0) == bandit.arm(1, 1) == (10.0, 10.0)
@@ -54,7 +54,7 @@ def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> 
     bandit = bandit_over(plain(*sizes))
     for number in range(300):
         pipeline = bandit.choose(bandit.draw())
-        bandit.pull(pipeline, loss=0.35)
+        bandit.pull(pipeline, standing=0.35)
         before = [sum(bandit.arm(layer, place)) for layer, size in enumerate(sizes) for place in range(size)]
         assert sum(before) - 20 * sum(sizes) == 3 * (number + 1)
     for layer, size in enumerate(sizes):
@@ -103,7 +103,7 @@ def test_the_better_of_two_arms_gets_most_pulls() -> None:
         bandit = bandit_over(plain(2), seed)
         for _ in range(500):
             pipeline = bandit.choose(bandit.draw())
-            bandit.pull(pipeline, loss=0.1 if pipeline == (0,) else 0.6)
+            bandit.pull(pipeline, standing=0.1 if pipeline == (0,) else 0.6)
         shares.append((sum(bandit.arm(0, 0)) - 20) / 500)
     assert sum(share > 0.8 for share in shares) >= 9
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import Scale
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
@@ -51,6 +52,16 @@ def printed(outcome: Outcome, facts: Run = FACTS, *, terminal: bool = False) -> 
     )
     print_summary(outcome, facts, console)
     return console.file.getvalue()
+
+
+def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing():
+    outcome = outcome_of((40.0, "", None))
+    assert "Standing" not in printed(outcome)
+    assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
+    text = printed(replace(outcome, scale=Scale(0.0, 74.25)))
+    assert "Standing of a loss, for the optimizer: loss / 74.25, from 0 to 1." in text
+    assert document(replace(outcome, scale=Scale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
+    assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 
 
 def test_the_summary_says_what_was_found_how_and_what_failed():
@@ -117,6 +128,7 @@ def test_the_document():
         "validation": None,
         "feasible": True,
         "infeasible": 0,
+        "scale": {"origin": 0.0, "width": 1.0},
         "constraints": {},
         "metrics": {},
         "training_loss": None,

@@ -23,6 +23,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Integer
 from spacelang.ir.expr import Is
+from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Branch, Operator, Space
 from spacelang.ir.task import Bound, Limits, Measure, Task
 from spacelang.ir.trial import Measurement, Request, Search, Status, Trial
@@ -91,6 +92,60 @@ def test_an_hour_takes_seconds(optimizer: str) -> None:
     assert result.trials["cost"].sum() == pytest.approx(result.outcome.seconds)
     with pytest.raises(InputError, match="has no data that a pipeline could be fitted to"):
         assert result.best_pipeline
+
+
+# ---- where losses stand
+
+
+RMSE = {"metric": "neg_root_mean_squared_error", "formula": "root_mean_squared_error"}
+
+
+def times(number: float) -> Callable[[Request], Trial]:
+    """What is `recorded`, its losses in another unit; those in [1/3, 1) are exact multiples."""
+
+    def evaluate(request: Request) -> Trial:
+        trial = recorded(request)
+        return trial if trial.loss is None else replace(trial, loss=round(trial.loss * 1024) / 1024 * number)
+
+    return evaluate
+
+
+@pytest.mark.parametrize(
+    ("facts", "factor", "scale"),
+    [
+        ({}, 1.0, UNIT),
+        ({}, 40.0, None),
+        ({"metric": "roc_auc", "formula": "1 - roc_auc"}, 1.0, UNIT),
+        ({"metric": "neg_brier_score", "formula": "brier_score", "symbols": {"n_classes": 2}}, 1.0, UNIT),
+        ({**RMSE, "constant": 80.0}, 40.0, Scale(0.0, 80.0)),
+        (RMSE, 40.0, None),
+        ({"metric": "r2", "formula": "r2", "constant": 1.0}, 1.0, None),
+    ],
+)
+def test_a_table_knows_where_its_losses_stand(
+    facts: dict[str, Any], factor: float, scale: Scale | None, tmp_path: Path
+) -> None:
+    table = kept(table_of(plain(2, 3), times(factor), **facts), tmp_path / "t.npz")
+    assert answers(table, plain(2, 3)).scale == scale
+
+
+@pytest.mark.parametrize("optimizer", ["blds", "mlds", "lds", "cmab", "daub", "hyperband", "successive_halving"])
+def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit(optimizer: str) -> None:
+    """A third of all trials fail, and 40 is worse than 1, which a failure once counted as."""
+    space = plain(4, 4, 3)
+    errors = table_of(space, times(80.0), **RMSE, constant=80.0)
+    shares = table_of(space, times(1.0), metric="accuracy", formula="1 - accuracy")
+    found = []
+    for table in (errors, shares):
+        bound, objective = objective_of(loaded(space), table)
+        chosen = configure_optimizer(optimizer, {"b": 100} if optimizer not in ("lds", "cmab") else {})
+        found.append(run_on_table(bound, chosen, objective, time=None, trials=60, seed=3))
+    assert found[0].scale == Scale(0.0, 80.0)
+    first, second = ([(each.trial.request, each.trial.status) for each in one.records] for one in found)
+    assert first == second
+    assert found[0].best is not None
+    assert found[1].best is not None
+    assert found[0].best.index == found[1].best.index
 
 
 # ---- forms
@@ -503,6 +558,7 @@ BAD = {
     "bounds": ({"bounds": np.array(["a"]), "measured": np.zeros((2, 3, 2))}, "`measured` has the shape"),
     "meta": ({"meta": np.array("[]")}, "`meta` does not say where it comes from"),
     "meta is code": ({"meta": np.array("{1: 2}")}, "`meta` does not say where it comes from"),
+    "constant": ({"meta": np.array('{"constant": NaN}')}, "`meta` does not say where it comes from"),
     "facts": ({"meta": np.array('{"seed": "a"}')}, "`meta` does not say where it comes from"),
     "entries": (
         {"axes": None, "configurations": np.array(["{", "{}"]), "loss": np.zeros((2, 2)), "cost": np.zeros((2, 2))},

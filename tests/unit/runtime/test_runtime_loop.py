@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import Scale
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Search, Status, Trial
 from spacelang.runtime.budget import Budget
@@ -269,3 +270,28 @@ def test_the_listener_is_told():
     diary = Diary()
     drive(in_turn([request(3), request(1), request(5)]), losses={3: None, 1: 0.5, 5: 0.7}, listener=diary)
     assert diary.lines == [Budget(), (1, 1), (2, 2), (3, 2), Ending.EXHAUSTED]
+
+
+# ---- standings
+
+
+def test_an_optimizer_is_told_where_losses_stand():
+    told: list[list[Trial]] = []
+    search = in_turn([request(1), request(2)], [request(1)], told=told)
+    outcome, _ = drive(search, losses={1: 30.0, 2: None}, scale=Scale(0.0, 40.0))
+    assert [[trial.standing for trial in batch] for batch in told] == [[0.75, 1.0], [0.75]]
+    assert outcome.scale == Scale(0.0, 40.0)
+
+
+def test_without_a_scale_it_is_around_the_first_success_that_was_asked_for():
+    told: list[list[Trial]] = []
+    batches = [request(0), request(1)], [request(2), request(3), request(4)], [request(5)]
+    losses = {0: None, 1: None, 2: None, 3: 40.0, 4: 20.0, 5: 90.0}
+    outcome, _ = drive(in_turn(*batches, told=told), losses=losses, scale=None)
+    assert [[trial.standing for trial in batch] for batch in told] == [[1, 1], [1, 0.5, 0.25], [1]]
+    assert outcome.scale == Scale(0.0, 80.0)
+
+
+def test_without_a_success_there_is_no_scale():
+    outcome, _ = drive(in_turn([request(1)]), losses={1: None}, scale=None)
+    assert outcome.scale is None

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from laws.spaces import general_spaces
 from storing import TEXT, header, space
 
+from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
 from spacelang.runtime.data.fingerprint import data_facts, fingerprint
 from spacelang.runtime.storing.header import from_texts, identity, to_texts, version_changes
@@ -82,6 +83,20 @@ def test_versions_are_compared_in_words() -> None:
         "scipy absent before, 1 now",
     ]
     assert "spacelang" in header().versions
+
+
+def test_a_header_says_where_losses_stand() -> None:
+    one, other = header(), header(scale=Scale(0.0, 74.25))
+    assert from_texts(to_texts(other)) == other
+    assert other.scale == "loss / 74.25"
+    assert one.differences(other) == ["scale: `the loss itself` in the store, `loss / 74.25` now"]
+    assert header(scale=None).scale == "around the first success"
+
+
+def test_a_header_of_before_that_does_not_say_it_is_of_losses_as_they_are() -> None:
+    texts = to_texts(header())
+    del texts["scale"]
+    assert from_texts(texts) == header()
 
 
 # ---- data

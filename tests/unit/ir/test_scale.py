@@ -1,0 +1,67 @@
+"""Where a loss stands between 0 and 1."""
+
+from sys import float_info
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.scale import UNIT, Scale, describe_scale
+from spacelang.ir.trial import Request, Status, Trial, order_of
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def trial(loss: float | None, scale: Scale = UNIT) -> Trial:
+    status = Status.ERROR if loss is None else Status.SUCCESS
+    return Trial(Request(Configuration({"x": 1})), loss, status=status, training_loss=loss, scale=scale)
+
+
+@given(FINITE, FINITE, FINITE)
+def test_a_standing_lies_between_0_and_1_and_never_falls_with_the_loss(first: float, one: float, other: float) -> None:
+    scale = Scale.around(first)
+    lower, upper = sorted((one, other))
+    assert 0 <= scale.standing(lower) <= scale.standing(upper) <= 1
+
+
+@given(st.floats(-1e300, 1e300))
+def test_the_first_success_stands_in_the_middle(first: float) -> None:
+    assert Scale.around(first).standing(first) == pytest.approx(0.5)
+
+
+def test_losses_that_differ_from_the_first_by_its_size_stand_at_the_ends() -> None:
+    assert [Scale.around(40.0).standing(loss) for loss in (0, 20, 40, 60, 80, 90)] == [0, 0.25, 0.5, 0.75, 1, 1]
+    assert [Scale.around(-40.0).standing(loss) for loss in (-90, -80, -40, 0, 1)] == [0, 0, 0.5, 1, 1]
+    assert [Scale.around(0.0).standing(loss) for loss in (-1, -0.5, 0, 0.25, 0.5)] == [0, 0, 0.5, 0.75, 1]
+    assert Scale.around(float_info.max).standing(-float_info.max) == 0
+
+
+@given(st.none() | FINITE, FINITE)
+def test_a_failure_stands_at_1_and_behind_every_success(loss: float | None, first: float) -> None:
+    failed, succeeded = trial(None, Scale.around(first)), trial(loss or 0.0)
+    assert failed.standing == 1
+    assert failed.training_standing is None
+    assert order_of(succeeded) < order_of(failed) == order_of(trial(None))
+
+
+def test_a_loss_between_0_and_1_is_its_own_standing() -> None:
+    assert [trial(loss).standing for loss in (0.0, 0.25, 1.0, 1.5)] == [0, 0.25, 1, 1]
+    assert trial(30.0, Scale(0.0, 40.0)).training_standing == 0.75
+
+
+def test_what_a_trial_came_to_does_not_depend_on_the_scale() -> None:
+    assert trial(0.5) == trial(0.5, Scale(0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [
+        (UNIT, "the loss itself"),
+        (Scale(0.0, 74.25), "loss / 74.25"),
+        (Scale(-4.0, 4.0), "(loss - -4) / 4"),
+        (None, "around the first success"),
+    ],
+)
+def test_a_scale_in_words(scale: Scale | None, text: str) -> None:
+    assert describe_scale(scale) == text

@@ -15,7 +15,6 @@ from spacelang.cli._shared import print_json, report
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
-    from spacelang.api import Space
     from spacelang.ir.task import Limits
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import Objective
@@ -27,9 +26,8 @@ Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A search that has ended, over which space, by which objective, and what a trial might take."""
+    """A search that has ended, by which objective, and what a trial might take."""
 
-    space: "Space"
     objective: "Objective"
     found: Found
     facts: "Run"
@@ -98,9 +96,7 @@ class Ending:
             print()
         else:
             print("\nthe best pipeline:\n")
-        configuration, objective = record.trial.request.configuration, self.objective
-        text = source(self.space.checked, configuration, objective.preparation, random_state=objective.random_state)
-        print_code(text)
+        print_code(source(self.objective.pipeline(record.trial.request.configuration)))
         sys.stdout.flush()
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._shared import colours, end, fail, print_json, show
+from spacelang.cli._shared import colours, end, fail, print_json, report, show
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits
     from spacelang.report.summary import Run
     from spacelang.runtime.history import Outcome
@@ -132,10 +133,21 @@ def _report(space: "Space", objective: "TableObjective", outcome: "Outcome", fac
     told = replace(facts, preparation=" ".join(filter(None, sentences)))
     print_summary(outcome, told, Console(highlight=False))
     if outcome.best is not None:
-        from spacelang.cli._running import print_code
-        from spacelang.report.code import source
+        _print_pipeline(space, objective, outcome.best.trial.request.configuration)
 
-        configuration = outcome.best.trial.request.configuration
-        seed = objective.table.facts.seed
-        print("\nthe best pipeline; a table has no data to fit it to:\n")
-        print_code(source(space.checked, configuration, random_state=seed))
+
+def _print_pipeline(space: "Space", objective: "TableObjective", configuration: "Configuration") -> None:
+    """The best pipeline as code, unless only data could tell what it is; the configuration stands above."""
+    from spacelang.cli._running import print_code
+    from spacelang.report.code import source
+    from spacelang.runtime.errors import BuildError
+    from spacelang.runtime.pipelines.build import build
+
+    pipeline = build(space.checked, configuration, random_state=objective.table.facts.seed, n_jobs=None)
+    try:
+        text = source(pipeline)
+    except BuildError as error:
+        report(error.message, error.help)
+        return
+    print("\nthe best pipeline; a table has no data to fit it to:\n")
+    print_code(text)

@@ -123,7 +123,7 @@ def command(  # noqa: PLR0913 - one argument an option
     where = Where(workers, executor, limits)
     budget = seconds, trials
     with searching(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume) as found:
-        ending = Ending(loaded, objective, found, _facts(objective, optimizer, seed, found.place), limits)
+        ending = Ending(objective, found, _facts(objective, optimizer, seed, found.place), limits)
         status = ending.tell(as_json=json)
     raise typer.Exit(status)
 

@@ -4,18 +4,16 @@ import importlib
 import inspect
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Space
-from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.columns import Strings
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines.columns import EachColumn, Strings
+from spacelang.runtime.pipelines.labelled import learns_codes, votes_alone
 from spacelang.runtime.pipelines.library import CODES_ONLY, catalogue
-from spacelang.runtime.pipelines.preparation import Preparation
 
 WIDTH: Final = 100
 """The longest line that is written where it can be helped."""
@@ -23,45 +21,44 @@ WIDTH: Final = 100
 INDENT: Final = " " * 4
 SKLEARN: Final = "sklearn"
 
+NO_TABLE: Final = "there is no code for a pipeline that reads text as long as it is not known which columns hold it"
 
-def source(
-    space: Space,
-    configuration: Configuration,
-    preparation: Preparation | None = None,
-    *,
-    random_state: int | None = None,
-) -> str:
-    """A Python module that defines `pipeline`, the unfitted pipeline of a configuration.
 
-    It evaluates to what `build` makes with the same arguments and `n_jobs=None`, and says only what differs from the
-    library's defaults. Raises BuildError as `build` does, TypeError for an object for which there is no code.
+def source(pipeline: Any) -> str:
+    """A Python module that defines `pipeline`, unfitted, and needs nothing but the libraries of its steps.
+
+    It evaluates to an equal pipeline and says only what differs from the library's defaults. Raises TypeError for an
+    object for which there is no code, BuildError for what finds columns of text only when it is fitted.
     """
-    pipeline = build(space, configuration, preparation=preparation, random_state=random_state, n_jobs=None)
-    prepares_table = preparation is not None and preparation.keeps_table and not preparation.is_empty
-    writer = _Writer(pipeline[0] if prepares_table else None)
+    writer = _Writer(pipeline[0])
     text = writer.expression(pipeline, "")
-    codes_only = sorted(CODES_ONLY & writer.modules.keys())
-    notes = [f"# {name} takes the classes as 0, 1, …: code other labels with a LabelEncoder.\n" for name in codes_only]
-    return f"{writer.imports}\n\n{''.join(notes)}pipeline = {text}\n"
+    codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
+    note = ""
+    if learns_codes(pipeline):
+        note = f"# The classes must be 0, 1, … for {codes_only}: code other labels with a LabelEncoder.\n"
+    elif writer.votes:
+        note = f"# A vote of one codes the labels, as {codes_only} takes the classes 0, 1, … only.\n"
+    return f"{writer.imports}\n\n{note}pipeline = {text}\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes expressions and remembers what they need imported: by name, the module that has it.
+    """Writes expressions and remembers what they need imported: by its name here, the module and its name there.
 
-    `table_maker` is the estimator whose output shall be a DataFrame, None where there is none.
+    `first` is the first step, the only one that may be asked for a DataFrame; `votes` are those of one classifier.
     """
 
-    table_maker: Any = None
-    modules: dict[str, str] = field(default_factory=dict)
+    first: Any
+    members: dict[str, tuple[str, str]] = field(default_factory=dict)
+    votes: list[Any] = field(default_factory=list)
 
     @property
     def imports(self) -> str:
         """The import statements, sorted by module; experimental classes are enabled before their module is reached."""
         names: dict[str, list[str]] = {}
-        for name, module in self.modules.items():
-            names.setdefault(module, []).append(name)
-        entries = (catalogue(SKLEARN).get(name) for name, module in self.modules.items() if module.startswith(SKLEARN))
+        for here, (module, name) in self.members.items():
+            names.setdefault(module, []).append(name if here == name else f"{name} as {here}")
+        entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
         enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
         first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]
         return "\n".join(
@@ -98,7 +95,7 @@ class _Writer:
                 return f"({', '.join(map(self.flat, value))}{',' if len(value) == 1 else ''})"
             case slice():
                 return f"slice({self.flat(value.stop)})"
-            case _ if inspect.isfunction(value) or inspect.isclass(value):
+            case _ if inspect.isroutine(value) or inspect.isclass(value):
                 return self.imported(value.__name__, value)
             case _:
                 return self.call(value)
@@ -106,10 +103,14 @@ class _Writer:
     def call(self, value: Any) -> str:
         """The call of a constructor on one line; raises TypeError for an object that no constructor is known of."""
         if _selects_columns(value):
-            given = (f"{name}={self.flat(argument)}" for name, argument in _fields(value) if argument is not None)
+            given = (f"{name}={self.flat(argument)}" for name, argument in vars(value).items() if argument is not None)
             return f"{self.constructor(value)}({', '.join(given)})"
+        if isinstance(value, Strings | EachColumn):
+            raise BuildError(NO_TABLE, "run the space on data")
         if not _is_estimator(value):
             raise TypeError(f"there is no code for an object of the type {type(value).__name__}")
+        if votes_alone(value):
+            self.votes.append(value)
         arguments = [f"{lead}{self.flat(argument)}" for lead, argument in _arguments(value)]
         return f"{self.constructor(value)}({', '.join(arguments)}){self.wish(value)}"
 
@@ -128,14 +129,20 @@ class _Writer:
 
     def wish(self, estimator: Any) -> str:
         """The call behind the constructor that asks for a DataFrame, where one is wanted."""
-        return '.set_output(transform="pandas")' if estimator is self.table_maker else ""
+        is_asked = estimator is self.first and "_sklearn_output_config" in vars(estimator)
+        return '.set_output(transform="pandas")' if is_asked else ""
 
     def imported(self, name: str, member: Any) -> str:
-        """The name of a class or function, now imported from its public module."""
-        module = _public_module(member.__module__, name)
-        if self.modules.setdefault(name, module) != module:
-            raise TypeError(f"`{name}` of {module} has the same name as that of {self.modules[name]}")
-        return name
+        """What a class or function is called here, now imported from its public module.
+
+        That is its name, behind that of its package where another has the name already: pipelines of two libraries do.
+        """
+        wanted = _public_module(member.__module__, name), name
+        package = wanted[0].partition(".")[0].title().replace("_", "")
+        for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
+            if self.members.setdefault(here, wanted) == wanted:
+                return here
+        raise TypeError(f"there are too many objects called `{name}`")
 
 
 @cache
@@ -160,12 +167,7 @@ def _selects_columns(value: Any) -> bool:
     """Whether a value is one of the objects that `columns(…)` selects with."""
     from sklearn.compose import make_column_selector
 
-    return isinstance(value, make_column_selector | Strings)
-
-
-def _fields(selector: Any) -> list[tuple[str, Any]]:
-    names = [field.name for field in fields(selector)] if isinstance(selector, Strings) else [*vars(selector)]
-    return [(name, getattr(selector, name)) for name in names]
+    return isinstance(value, make_column_selector)
 
 
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:

@@ -32,6 +32,7 @@ from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_j
 from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 from spacelang.runtime.pipelines.taking import Form, taker
@@ -196,13 +197,29 @@ class Objective:
         cost = self._clock() - started
         return self._judge.trial(request, judged, cost, _alone(cost, account))
 
+    def pipeline(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
+        """The unfitted pipeline of a configuration with all that comes before and behind its steps in trials.
+
+        It takes what `form` says and labels as they are. A table or an array is taken by a pipeline that has nothing
+        which the libraries of the space do not have.
+        """
+        pipeline = build(
+            self._space,
+            configuration,
+            preparation=self.preparation,
+            first=taker(self.preparation) if form is Form.GIVEN else None,
+            random_state=self.random_state,
+            n_jobs=None,
+        )
+        return for_labels(pipeline, self._dataset.classes)
+
     def refit(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
         """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
 
         It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them. Raises what
         the pipeline raises.
         """
-        pipeline = self._whole(configuration, form)
+        pipeline = self.pipeline(configuration, form)
         features = self._dataset.features
         if form is Form.ARRAY:
             features = as_floats(features)
@@ -221,31 +238,13 @@ class Objective:
         parcel = Parcel(pipeline) if request.is_wanted else None
         return Refitted(request, None, self._clock() - started, pipeline=parcel)
 
-    def _whole(self, configuration: Configuration, form: Form) -> Any:
-        """The unfitted pipeline with all that comes before and behind its steps in trials."""
-        pipeline = build(
-            self._space,
-            configuration,
-            preparation=self.preparation,
-            first=taker(self.preparation) if form is Form.GIVEN else None,
-            random_state=self.random_state,
-            n_jobs=None,
-        )
-        classes = self._dataset.classes
-        if classes != tuple(range(len(classes))):
-            from spacelang.runtime.pipelines.labelled import for_any_labels
-
-            pipeline = for_any_labels(pipeline)
-        return pipeline
-
     @property
     def _is_guarded(self) -> bool:
         """Whether pipelines go to strangers: users' own functions may do anything to them."""
         return bool(self._settings.constraints)
 
     def _built(self, configuration: Configuration) -> Any:
-        texts = self.preparation.texts
-        return build(self._space, configuration, texts=texts, random_state=self.random_state)
+        return build(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
 
     @cached_property
     def _routes(self) -> Routes:

@@ -1,21 +1,30 @@
 """Building: from a space and one of its configurations to an unfitted scikit-learn pipeline."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from spacelang.catalog.composed import compose
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
-from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Kind, Named, Node, Operator, Product, Space
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Fixed,
+    Hyperparameter,
+    Kind,
+    Named,
+    Node,
+    Operator,
+    Product,
+    Selector,
+    Space,
+)
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.chain import Step, flattened, pipeline_class
+from spacelang.runtime.pipelines.chain import Step, flattened, named_apart, pipeline_class
+from spacelang.runtime.pipelines.columns import Column, Entry, entries, reads_text, transformer_of
 from spacelang.runtime.pipelines.library import class_of, entry, object_of, set_by_runtime
 from spacelang.runtime.pipelines.preparation import Preparation
-
-TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
-"""Names that a step cannot have because they are parameters of the pipeline itself."""
 
 
 def build(
@@ -24,18 +33,20 @@ def build(
     *,
     preparation: Preparation | None = None,
     first: Any = None,
-    texts: tuple[str, ...] | None = None,
+    table: tuple[Column, ...] | None = None,
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
     """The unfitted `Pipeline` of a configuration; its steps have the names of the stages.
 
     A preparation that does something comes first, as the step `preparation`, behind the step `table` if there is a
-    transformer that shall be `first`; `texts` are the columns of free text where the table is known, as the preparation
-    knows them too. Every estimator that takes them gets `n_jobs` and, unless the space sets it, `random_state`; None
-    leaves the library's default. Raises BuildError where the configuration does not belong to the space.
+    transformer that shall be `first`. `table` are the columns that the steps of the space take, where these are known,
+    as a preparation knows them too: then all parts are those of the space's libraries; else a space that selects text
+    has parts that find it when they are fitted. Every estimator that takes them gets `n_jobs` and, unless the space
+    sets it, `random_state`; None leaves the library's default. Raises BuildError where the configuration does not
+    belong to the space.
     """
-    known = preparation.texts if preparation is not None else texts
+    known = preparation.table if preparation is not None else table
     builder = _Builder(configuration, random_state, n_jobs, known)
     steps = builder.steps(space.root)
     if not steps:
@@ -48,7 +59,7 @@ def build(
 
 def _pipeline(steps: list[Step]) -> Any:
     chained = flattened(steps)
-    return pipeline_class(chained)(_named_apart(chained))
+    return pipeline_class(chained)(named_apart(chained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,7 @@ class _Builder:
     configuration: Configuration
     random_state: int | None
     n_jobs: int | None
-    texts: tuple[str, ...] | None
+    table: tuple[Column, ...] | None
 
     def steps(self, node: Node) -> list[Step]:
         """The steps that a node adds to the pipeline around it; none where it is left out."""
@@ -108,27 +119,32 @@ class _Builder:
         from sklearn.pipeline import FeatureUnion
 
         parts = [step for child in node.children for step in self.side(child)]
-        return FeatureUnion(_named_apart(parts)) if parts else None
+        return FeatureUnion(named_apart(parts)) if parts else None
 
     def columns(self, node: Product) -> Any:
         """Each part for the columns that its selector takes; those of a part that is left out pass as they are."""
         from sklearn.compose import ColumnTransformer
 
-        from spacelang.runtime.pipelines.columns import EachColumn, columns_of, reads_text
-
-        parts = dict(zip(node.selectors, map(self.part, node.children), strict=True))
-        besides_text = any(selector.kind == "text" for selector in parts)
         remainder: Any = "drop"
-        chosen: list[tuple[str, Any, Any]] = []
-        for selector, part in parts.items():
-            if selector.kind == "rest":
-                remainder = "passthrough" if part is None else part
-                continue
-            built = EachColumn(part) if reads_text(part) else part
-            chosen.append((selector.kind, built, columns_of(selector, besides_text=besides_text, texts=self.texts)))
-        named = _named_apart([(name, (part, columns)) for name, part, columns in chosen])
-        entries = [(name, "passthrough" if part is None else part, columns) for name, (part, columns) in named]
-        return ColumnTransformer(entries, remainder=remainder)
+        chosen: list[Entry] = []
+        last: list[Entry] = []
+        for selector, child in zip(node.selectors, node.children, strict=True):
+            inside = self.among(selector, node.selectors)
+            part = inside.part(child)
+            if selector.kind != "rest":
+                chosen += entries(selector, part, node.selectors, inside.table)
+            elif inside.table is not None and reads_text(part):
+                last = entries(selector, part, node.selectors, inside.table)
+            else:
+                remainder = transformer_of(part)
+        named = named_apart((name, (part, columns)) for name, part, columns in [*chosen, *last])
+        return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
+
+    def among(self, selector: Selector, others: tuple[Selector, ...]) -> "_Builder":
+        """The builder of a part for some columns, which sees no others."""
+        if self.table is None:
+            return self
+        return replace(self, table=tuple(column for column in self.table if column.is_taken(selector, others)))
 
     def side(self, node: Node) -> list[Step]:
         """One side of a union: a single object, however many steps it has."""
@@ -165,7 +181,7 @@ class _Builder:
             return self.value(operator, node, self.configuration[node.key])
         known = entry(operator).parameters.get(decision.name)
         if known is not None and known.several and isinstance(node, Product):
-            return _named_apart([step for child in node.children for step in self.side(child)])
+            return named_apart([step for child in node.children for step in self.side(child)])
         return self.part(node)
 
     def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Any:
@@ -199,17 +215,3 @@ def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
 def _argument(operator: Operator, parameter: str, value: Value) -> Any:
     known = entry(operator).parameters.get(parameter)
     return value if known is None else known.argument(value)
-
-
-def _named_apart(steps: Iterable[Step]) -> list[Step]:
-    """The steps under names that differ from each other and that scikit-learn allows."""
-    result: dict[str, Any] = {}
-    for wanted, part in steps:
-        name = wanted.replace("__", "_")
-        base = f"{name}_" if name in TAKEN else name
-        name, number = base, 1
-        while name in result:
-            number += 1
-            name = f"{base}_{number}"
-        result[name] = part
-    return list(result.items())

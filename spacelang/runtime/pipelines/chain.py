@@ -5,10 +5,13 @@ fitting only; but it takes no other pipeline as a step before the last.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Step: TypeAlias = tuple[str, Any]
 """A name and an unfitted estimator, as scikit-learn's `Pipeline` takes them."""
+
+TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
+"""Names that a step cannot have because they are parameters of the pipeline itself."""
 
 
 def pipeline_class(steps: Iterable[Step]) -> Any:
@@ -31,6 +34,20 @@ def flattened(steps: Sequence[Step]) -> list[Step]:
     if not any(_resamples(part) for _, part in steps):
         return [*steps]
     return [*_dissolved(steps[:-1]), steps[-1]]
+
+
+def named_apart(steps: Iterable[Step]) -> list[Step]:
+    """The steps under names that differ from each other and that scikit-learn allows."""
+    result: dict[str, Any] = {}
+    for wanted, part in steps:
+        name = wanted.replace("__", "_")
+        base = f"{name}_" if name in TAKEN else name
+        name, number = base, 1
+        while name in result:
+            number += 1
+            name = f"{base}_{number}"
+        result[name] = part
+    return list(result.items())
 
 
 def _dissolved(steps: Sequence[Step]) -> list[Step]:

@@ -1,13 +1,16 @@
 """Columns of a table by what they hold: the selectors of `columns(…)` as scikit-learn takes them."""
 
+import re
 from dataclasses import dataclass
-from typing import Any, Final
+from enum import Enum
+from typing import Any, Final, TypeAlias
 
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.ir.space import Selector
+from spacelang.runtime.pipelines.chain import named_apart
 
 TEXT_VALUES: Final = 200
 """A column of strings is free text, no category, if it has more different values than this in most of its rows."""
@@ -20,46 +23,67 @@ DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("d
 """The types, as pandas names them, of the columns that a selector takes."""
 
 
+class Content(Enum):
+    """What a column of a table holds."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    DATE = "date"
+    OTHER = "other"
+    EMPTY = "empty"
+
+
 @dataclass(frozen=True, slots=True)
-class Strings:
-    """Selects, when it is fitted, the columns of strings that hold free text, or those that hold categories.
+class Column:
+    """A column of a known table, as the selectors of `columns(…)` see it."""
 
-    `known` are the columns of free text where these are known; otherwise the rows that it is fitted on tell.
+    name: str
+    content: Content
+    is_text: bool = False
+    lacks_values: bool = False
+
+    def is_taken(self, selector: Selector, others: tuple[Selector, ...]) -> bool:
+        """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
+        match selector.kind:
+            case "numeric":
+                return self.content is Content.NUMBER
+            case "datetime":
+                return self.content is Content.DATE
+            case "text":
+                return self.is_text
+            case "categorical":
+                has_own = self.is_text and any(other.kind == "text" for other in others)
+                return self.content is Content.CATEGORY and not has_own
+            case "pattern":
+                return re.search(selector.pattern, self.name) is not None
+            case "rest":
+                return not any(self.is_taken(other, others) for other in others if other != selector)
+            case _:
+                return True
+
+
+Entry: TypeAlias = tuple[str, Any, Any]
+"""A name, an unfitted transformer and the columns that it takes, as scikit-learn's `ColumnTransformer` has them."""
+
+
+def entries(
+    selector: Selector, part: Any, others: tuple[Selector, ...], taken: tuple[Column, ...] | None
+) -> list[Entry]:
+    """What a `ColumnTransformer` takes for a part of `columns(…)`, whose selectors are `others`; not for its remainder.
+
+    `taken` are the columns that the selector takes, where the table is known. What reads text, such as
+    `TfidfVectorizer`, takes one column of it and no table: then there is an entry for each of them.
     """
-
-    text: bool
-    known: tuple[Any, ...] | None = None
-
-    def __call__(self, table: Any) -> list[Any]:
-        """The names of the columns; `table` is a DataFrame."""
-        chosen = make_column_selector(dtype_include=list(STRINGS))(table)
-        found = {name for name in chosen if is_text(table[name])} if self.known is None else {*self.known}
-        return [name for name in chosen if (name in found) == self.text]
+    if taken is None or not reads_text(part):
+        return [(selector.kind, transformer_of(part), _columns_of(selector, others, taken))]
+    return [_reader(selector.kind, part, column) for column in taken]
 
 
-def is_text(column: Any) -> bool:
-    """Whether a column of strings holds free text: most of its values are different."""
-    distinct = column.nunique()
-    return bool(distinct > TEXT_VALUES and 2 * distinct > len(column))
-
-
-def columns_of(selector: Selector, *, besides_text: bool, texts: tuple[Any, ...] | None) -> Any:
-    """What scikit-learn's `ColumnTransformer` takes for a selector; `rest` is its remainder and not asked for here.
-
-    `besides_text` says that columns of free text have a selector of their own: then they are no categories. `texts`
-    are these columns where the table is known.
-    """
-    match selector.kind:
-        case "all":
-            return slice(None)
-        case "pattern":
-            return make_column_selector(pattern=selector.pattern)
-        case "text":
-            return Strings(text=True, known=texts)
-        case "categorical" if besides_text:
-            return Strings(text=False, known=texts)
-        case kind:
-            return make_column_selector(dtype_include=list(DTYPES[kind]))
+def transformer_of(part: Any) -> Any:
+    """What a `ColumnTransformer` takes for a part where no table is known; None passes the columns as they are."""
+    if part is None:
+        return "passthrough"
+    return EachColumn(part) if reads_text(part) else part
 
 
 def reads_text(part: Any) -> bool:
@@ -69,10 +93,64 @@ def reads_text(part: Any) -> bool:
     return type(part).__module__ == READERS
 
 
+def _columns_of(selector: Selector, others: tuple[Selector, ...], taken: tuple[Column, ...] | None) -> Any:
+    match selector.kind:
+        case "all":
+            return slice(None)
+        case "pattern":
+            return make_column_selector(pattern=selector.pattern)
+        case "text":
+            return Strings(text=True) if taken is None else _names(taken)
+        case "categorical" if any(other.kind == "text" for other in others):
+            return Strings(text=False) if taken is None else _names(taken)
+        case kind:
+            return make_column_selector(dtype_include=list(DTYPES[kind]))
+
+
+def _names(columns: tuple[Column, ...]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def _reader(name: str, part: Any, column: Column) -> Entry:
+    """The entry of a column of text, which its reader takes without brackets: as a column, and no table of one."""
+    if not column.lacks_values:
+        return name, clone(part), column.name
+    import numpy as np
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import FunctionTransformer
+
+    # Kept also where the training rows have no text at all: the reader says that, and better.
+    imputer = SimpleImputer(strategy="constant", fill_value="", keep_empty_features=True)
+    steps = clone(part).steps if isinstance(part, Pipeline) else [(type(part).__name__.lower(), clone(part))]
+    filled = [("imputer", imputer), ("column", FunctionTransformer(np.ravel)), *steps]
+    return name, Pipeline(named_apart(filled)), [column.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """Selects, when it is fitted, the columns of strings that hold free text, or those that hold categories.
+
+    For pipelines that are made before their table is known: the rows that it is fitted on tell.
+    """
+
+    text: bool
+
+    def __call__(self, table: Any) -> list[Any]:
+        """The names of the columns; `table` is a DataFrame."""
+        chosen = make_column_selector(dtype_include=list(STRINGS))(table)
+        return [name for name in chosen if is_text(table[name]) == self.text]
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of strings holds free text: most of its values are different."""
+    distinct = column.nunique()
+    return bool(distinct > TEXT_VALUES and 2 * distinct > len(column))
+
+
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Gives each column of a table to a transformer of its own, and the features of all side by side.
 
-    What reads text, such as `TfidfVectorizer`, takes one column of it and not a table.
+    For pipelines that are made before their table is known, as `Strings` is.
     """
 
     def __init__(self, transformer: Any) -> None:

@@ -1,51 +1,82 @@
-"""Classifiers that learn nothing but the codes 0, 1, … as labels, made to learn any."""
+"""Classifiers that learn nothing but the codes 0, 1, … as labels, made to learn any by scikit-learn's own means."""
 
-from typing import Any
-
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import LabelEncoder
-from sklearn.utils import get_tags
+from typing import Any, Final
 
 from spacelang.runtime.pipelines.library import CODES_ONLY
 
+CODING: Final = frozenset(
+    {
+        "BaggingClassifier",
+        "BalancedBaggingClassifier",
+        "EasyEnsembleClassifier",
+        "OneVsOneClassifier",
+        "OneVsRestClassifier",
+        "OutputCodeClassifier",
+        "StackingClassifier",
+        "VotingClassifier",
+    }
+)
+"""The classifiers that give codes to those inside them, whatever labels they are given themselves."""
 
-class LabelledClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose labels are coded on the way in and decoded on the way out."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-
-    def fit(self, X: Any, y: Any) -> "LabelledClassifier":  # noqa: N803 - scikit-learn's name
-        """Fit the classifier on the codes of the labels."""
-        self.encoder_ = LabelEncoder().fit(y)
-        self.estimator_ = clone(self.estimator).fit(X, self.encoder_.transform(y))
-        return self
-
-    @property
-    def classes_(self) -> Any:
-        """The labels, sorted."""
-        return self.encoder_.classes_
-
-    def predict(self, X: Any) -> Any:  # noqa: N803
-        """A label for each row."""
-        return self.encoder_.inverse_transform(self.estimator_.predict(X))
-
-    def predict_proba(self, X: Any) -> Any:  # noqa: N803
-        """A probability for each row and label, in the order of `classes_`."""
-        return self.estimator_.predict_proba(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
+WEIGHING: Final = frozenset({"AdaBoostClassifier", "RUSBoostClassifier"})
+"""The classifiers that give labels to those inside them, and weights of rows, which a vote does not take."""
 
 
-def for_any_labels(pipeline: Any) -> Any:
-    """The pipeline with its last step wrapped where that learns codes only; else the pipeline itself."""
-    name, last = pipeline.steps[-1]
-    if isinstance(last, Pipeline):
-        wrapped = for_any_labels(last)
-    else:
-        wrapped = LabelledClassifier(last) if type(last).__name__ in CODES_ONLY else last
-    return pipeline if wrapped is last else type(pipeline)([*pipeline.steps[:-1], (name, wrapped)])
+def for_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
+    """The unfitted pipeline, changed in place to learn these labels, in sorted order; none are no labels but numbers.
+
+    Where the labels are no codes, each classifier that takes codes only votes alone: a vote codes the labels on the way
+    in, decodes them on the way out, and changes nothing else.
+    """
+    are_codes = all(type(label) is int for label in classes) and classes == tuple(range(len(classes)))
+    return pipeline if are_codes else _voting(pipeline)
+
+
+def learns_codes(value: Any) -> bool:
+    """Whether what takes codes only is among the parts of a value that are given the labels as they are."""
+    if isinstance(value, list | tuple):
+        return any(map(learns_codes, value))
+    if isinstance(value, type) or not hasattr(value, "get_params") or type(value).__name__ in CODING:
+        return False
+    return _takes_codes_only(value) or learns_codes([*value.get_params(deep=False).values()])
+
+
+def votes_alone(estimator: Any) -> bool:
+    """Whether an estimator is the vote of one classifier that takes codes only."""
+    if type(estimator).__name__ != "VotingClassifier":
+        return False
+    return len(estimator.estimators) == 1 and _takes_codes_only(estimator.estimators[0][1])
+
+
+def _takes_codes_only(estimator: Any) -> bool:
+    name = type(estimator).__name__
+    return name in CODES_ONLY or (name in WEIGHING and _takes_codes_only(estimator.estimator))
+
+
+def _voting(value: Any) -> Any:
+    """A value with a vote in place of each classifier that takes codes only and is given labels."""
+    if not learns_codes(value):
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(map(_voting, value))
+    if _takes_codes_only(value):
+        from sklearn.ensemble import VotingClassifier
+
+        return VotingClassifier([(_name(value), value)], voting="soft")
+    held = value.get_params(deep=False)
+    changed = {name: _voting(part) for name, part in held.items() if learns_codes(part)}
+    if "estimator" in changed and "importance_getter" in held:
+        changed["importance_getter"] = _through_vote(held["importance_getter"], held["estimator"])
+    return value.set_params(**changed)
+
+
+def _name(classifier: Any) -> str:
+    return type(classifier).__name__.lower()
+
+
+def _through_vote(getter: Any, classifier: Any) -> Any:
+    """Where a selector of features finds their importances in a vote."""
+    if not _takes_codes_only(classifier) or not isinstance(getter, str):
+        return getter
+    attribute = "feature_importances_" if getter == "auto" else getter
+    return f"named_estimators_.{_name(classifier)}.{attribute}"

@@ -4,9 +4,8 @@ Where the space does not handle them itself, missing values are imputed with the
 one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
 """
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from typing import Any, Final
@@ -16,10 +15,10 @@ import pandas as pd
 
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Selector, Space, operators
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.columns import READERS, is_text
+from spacelang.runtime.pipelines.columns import READERS, Column, Content, is_text
 from spacelang.runtime.pipelines.library import entry
 
 IMPUTERS: Final = "sklearn.impute"
@@ -42,16 +41,20 @@ class Preparation:
     """What is done to which columns, by name and in the order of the table.
 
     A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
-    `keeps_table` says that the pipeline takes a DataFrame rather than an array: it selects columns, or text reaches it;
-    `texts` are the columns of free text, where it selects those.
+    `table` are the columns that the pipeline takes, where it takes a DataFrame rather than an array: it selects
+    columns, or text reaches it. Those that are encoded are numbers in it, under names of their own.
     """
 
     imputed: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    keeps_table: bool = False
-    texts: tuple[str, ...] = ()
+    table: tuple[Column, ...] | None = None
+
+    @property
+    def keeps_table(self) -> bool:
+        """Whether the pipeline takes a DataFrame."""
+        return self.table is not None
 
     @property
     def is_empty(self) -> bool:
@@ -80,15 +83,19 @@ class Preparation:
         from sklearn.compose import ColumnTransformer
         from sklearn.pipeline import Pipeline
 
-        both = set(self.imputed) & set(self.encoded)
+        encoded = {*self.encoded}
+        # Beside categories numbers would be imputed as objects, and be no numbers any more.
+        categories = {column.name for column in self.table or () if column.content is Content.CATEGORY}
+        imputed = [column for column in self.imputed if column not in encoded]
         parts = [
             ("kept", "passthrough", list(self.kept)),
-            ("imputed", _imputer(), [column for column in self.imputed if column not in both]),
-            ("encoded", _encoder(), [column for column in self.encoded if column not in both]),
+            ("imputed", _imputer(), [column for column in imputed if column not in categories]),
+            ("imputed_categories", _imputer(), [column for column in imputed if column in categories]),
+            ("encoded", _encoder(), [column for column in self.encoded if column not in self.imputed]),
             (
                 "imputed_encoded",
                 Pipeline([("imputer", _imputer()), ("encoder", _encoder())]),
-                [column for column in self.encoded if column in both],
+                [column for column in self.encoded if column in self.imputed],
             ),
         ]
         chosen = [part for part in parts if part[2]]
@@ -108,36 +115,48 @@ def plan(space: Space, features: Features) -> Preparation:
         _refuse_sparse(space, features)
         return Preparation()
     selected = {selector.kind for product in _products(space.root) for selector in product.selectors}
-    kinds = {column: _kind(features[column]) for column in features.columns}
-    dropped = tuple(column for column, kind in kinds.items() if kind is _Column.EMPTY)
-    if len(dropped) == len(kinds):
+    columns = [_column(features[name]) for name in features.columns]
+    used = [column for column in columns if column.content is not Content.EMPTY]
+    if not used:
         raise DataError("no column of the features holds any value")
-    categories = tuple(column for column, kind in kinds.items() if kind is _Column.CATEGORY)
-    seen = {
-        name: _Seen(str(name), kind, kind is _Column.CATEGORY and is_text(features[name]))
-        for name, kind in kinds.items()
-    }
-    for column, kind in kinds.items():
+    for column in columns:
         # Of what no part selects no pipeline is given anything.
-        if _flow(space.root, _whatever, seen[column]) is not _Flow.ENDS:
-            _refuse_unusable(features[column], kind, dates="datetime" in selected)
-    encoded = tuple(column for column in categories if _flow(space.root, _categories, seen[column]) is not _Flow.ENDS)
-    for column in encoded:
-        _refuse_text(features[column])
-    used = [column for column in kinds if column not in dropped]
-    missing = (column for column in used if bool(features[column].isna().any()))
+        if _flow(space.root, _whatever, column) is not _Flow.ENDS:
+            _refuse_unusable(features[column.name], column.content, dates="datetime" in selected)
+    categories = [column for column in used if column.content is Content.CATEGORY]
+    encoded = {column for column in categories if _flow(space.root, _categories, column) is not _Flow.ENDS}
     # A missing category that is encoded here never reaches the space, so the space cannot be the one to handle it.
-    imputed = tuple(
-        column for column in missing if column in encoded or _flow(space.root, _missing, seen[column]) is _Flow.BREAKS
-    )
+    imputed = {
+        column
+        for column in used
+        if column.lacks_values and (column in encoded or _flow(space.root, _missing, column) is _Flow.BREAKS)
+    }
+    for column in used:
+        _refuse_unprepared(features[column.name], column, encoded=column in encoded, imputed=column in imputed)
+    keeps_table = bool(selected) or len(encoded) < len(categories)
     return Preparation(
-        imputed=imputed,
-        encoded=encoded,
-        kept=tuple(column for column in used if column not in {*imputed, *encoded}),
-        dropped=dropped,
-        texts=tuple(column for column in categories if "text" in selected and seen[column].is_text),
-        keeps_table=bool(selected) or len(encoded) < len(categories),
+        imputed=_names(column for column in used if column in imputed),
+        encoded=_names(column for column in used if column in encoded),
+        kept=_names(column for column in used if column not in imputed | encoded),
+        dropped=_names(column for column in columns if column not in used),
+        table=tuple(_prepared(column, encoded, imputed) for column in used) if keeps_table else None,
     )
+
+
+def _column(values: pd.Series) -> Column:
+    content = _content(values)
+    lacks_values = bool(values.isna().any())
+    return Column(str(values.name), content, content is Content.CATEGORY and is_text(values), lacks_values)
+
+
+def _names(columns: Iterable[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _prepared(column: Column, encoded: set[Column], imputed: set[Column]) -> Column:
+    """A column as the pipeline sees it."""
+    content = Content.NUMBER if column in encoded else column.content
+    return replace(column, content=content, lacks_values=column.lacks_values and column not in imputed)
 
 
 def _refuse_sparse(space: Space, features: Any) -> None:
@@ -150,39 +169,11 @@ def _refuse_sparse(space: Space, features: Any) -> None:
     if bool(np.isinf(features.data).any()):
         raise DataError("the sparse features hold infinite values", "replace them")
     missing = int(np.isnan(features.data).sum())
-    if missing and _flow(space.root, _missing, _Seen("", _Column.NUMBER, False)) is _Flow.BREAKS:
+    if missing and _flow(space.root, _missing, Column("", Content.NUMBER, False)) is _Flow.BREAKS:
         values = "1 value" if missing == 1 else f"{missing} values"
         raise DataError(
             f"the sparse features lack {values}", "begin the space with an operator such as `SimpleImputer`"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A column as the selectors of `columns(…)` see it."""
-
-    name: str
-    kind: "_Column"
-    is_text: bool
-
-    def is_taken(self, selector: Selector, others: tuple[Selector, ...]) -> bool:
-        """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
-        match selector.kind:
-            case "numeric":
-                return self.kind is _Column.NUMBER
-            case "datetime":
-                return self.kind is _Column.DATE
-            case "text":
-                return self.is_text
-            case "categorical":
-                has_own = self.is_text and any(other.kind == "text" for other in others)
-                return self.kind is _Column.CATEGORY and not has_own
-            case "pattern":
-                return re.search(selector.pattern, self.name) is not None
-            case "rest":
-                return not any(self.is_taken(other, others) for other in others if other != selector)
-            case _:
-                return True
 
 
 class _Flow(Enum):
@@ -193,7 +184,7 @@ class _Flow(Enum):
     BREAKS = "some alternative does not take it"
 
 
-def _flow(node: Node, judge: Callable[[Operator], _Flow], column: _Seen) -> _Flow:
+def _flow(node: Node, judge: Callable[[Operator], _Flow], column: Column) -> _Flow:
     match node:
         case Operator():
             return judge(node)
@@ -269,35 +260,27 @@ def _strategies(operator: Operator) -> set[object]:
     return {"mean"}
 
 
-class _Column(Enum):
-    NUMBER = "number"
-    CATEGORY = "category"
-    DATE = "date"
-    OTHER = "other"
-    EMPTY = "empty"
-
-
-def _kind(column: pd.Series) -> _Column:
+def _content(column: pd.Series) -> Content:
     if bool(column.isna().all()):
-        return _Column.EMPTY
+        return Content.EMPTY
     if pd.api.types.is_datetime64_any_dtype(column):
-        return _Column.DATE
+        return Content.DATE
     strings = pd.api.types.is_object_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype)
     if strings or pd.api.types.is_bool_dtype(column):
-        return _Column.CATEGORY
-    return _Column.NUMBER if pd.api.types.is_numeric_dtype(column) else _Column.OTHER
+        return Content.CATEGORY
+    return Content.NUMBER if pd.api.types.is_numeric_dtype(column) else Content.OTHER
 
 
-def _refuse_unusable(column: pd.Series, kind: _Column, *, dates: bool) -> None:
+def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:
     """Raise DataError for values that no preparation makes usable; dates are usable where the space selects `dates`."""
     match kind:
-        case _Column.OTHER | _Column.DATE if kind is _Column.OTHER or not dates:
+        case Content.OTHER | Content.DATE if kind is Content.OTHER or not dates:
             _refuse_type(column)
-        case _Column.NUMBER if pd.api.types.is_complex_dtype(column):
+        case Content.NUMBER if pd.api.types.is_complex_dtype(column):
             _refuse_type(column)
-        case _Column.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+        case Content.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
             raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
-        case _Column.CATEGORY:
+        case Content.CATEGORY:
             _refuse_mixture(column)
         case _:
             return
@@ -322,12 +305,18 @@ def _refuse_mixture(column: pd.Series) -> None:
         )
 
 
-def _refuse_text(column: pd.Series) -> None:
-    if is_text(column):
+def _refuse_unprepared(values: pd.Series, column: Column, *, encoded: bool, imputed: bool) -> None:
+    """Raise DataError for text that would have to be encoded, and for dates that would have to be imputed."""
+    if encoded and column.is_text:
         raise DataError(
-            f"the column `{column.name}` holds text where numbers are needed: {column.nunique()} different values "
-            f"in {len(column)} rows",
+            f"the column `{column.name}` holds text where numbers are needed: {values.nunique()} different values "
+            f"in {len(values)} rows",
             "leave the column out, or begin the space with an operator that encodes it, such as `TargetEncoder`",
+        )
+    if imputed and column.content is Content.DATE:
+        raise DataError(
+            f"the column `{column.name}` lacks dates in {int(values.isna().sum())} of {len(values)} rows",
+            "fill them in, or impute what the space makes of dates: `datetime: OrdinalEncoder -> SimpleImputer`",
         )
 
 

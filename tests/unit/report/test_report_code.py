@@ -4,14 +4,26 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from imblearn.over_sampling import SMOTE
+from imblearn.pipeline import Pipeline as ResamplingPipeline
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from xgboost import XGBClassifier
 
+import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, Ordinal, Real, Union
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
-from spacelang.report.code import WIDTH, source
+from spacelang.report import code
+from spacelang.report.code import WIDTH
+from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 
 
@@ -79,6 +91,10 @@ MIXED = pd.DataFrame(
     {f"a rather long name of column {place}": [1.0, None, 2.0] * 4 for place in range(9)}
     | {'it\'s "quoted"': ["a", "b", None] * 4, "town": ["x", "y", "z"] * 4}
 )
+
+
+def source(space: Space, configuration: Configuration, preparation: Preparation | None = None, **given):
+    return code.source(build(space, configuration, preparation=preparation, n_jobs=None, **given))
 
 
 def evaluated(text: str):
@@ -210,3 +226,26 @@ def test_functions_are_imported():
 
 def test_an_empty_preparation_adds_nothing():
     assert "preparation" not in source(simple(operator("SVC")), Configuration({}), Preparation(kept=("a",)))
+
+
+def test_what_finds_text_when_it_is_fitted_has_no_code():
+    space = sl.parse("pipeline = columns(text: TfidfVectorizer) -> LogisticRegression")
+    with pytest.raises(BuildError, match="not known which columns hold it"):
+        code.source(space.build(space.default()))
+
+
+def test_classes_of_one_name_are_told_apart():
+    inner = Pipeline([("scaler", StandardScaler()), ("pca", PCA())])
+    both = ResamplingPipeline([("union", FeatureUnion([("inner", inner)])), ("sampler", SMOTE()), ("e", SVC())])
+    text = code.source(both)
+    assert "from imblearn.pipeline import Pipeline as ImblearnPipeline\n" in text
+    assert "from sklearn.pipeline import FeatureUnion, Pipeline\n" in text
+    assert repr(evaluated(text)) == repr(both)
+
+
+def test_the_comment_on_labels_is_true():
+    booster = Pipeline([("e", XGBClassifier())])
+    assert "# The classes must be 0, 1, … for XGBClassifier: " in code.source(booster)
+    within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
+    assert "#" not in code.source(within)
+    assert "# A vote of one codes the labels, as XGBClassifier " in code.source(for_labels(booster, ("a", "b")))

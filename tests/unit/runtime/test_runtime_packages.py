@@ -2,15 +2,21 @@
 
 from typing import Any
 
+import imblearn.ensemble
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.ensemble
+import sklearn.multiclass
 from handmade import sequence, stage
 from imblearn.over_sampling import SMOTE
 from imblearn.pipeline import Pipeline as ResamplingPipeline
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -29,7 +35,7 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.objective import Objective
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.chain import flattened, pipeline_class
-from spacelang.runtime.pipelines.labelled import LabelledClassifier, for_any_labels
+from spacelang.runtime.pipelines.labelled import CODING, WEIGHING, for_labels, votes_alone
 from spacelang.runtime.pipelines.library import catalogue, set_by_runtime, settable
 
 
@@ -119,26 +125,71 @@ def test_a_sampler_among_the_steps() -> None:
 # ---- labels
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [-1, 1], [False, True]])
+@pytest.mark.parametrize("labels", [["no", "yes"], [1, 2], [-1, 1], [False, True], [0.0, 1.0]])
 def test_labels_of_any_kind(labels: list[Any]) -> None:
     features, codes = load_breast_cancer(return_X_y=True)
     wanted = np.asarray(labels)[codes]
-    pipeline = for_any_labels(build(space(SCALER, XGBOOST), Configuration({})))
-    assert isinstance(pipeline[-1], LabelledClassifier)
+    pipeline = for_labels(build(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
+    assert votes_alone(pipeline[-1])
     pipeline.fit(features, wanted)
     assert list(pipeline.classes_) == labels
     assert pipeline.predict(features).dtype == wanted.dtype
     assert pipeline.score(features, wanted) > 0.9
-    assert np.array_equal(pipeline.predict_proba(features)[:, 1] > 0.5, pipeline.predict(features) == labels[1])
+    alone = build(space(SCALER, XGBOOST), Configuration({})).fit(features, codes)
+    assert np.array_equal(pipeline.predict(features), np.asarray(labels)[alone.predict(features)])
+    assert np.array_equal(pipeline.predict_proba(features), alone.predict_proba(features))
 
 
-def test_only_classifiers_of_codes_are_wrapped() -> None:
-    pipeline = build(space(SCALER, LIGHTGBM), Configuration({}))
-    assert for_any_labels(pipeline) is pipeline
+def test_codes_are_left_as_they_are() -> None:
+    pipeline = build(space(SCALER, XGBOOST), Configuration({}))
+    assert isinstance(for_labels(pipeline, (0, 1))[-1], XGBClassifier)
+
+
+def test_only_classifiers_of_codes_vote() -> None:
+    plain = build(space(SCALER, LIGHTGBM), Configuration({}))
+    assert isinstance(for_labels(plain, ("a", "b"))[-1], LGBMClassifier)
     nested = Pipeline([("scaler", StandardScaler()), ("inner", Pipeline([("model", XGBClassifier())]))])
-    assert isinstance(for_any_labels(nested)["inner"]["model"], LabelledClassifier)
-    regression = Pipeline([("model", XGBRegressor())])
-    assert for_any_labels(regression) is regression
+    assert votes_alone(for_labels(nested, ("a", "b"))["inner"]["model"])
+    assert isinstance(for_labels(Pipeline([("model", XGBRegressor())]), ())[-1], XGBRegressor)
+
+
+def few_cancers() -> tuple[Any, Any]:
+    features, codes = load_breast_cancer(return_X_y=True)
+    return features[:150, :6], codes[:150]
+
+
+@pytest.mark.parametrize("name", sorted(CODING))
+def test_classifiers_that_code_the_labels_of_those_inside(name: str) -> None:
+    features, codes = few_cancers()
+    labels = np.asarray(["no", "yes"])[codes]
+    package = imblearn.ensemble if hasattr(imblearn.ensemble, name) else sklearn.ensemble
+    kind = getattr(package if hasattr(package, name) else sklearn.multiclass, name)
+    booster = XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1)
+    within: Any = AdaBoostClassifier(booster, n_estimators=2) if name == "EasyEnsembleClassifier" else booster
+    of_several = name in {"VotingClassifier", "StackingClassifier"}
+    made = kind(estimators=[("a", booster), ("b", booster)]) if of_several else kind(estimator=within)
+    assert for_labels(Pipeline([("e", made)]), ("no", "yes"))[-1] is made
+    assert set(made.fit(features, labels).predict(features)) <= {"no", "yes"}
+
+
+@pytest.mark.parametrize("name", sorted(WEIGHING))
+def test_classifiers_that_give_weights_vote_themselves(name: str) -> None:
+    features, codes = few_cancers()
+    kind = getattr(imblearn.ensemble if hasattr(imblearn.ensemble, name) else sklearn.ensemble, name)
+    made = kind(XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1), n_estimators=3, random_state=0)
+    voting = for_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
+    assert votes_alone(voting[-1])
+    assert np.array_equal(voting.predict(features) == "yes", made.fit(features, codes).predict(features) == 1)
+
+
+@pytest.mark.parametrize("getter", ["auto", "feature_importances_"])
+def test_a_selector_finds_importances_through_the_vote(getter: str) -> None:
+    features, codes = few_cancers()
+    selector = SelectFromModel(XGBClassifier(n_estimators=2, n_jobs=1), importance_getter=getter)
+    pipeline = Pipeline([("s", selector), ("e", LogisticRegression())])
+    alone = clone(selector).fit(features, codes)
+    for_labels(pipeline, ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
+    assert np.array_equal(pipeline["s"].get_support(), alone.get_support())
 
 
 def table() -> pd.DataFrame:
@@ -179,14 +230,14 @@ def test_code() -> None:
     booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
     made = space(SCALER, SAMPLER, stage("estimator", booster))
     chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})
-    text = source(made, chosen, random_state=3)
+    text = source(build(made, chosen, random_state=3, n_jobs=None))
     assert text.splitlines() == [
         "from imblearn.over_sampling import SMOTE",
         "from imblearn.pipeline import Pipeline",
         "from sklearn.preprocessing import StandardScaler",
         "from xgboost import XGBClassifier",
         "",
-        "# XGBClassifier takes the classes as 0, 1, …: code other labels with a LabelEncoder.",
+        "# The classes must be 0, 1, … for XGBClassifier: code other labels with a LabelEncoder.",
         "pipeline = Pipeline([",
         '    ("standardscaler", StandardScaler()),',
         '    ("smote", SMOTE(random_state=3, k_neighbors=2)),',
@@ -200,6 +251,6 @@ def test_code() -> None:
 
 
 def test_code_of_a_constructor_that_takes_additions() -> None:
-    text = source(space(LIGHTGBM), Configuration({}))
+    text = source(build(space(LIGHTGBM), Configuration({}), n_jobs=None))
     assert "LGBMClassifier(n_estimators=3, min_child_samples=1, verbosity=-1)" in text
     assert isinstance(executed(text)[-1], LGBMClassifier)

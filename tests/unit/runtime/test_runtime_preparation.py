@@ -3,7 +3,9 @@ import pandas as pd
 import pytest
 from handmade import among, operator, sequence, side_by_side, space, stage
 
+import spacelang as sl
 from spacelang.runtime.errors import BuildError, DataError
+from spacelang.runtime.pipelines.columns import Column, Content
 from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 
@@ -136,12 +138,28 @@ def test_an_encoded_category_is_imputed_even_where_the_space_takes_missing_numbe
 
 def test_categories_that_the_space_encodes_reach_it_in_a_table():
     preparation = plan(space(operator("OneHotEncoder"), LAST), GAPS)
+    numbers, categories = ("number", "holes"), ("flag", "town", "colour")
+    table = [Column(name, Content.NUMBER, lacks_values=name == "holes") for name in numbers]
+    table += [Column(name, Content.CATEGORY, lacks_values=name == "town") for name in categories]
     assert preparation.keeps_table
-    assert preparation == Preparation(
-        kept=("number", "holes", "flag", "town", "colour"), dropped=("void",), keeps_table=True
-    )
-    table = preparation.transformer().fit_transform(GAPS)
-    assert list(table.columns) == list(preparation.kept)
+    assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
+    assert list(preparation.transformer().fit_transform(GAPS).columns) == list(preparation.kept)
+
+
+def test_numbers_beside_categories_are_imputed_as_numbers():
+    parts = "columns(categorical: OrdinalEncoder, numeric: PCA) -> LogisticRegression"
+    preparation = plan(sl.parse(f"pipeline = {parts}").checked, GAPS)
+    assert preparation.imputed == ("holes", "town")
+    assert preparation.transformer().fit_transform(GAPS)["holes"].dtype == np.float64
+
+
+def test_missing_dates_are_refused_where_they_would_have_to_be_imputed():
+    days = pd.DataFrame({"day": [pd.Timestamp("2026-01-01"), None] * 6, "number": GAPS["number"]})
+    chain = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"
+    with pytest.raises(DataError, match=r"the column `day` lacks dates in 6 of 12 rows"):
+        plan(sl.parse(f"pipeline = columns(datetime: {chain}) -> LogisticRegression").checked, days)
+    told = plan(sl.parse(f"pipeline = columns(datetime: {chain} -> SimpleImputer) -> LogisticRegression").checked, days)
+    assert told.is_empty
 
 
 WORDS = [f"word {number}" for number in range(300)]

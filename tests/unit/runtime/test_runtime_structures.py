@@ -7,10 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import spacelang as sl
+from spacelang.ir.defaults import default
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.columns import EachColumn
 from spacelang.runtime.pipelines.preparation import plan
 
@@ -109,6 +113,43 @@ def test_text_may_be_missing(selector: str) -> None:
     text = f"pipeline = columns({selector}: TfidfVectorizer -> TruncatedSVD) -> LogisticRegression"
     pipeline = sl.parse(text).build({}, random_state=0)
     assert len(pipeline.fit(features, target).predict(features)) == 240
+
+
+def test_of_a_known_table_every_column_of_text_is_an_entry() -> None:
+    features, _ = table()
+    features["second"] = features["note"].where(features["x1"] > -1)
+    text = "pipeline = columns(text: TfidfVectorizer, categorical: OneHotEncoder) -> LogisticRegression"
+    space = sl.parse(text).checked
+    pipeline = build(space, default(space), preparation=plan(space, features))
+    entries = [(name, type(part), columns) for name, part, columns in pipeline[0].transformers]
+    assert entries == [
+        ("text", TfidfVectorizer, "note"),
+        ("text_2", Pipeline, ["second"]),
+        ("categorical", OneHotEncoder, ["town"]),
+    ]
+    filled = pipeline[0].transformers[1][1].fit(features[["second"]])
+    alone = TfidfVectorizer().fit_transform(features["second"].fillna(""))
+    assert np.allclose(filled.transform(features[["second"]]).toarray(), alone.toarray())
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_reads_text_may_take_the_rest(is_known: bool) -> None:
+    features, target = table()
+    space = sl.parse('pipeline = columns("x|day": none, rest: TfidfVectorizer -> TruncatedSVD) -> LogisticRegression')
+    chosen = features.drop(columns=["town", "day"]).assign(tale=features["note"])
+    preparation = plan(space.checked, chosen) if is_known else None
+    pipeline = build(space.checked, default(space.checked), preparation=preparation).fit(chosen, target)
+    assert pipeline[0].transform(chosen).shape == (240, 2 + 2 * 2)
+
+
+def test_of_columns_within_columns_only_those_are_known_that_come_there() -> None:
+    features, _ = table()
+    space = sl.parse(
+        'pipeline = columns("^[a-n]": columns(text: TfidfVectorizer), numeric: none) -> LogisticRegression'
+    )
+    features["tale"] = features["note"]
+    pipeline = build(space.checked, default(space.checked), preparation=plan(space.checked, features))
+    assert [columns for _, _, columns in pipeline[0].transformers[0][1].transformers] == ["note"]
 
 
 def test_a_permutation_has_its_steps_in_the_order_of_the_configuration() -> None:

@@ -1,0 +1,230 @@
+"""What a run prints is the found pipeline, and needs the libraries of its steps alone.
+
+For every bundled and example space, and for spaces of all that a pipeline can hold, on data of all kinds: the printed
+code runs in an interpreter in which `spacelang` cannot be imported, and predicts what the found pipeline predicts.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spacelang.api import Space, bound_by, load_for_data, make_objective, parse
+from spacelang.report.code import source
+from spacelang.resources import folder
+from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.evaluation.objective import Objective
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = {path.stem: path for path in [*sorted(folder("spaces").glob("*.space")), *sorted(EXAMPLES.rglob("*.space"))]}
+DRAWS = 20 if os.environ.get("SPACELANG_FULL") else 2
+
+ROWS = 260
+"""As many as it takes for a column to be text."""
+
+RNG = np.random.default_rng(0)
+SIZE = RNG.normal(size=ROWS)
+TOWNS = RNG.choice(["Rome", "Oslo", "Kyiv"], ROWS)
+LABELS = np.where(SIZE + (TOWNS == "Rome") > 0.4, "yes", "no")
+TABLE = pd.DataFrame(
+    {
+        "size": np.where(RNG.random(ROWS) < 0.1, np.nan, SIZE),
+        "weight": RNG.normal(size=ROWS) ** 2,
+        "count": RNG.integers(9, size=ROWS),
+        "flag": RNG.random(ROWS) < 0.5,
+        "town": np.where(RNG.random(ROWS) < 0.1, None, TOWNS),
+        "colour": pd.Categorical(RNG.choice(["red", "blue"], ROWS)),
+        "note": [f"a {label} day, number {place}" for place, label in enumerate(LABELS)],
+        "remark": [None if place % 9 == 0 else f"remark {place} on {town}" for place, town in enumerate(TOWNS)],
+        "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(RNG.integers(99, size=ROWS), unit="D"),
+        "hour": pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(RNG.integers(99, size=ROWS), unit="h"),
+    }
+)
+MIXED = TABLE.drop(columns=["note", "remark", "day", "hour"]).iloc[:120]
+NUMBERS = MIXED[["size", "weight", "count"]].assign(**{f"x{place}": RNG.normal(size=120) for place in range(9)})
+TITANIC = MIXED.rename(columns={"size": "age", "weight": "fare", "town": "embarked", "flag": "sex", "count": "pclass"})
+
+DATA = {"mixed_types": TITANIC, "churn": NUMBERS, "feature_union": NUMBERS, "reduce_dimensions": NUMBERS}
+"""The tables of the spaces that are for some tables only."""
+
+DATES = "datetime: OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"
+ONE_HOT = "OneHotEncoder { handle_unknown = ignore }"
+TINY = "XGBClassifier { n_estimators = 3 }"
+CRAFTED: dict[str, tuple[str, Any, Any]] = {
+    "text": (
+        f"pipeline = columns(text: TfidfVectorizer, categorical: {ONE_HOT}, numeric: SimpleImputer, {DATES})"
+        " -> LogisticRegression",
+        TABLE,
+        LABELS,
+    ),
+    "text_in_steps": (
+        "stage reader = TfidfVectorizer | CountVectorizer { binary : bool } | HashingVectorizer { n_features = 16 }\n"
+        'pipeline = columns("^re|^no": reader -> (TruncatedSVD { n_components = 2 })?, "siz": none -> SimpleImputer)'
+        " -> LogisticRegression",
+        TABLE,
+        LABELS,
+    ),
+    "text_inside": (
+        "pipeline = (columns(numeric: SimpleImputer) & columns(text: (TfidfVectorizer & CountVectorizer)"
+        f', "^n|^t": columns(text: TfidfVectorizer, categorical: {ONE_HOT})))'
+        " -> VotingClassifier { estimators : (LogisticRegression & (MaxAbsScaler -> SVC)) as both }",
+        TABLE,
+        LABELS,
+    ),
+    "text_as_rest": (
+        f'pipeline = columns(numeric: SimpleImputer, "town|colour|flag": {ONE_HOT}, {DATES}, rest: TfidfVectorizer)'
+        " -> LogisticRegression",
+        TABLE,
+        LABELS,
+    ),
+    "no_text": (
+        f"pipeline = columns(text: TfidfVectorizer, categorical: {ONE_HOT}, rest: SimpleImputer?)"
+        " -> KNeighborsClassifier",
+        MIXED,
+        LABELS[:120] == "yes",
+    ),
+    "imputed_beside_categories": (
+        "pipeline = columns(categorical: OrdinalEncoder, numeric: PCA { n_components = 2 }) -> LogisticRegression",
+        MIXED,
+        LABELS[:120],
+    ),
+    "orders": (
+        "pipeline = permute(StandardScaler, PCA?, (VarianceThreshold & SelectKBest { k = 3 })) -> GaussianNB",
+        MIXED,
+        LABELS[:120],
+    ),
+    "boosted_words": (f"use xgboost\nstage e = {TINY} | (PCA -> {TINY}) as reduced", MIXED, LABELS[:120]),
+    "boosted_truth": (f"use xgboost\nstage e = {TINY}", MIXED, LABELS[:120] == "yes"),
+    "boosted_codes": (f"use xgboost\nstage e = {TINY}", MIXED, (LABELS[:120] == "yes").astype(int)),
+    "boosted_floats": (f"use xgboost\nstage e = {TINY}", MIXED, MIXED["count"] % 3 * 1.0),
+    "boosted_within": (
+        f"use xgboost\nstage s = none | SelectFromModel {{ estimator = {TINY} }} | RFE {{ estimator = {TINY} }}\n"
+        f"stage e = AdaBoostClassifier {{ estimator = {TINY}, n_estimators = 3 }}"
+        f" | BaggingClassifier {{ estimator = {TINY}, n_estimators = 3 }}"
+        f" | VotingClassifier {{ estimators : ({TINY} & GaussianNB) as two }}"
+        f" | StackingClassifier {{ estimators : ({TINY} & GaussianNB) as two, final_estimator = {TINY} }}"
+        f" | OneVsRestClassifier {{ estimator = {TINY} }}"
+        f" | CalibratedClassifierCV {{ estimator = {TINY} }}\n"
+        "pipeline = s -> e",
+        MIXED,
+        np.where(MIXED["count"] < 3, "few", LABELS[:120]),
+    ),
+    "resampled": (
+        "use imblearn\nuse lightgbm\n"
+        "stage sampler = SMOTE | RandomUnderSampler | none\n"
+        "stage e = LGBMClassifier { n_estimators = 3, min_child_samples = 1 } | BalancedRandomForestClassifier",
+        MIXED,
+        LABELS[:120],
+    ),
+    "regression": (
+        "use xgboost\nuse lightgbm\n"
+        "stage e = XGBRegressor { n_estimators = 3 } | LGBMRegressor { n_estimators = 3 }"
+        " | TransformedTargetRegressor { regressor = Ridge }"
+        " | StackingRegressor { estimators : (Ridge & Lasso) as two }",
+        MIXED,
+        SIZE[:120],
+    ),
+}
+
+WITHOUT_SPACELANG = """
+import pickle, sys, warnings
+from importlib.abc import MetaPathFinder
+
+class Gone(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] == "spacelang":
+            raise ImportError(f"{name} cannot be imported here")
+
+sys.meta_path.insert(0, Gone())
+try:
+    import spacelang
+except ImportError:
+    pass
+else:
+    raise SystemExit("spacelang can be imported here")
+
+import numpy as np
+warnings.simplefilter("ignore")
+
+def answer(text, features, labels):
+    names = {}
+    np.random.seed(0)
+    try:
+        exec(text, names)
+        return names["pipeline"].fit(features, labels).predict(features)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+with open(sys.argv[1], "rb") as file:
+    asked = pickle.load(file)
+with open(sys.argv[2], "wb") as file:
+    pickle.dump([answer(*each) for each in asked], file)
+"""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A configuration, what is printed of it, the data, and what the found pipeline predicts or why it does not."""
+
+    name: str
+    configuration: Any
+    text: str
+    features: pd.DataFrame
+    labels: Any
+    predicted: Any
+
+
+def objectives() -> Iterator[tuple[str, Space, Objective]]:
+    for name, path in FILES.items():
+        target = SIZE[:120] if name == "house_prices" else LABELS[:120]
+        yield (name, *made(load_for_data(path), DATA.get(name, MIXED), target))
+    for name, (text, features, target) in CRAFTED.items():
+        yield (name, *made(parse(text, allow=["xgboost", "lightgbm", "imblearn"]), features, target))
+
+
+def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, Objective]:
+    return bound_by(make_objective(space, make_table(features, target), metric=None, seed=0), space)
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[Printed]:
+    found = []
+    for name, space, objective in objectives():
+        for configuration in dict.fromkeys([space.default(), *space.sample(DRAWS, seed=0)]):
+            pipeline = objective.pipeline(configuration)
+            assert b"spacelang" not in pickle.dumps(pipeline), (name, configuration)
+            data = objective.dataset
+            try:
+                predicted: Any = objective.refit(configuration).predict(data.features)
+            except Exception as error:  # noqa: BLE001 - a pipeline of a space may raise anything
+                predicted = type(error).__name__, str(error)
+            found.append(Printed(name, configuration, source(pipeline), data.features, data.labels, predicted))
+    return found
+
+
+def test_the_printed_code_predicts_without_spacelang_what_the_found_pipeline_predicts(
+    printed: list[Printed], tmp_path: Path
+) -> None:
+    asked, answered = tmp_path / "asked", tmp_path / "answered"
+    asked.write_bytes(pickle.dumps([(each.text, each.features, each.labels) for each in printed]))
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", WITHOUT_SPACELANG, str(asked), str(answered)]
+    subprocess.run(command, cwd=tmp_path, env=one_thread, check=True)
+    for each, answer in zip(printed, pickle.loads(answered.read_bytes()), strict=True):
+        told = f"{each.name}\n{each.configuration}\n{each.text}\n{answer}\n{each.predicted}"
+        assert type(answer) is type(each.predicted), told
+        assert np.array_equal(answer, each.predicted), told
+
+
+def test_hardly_any_of_these_pipelines_fails(printed: list[Printed]) -> None:
+    failed = [each for each in printed if isinstance(each.predicted, tuple)]
+    assert not [(each.name, each.configuration, each.predicted) for each in failed if each.name in CRAFTED]
+    assert len(failed) <= 0.1 * len(printed)

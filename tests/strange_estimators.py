@@ -1,5 +1,6 @@
 """Estimators with strange habits, as a package: for the laws about what trials share."""
 
+import random
 from itertools import pairwise
 from typing import Any, Self
 
@@ -36,6 +37,17 @@ class NoisyLater(_Transformer):
 
     def transform(self, features: Any) -> Any:
         return features + 0.1 * np.random.normal(size=features.shape)
+
+
+class NoisyInPython(_Transformer):
+    """Draws from the generator of Python when it is fitted and whenever it transforms."""
+
+    def fit(self, features: Any, labels: Any = None) -> Self:  # noqa: ARG002
+        self.noise_ = random.random()
+        return self
+
+    def transform(self, features: Any) -> Any:
+        return features + 0.1 * self.noise_ + 0.01 * random.random()
 
 
 class OwnChance(_Transformer):
@@ -195,6 +207,7 @@ __all__ = [
     "Lending",
     "Listing",
     "Noisy",
+    "NoisyInPython",
     "NoisyLater",
     "Overwriting",
     "OwnChance",

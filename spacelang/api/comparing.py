@@ -42,6 +42,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     workers: int = 1,
     seed: int = 0,
     trial_limit: str | None = None,
+    isolate: bool = False,
     target_column: str | None = None,
     allow: Iterable[str] = (),
     bind: Mapping[str, int] | None = None,
@@ -79,6 +80,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
         None if validate is None else parse_validation(validate),
         workers,
         trial_limits(loaded, trial_limit),
+        isolate,
     )
     seeds = tuple(range(seed, seed + repeats))
     fields = arenas(setting, data, target_column)

@@ -14,15 +14,22 @@ DASK = "dask"
 
 
 def make_executor(
-    objective: "Objective", *, workers: int = 1, executor: str | None = None, limits: Limits = UNLIMITED
+    objective: "Objective",
+    *,
+    workers: int = 1,
+    executor: str | None = None,
+    limits: Limits = UNLIMITED,
+    isolate: bool = False,
 ) -> "Executor":
     """What evaluates the trials of an objective, `workers` at a time, and is ready to; whoever asks for it closes it.
 
     Without an `executor` they are processes of this machine; with 0 workers it is this very process, which bounds
-    nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler. Raises
-    the runtime's InputError where that cannot be, ValueError for a number of workers that none can be.
+    nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler. With
+    `isolate` every trial has a process of its own, forked from one that has everything loaded, and shares no fitted
+    steps with others. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that
+    none can be, or that isolates nothing.
     """
-    made = _made(objective, workers, executor, limits)
+    made = _made(objective, workers, executor, limits, isolate=isolate)
     try:
         made.ready()
     except BaseException:
@@ -31,20 +38,23 @@ def make_executor(
     return made
 
 
-def _made(objective: "Objective", workers: int, executor: str | None, limits: Limits) -> "Executor":
+def _made(objective: "Objective", workers: int, executor: str | None, limits: Limits, *, isolate: bool) -> "Executor":
     if workers < 0 or (executor is not None and workers == 0):
         raise ValueError(f"{workers} workers evaluate nothing")
+    if isolate and workers == 0:
+        raise ValueError("without workers trials are not isolated from each other")
     if executor is not None:
         from spacelang.runtime.executors.dask import Dask
 
-        return Dask(objective.evaluate, workers=workers, limits=limits, address=None if executor == DASK else executor)
+        address = None if executor == DASK else executor
+        return Dask(objective.evaluate, workers=workers, limits=limits, isolate=isolate, address=address)
     if workers == 0:
         from spacelang.runtime.executors.here import Here
 
         return Here(objective.evaluate)
     from spacelang.runtime.executors.processes import Processes
 
-    return Processes(objective.evaluate, workers=workers, limits=limits)
+    return Processes(objective.evaluate, workers=workers, limits=limits, isolate=isolate)
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:

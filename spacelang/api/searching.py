@@ -45,6 +45,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     workers: int = 1,
     executor: str | None = None,
     trial_limit: str | None = None,
+    isolate: bool = False,
     metrics: Iterable[str] = (),
     training_score: bool = False,
     predictions: bool = False,
@@ -61,7 +62,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 
     Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
     of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
-    says. `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
+    says. With `isolate` each has a process of its own, so that none can touch another, and none shares its fitted
+    steps. `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
     limits, beside what the task bounds.
 
@@ -86,7 +88,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
     with (
-        closing(make_executor(objective, workers=workers, executor=executor, limits=limits)) as crew,
+        closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew,
         keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal,
     ):
         outcome = run(

@@ -56,15 +56,19 @@ TrialLimitOption = Annotated[
     str | None,
     typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or both; else as the task says."),
 ]
+IsolateOption = Annotated[
+    bool, typer.Option("--isolate", help="A fresh process for every trial: none can touch another, none shares work.")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where trials are evaluated, and what each of them may take."""
+    """Where trials are evaluated, what each of them may take, and whether each is alone there."""
 
     workers: int
     executor: str | None
     limits: "Limits"
+    isolate: bool
 
 
 def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
@@ -117,6 +121,20 @@ def limits_of(space: "Space", given: str | None) -> "Limits":
         return trial_limits(space, given)
     except ValueError as error:
         fail(str(error))
+
+
+def where_of(workers: int, executor: str | None, limits: "Limits", *, isolate: bool) -> Where:
+    """Where trials are evaluated; ends the program, or warns, where less holds there than is asked for."""
+    if workers == 0 and executor is None:
+        check_isolation(workers, isolate=isolate)
+        warn_unenforced(limits)
+    return Where(workers, executor, limits, isolate)
+
+
+def check_isolation(workers: int, *, isolate: bool) -> None:
+    """End the program where trials shall be isolated and have no processes."""
+    if isolate and workers == 0:
+        fail("`--isolate` needs processes for trials, and `--workers 0` has none", "leave one of the two out")
 
 
 def warn_unenforced(limits: "Limits") -> None:
@@ -198,7 +216,13 @@ def searching(
     seconds, trials = budget
     try:
         with closing(
-            make_executor(objective, workers=where.workers, executor=where.executor, limits=where.limits)
+            make_executor(
+                objective,
+                workers=where.workers,
+                executor=where.executor,
+                limits=where.limits,
+                isolate=where.isolate,
+            )
         ) as executor:
             place = place_of(store, space)
             with (

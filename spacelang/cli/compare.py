@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
+from spacelang.cli._running import IsolateOption, check_isolation
 from spacelang.cli._shared import (
     AllowOption,
     BindOption,
@@ -60,6 +61,7 @@ def command(  # noqa: PLR0913 - one argument an option
     trial_limit: Annotated[
         str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
     ] = None,
+    isolate: IsolateOption = False,
     target_column: Annotated[
         str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
     ] = None,
@@ -86,6 +88,7 @@ def command(  # noqa: PLR0913 - one argument an option
 
     _check_usage(optimizers, time, validate, data)
     loaded = _load(space, allow, bind, as_json=json)
+    check_isolation(workers, isolate=isolate)
     _check_limits(loaded, time, trials, trial_limit, workers)
     place = _place(loaded) if folder is None else folder
     options = {
@@ -97,6 +100,7 @@ def command(  # noqa: PLR0913 - one argument an option
         "workers": workers,
         "seed": seed,
         "trial_limit": trial_limit,
+        "isolate": isolate,
         "target_column": target_column,
         "folder": place,
     }

@@ -9,6 +9,7 @@ from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     DataOption,
     ExecutorOption,
+    IsolateOption,
     MetricOption,
     ResumeOption,
     StoreOption,
@@ -16,7 +17,6 @@ from spacelang.cli._running import (
     TimeOption,
     TrialLimitOption,
     ValidateOption,
-    Where,
     WorkersOption,
     bound_space,
     limits_of,
@@ -25,7 +25,7 @@ from spacelang.cli._running import (
     searching,
     seconds_of,
     validation_of,
-    warn_unenforced,
+    where_of,
 )
 from spacelang.cli._shared import (
     AllowOption,
@@ -67,6 +67,7 @@ def command(  # noqa: PLR0913 - one argument an option
     workers: WorkersOption = 1,
     executor: ExecutorOption = None,
     trial_limit: TrialLimitOption = None,
+    isolate: IsolateOption = False,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="Further scikit-learn scorers, recorded beside the loss.")
     ] = None,
@@ -104,6 +105,7 @@ def command(  # noqa: PLR0913 - one argument an option
                 "--metric": metric,
                 "--validate": validate,
                 "--executor": executor,
+                "--isolate": isolate,
                 "--metrics": metrics,
                 "--training-score": training_score,
                 "--predictions": predictions,
@@ -113,14 +115,12 @@ def command(  # noqa: PLR0913 - one argument an option
         asked = OnTable(data, (optimizer, chosen), seconds, trials, workers, limits, seed, store, resume)
         run_on_table(loaded, asked, as_json=json)
         return
-    if workers == 0 and executor is None:
-        warn_unenforced(limits)
+    where = where_of(workers, executor, limits, isolate=isolate)
     recorded = Recorded(_names(metrics), training_score or needs_training_loss(chosen), predictions)
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
     seconds = _limit(loaded, given, trials)
-    where = Where(workers, executor, limits)
     budget = seconds, trials
     with searching(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume) as found:
         ending = Ending(objective, found, _facts(objective, optimizer, seed, found.place), limits)

@@ -9,13 +9,13 @@ from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._running import (
     DataOption,
     ExecutorOption,
+    IsolateOption,
     MetricOption,
     ResumeOption,
     StoreOption,
     TargetColumnOption,
     TrialLimitOption,
     ValidateOption,
-    Where,
     WorkersOption,
     bound_space,
     limits_of,
@@ -24,7 +24,7 @@ from spacelang.cli._running import (
     searching,
     seconds_of,
     validation_of,
-    warn_unenforced,
+    where_of,
 )
 from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json
 
@@ -67,6 +67,7 @@ def command(  # noqa: PLR0913 - one argument an option
     workers: WorkersOption = 1,
     executor: ExecutorOption = None,
     trial_limit: TrialLimitOption = None,
+    isolate: IsolateOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train every configuration of a finite space on every rung and write losses and seconds as a table.
@@ -82,13 +83,12 @@ def command(  # noqa: PLR0913 - one argument an option
     _check_output(output)
     loaded = load_space(space, allow, bind, as_json=json)
     limits = limits_of(loaded, trial_limit)
-    if workers == 0 and executor is None:
-        warn_unenforced(limits)
+    where = where_of(workers, executor, limits, isolate=isolate)
     recorded = Recorded(training_score=training_score)
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
-    where, budget = Where(workers, executor, limits), (seconds, number)
+    budget = seconds, number
     with searching(loaded, ("tabulate", tabulate), objective, where, budget, seed, store, resume=resume) as found:
         outcome, place = found.outcome, found.place
     table = _table(loaded, objective, tabulate, outcome, seed, place)

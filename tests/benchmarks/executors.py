@@ -3,9 +3,10 @@
     python tests/benchmarks/executors.py [--quick]
 
 The overhead of a trial is what it takes beyond the evaluation, which here does nothing; it is measured without limits,
-with both, and with two workers. A start is that of an executor whose evaluation is an objective over the pipelines of
-`blds_table1` on breast_cancer, with all the libraries that those need; a restart is what a trial takes longer than
-others whose worker must be forked anew, because the trial before it crashed.
+with both, with two workers, and isolated, with a process of its own for each. A start is that of an executor whose
+evaluation is an objective over the pipelines of `blds_table1` on breast_cancer, with all the libraries that those need,
+as are the isolated trials; a restart is what a trial takes longer than others whose worker must be forked anew, because
+the trial before it crashed.
 """
 
 import argparse
@@ -35,6 +36,7 @@ def main() -> None:
     ]:
         show(name, min(overhead(workers, limits, trials) for _ in range(rounds)))
     evaluate = objective()
+    show("a trial, limits, isolated", min(overhead(1, LIMITED, trials // 20, evaluate) for _ in range(rounds)))
     for name, stage in [("until the constructor returns", 0), ("until it is ready", 1), ("until it is closed", 2)]:
         show(name, min(start(evaluate)[stage] for _ in range(rounds)))
     show("a restart of a worker", restart(evaluate, rounds * 5))
@@ -66,9 +68,9 @@ def objective() -> Evaluate:
     return evaluate
 
 
-def overhead(workers: int, limits: Limits, trials: int) -> float:
+def overhead(workers: int, limits: Limits, trials: int, isolated: Evaluate | None = None) -> float:
     """The seconds of one trial among many."""
-    executor = Processes(nothing, workers=workers, limits=limits)
+    executor = Processes(isolated or nothing, workers=workers, limits=limits, isolate=isolated is not None)
     executor.ready()
     try:
         everyone(executor)
@@ -76,7 +78,7 @@ def overhead(workers: int, limits: Limits, trials: int) -> float:
         begun = ended = 0
         while ended < trials:
             while begun < trials and (free := executor.free):
-                executor.start(free[0], Job(begun, Request(Configuration({"x": begun}))))
+                executor.start(free[0], Job(begun, Request(Configuration({"x": 0, "number": begun}))))
                 begun += 1
             ended += len(executor.wait())
         return (time.perf_counter() - started) / trials

@@ -128,6 +128,10 @@ DATA = [
 ]
 
 OPTIONS = [
+    case(
+        *GOOD, "--isolate", "--workers", "0", status=2, telling=("`--isolate` needs processes", "leave one of the two")
+    ),
+    case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` changes nothing of a table",)),
     case(*GOOD, "--optimizer", "bdls", status=2, telling=("no optimizer `bdls`", "did you mean `blds`?")),
     case(*GOOD, "--set", "disk=2", status=2, telling=("`disk` is not an option of `blds`", "did you mean `disc`?")),
     case(*GOOD, "--set", "disc=0", status=2, telling=("`disc` is 0", "at least 1")),

@@ -234,6 +234,7 @@ def test_optimizers_data_and_repeats_may_be_added_and_nothing_else_changed(here:
         ("--repeats", "2"): "seeds: 0 to 3 there, 0 to 1 now",
         ("--workers", "2"): "workers: 1 there, 2 now",
         ("--trial-limit", "5s"): "limits: none there, limit trial 5s now",
+        ("--isolate",): "limits: none there, isolated trials now",
         ("--optimizers", "random"): "optimizer `blds`: there, and not asked for now",
     }.items():
         ended = here(*more, "--repeats", "4", "--time", "9s", *changed, "-o", "out")
@@ -371,6 +372,11 @@ MISTAKES = {
     ),
     "no validation": (("-d", "table:one.npz", "--optimizers", "blds", "--validate", "half"), 2, ("`half` is not a",)),
     "no limit": (("-d", "table:one.npz", "--optimizers", "blds", "--trial-limit", "soon"), 2, ("`soon` is no limit",)),
+    "isolation without processes": (
+        ("-d", "table:one.npz", "--optimizers", "blds", "--isolate", "--workers", "0"),
+        2,
+        ("`--isolate` needs processes for trials",),
+    ),
     "no metric": (
         ("-d", "sklearn:wine", "--optimizers", "blds", "--metric", "roc_acu"),
         2,

@@ -63,6 +63,7 @@ SAMPLERS = (of("imblearn", "RandomOverSampler"), of("imblearn", "RandomUnderSamp
 STRANGE = (
     strange("Noisy"),
     strange("Noisy", draws=2),
+    strange("NoisyInPython"),
     strange("OwnChance"),
     strange("Keeping"),
     strange("Lending"),

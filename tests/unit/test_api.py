@@ -148,6 +148,16 @@ class TestSearch:
         assert set(result.best_pipeline.predict(frame)) <= {"setosa", "versicolor", "virginica"}
         assert result.best_pipeline.score(frame, labels) > 0.8
 
+    def test_isolated_trials_are_those_of_any_search(self, tiny: sl.Space) -> None:
+        features, labels = load_iris(return_X_y=True)
+        found = [
+            sl.search(tiny, features, labels, trials=4, optimizer="random", isolate=each) for each in (True, False)
+        ]
+        one, other = (each.trials[["loss", "status", "configuration"]] for each in found)
+        assert one.equals(other)
+        with pytest.raises(ValueError, match="without workers trials are not isolated"):
+            sl.search(tiny, features, labels, trials=4, workers=0, isolate=True)
+
     def test_arrays_and_options(self, tiny: sl.Space) -> None:
         features, labels = load_iris(return_X_y=True)
         options = {"disc": 2, "b": 30, "collapse_at_full": True}

@@ -36,6 +36,7 @@ class Setting:
     validation: Validation | None = None
     workers: int = 1
     limits: Limits = UNLIMITED
+    isolate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,9 @@ class DataArena:
         setting = self.setting
         space, objective = self._objective(seed, Recorded(training_score=_needs_more(contestant)))
         chosen = contestant.on(space)
+        crew = make_executor(objective, workers=setting.workers, limits=setting.limits, isolate=setting.isolate)
         with (
-            closing(make_executor(objective, workers=setting.workers, limits=setting.limits)) as executor,
+            closing(crew) as executor,
             keeping(place, space, (chosen.name, chosen.optimizer), objective, seed=seed, resume=True) as journal,
         ):
             return run(

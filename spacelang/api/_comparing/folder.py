@@ -40,7 +40,7 @@ def plan_of(
         seconds=setting.seconds,
         trials=setting.trials,
         workers=setting.workers,
-        limits=", ".join(describe_limits(setting.limits)),
+        limits=", ".join((*describe_limits(setting.limits), *(["isolated trials"] if setting.isolate else []))),
         seeds=seeds,
         data={
             label: {

@@ -7,19 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from spacelang.runtime.chance import Chance, global_chance, same_chance, set_chance
 from spacelang.runtime.evaluation.copies import bytes_of, copied
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.identity import NoIdentityError, identity
 from spacelang.runtime.evaluation.prefixes import (
     Account,
-    Chance,
     Entry,
     Failure,
     Key,
     Part,
     Prefixes,
-    global_chance,
-    same_chance,
 )
 from spacelang.runtime.evaluation.reasons import RepeatedError, described, failed_step
 from spacelang.runtime.judging.judge import Fitted
@@ -171,7 +169,7 @@ class _Passage:
         if found.chance is not None:
             self.begun, self.now = found.chance
             self.has_drawn = True
-            np.random.set_state(self.now)
+            set_chance(self.now)
         self.is_resampled = found.target is not None
         target = self.prefixes.copy(found.target) if self.is_resampled else self.rows.target()
         return self.prefixes.copy(found.features), target
@@ -214,7 +212,7 @@ class _Passage:
         self.prefixes.keep_failure(self.keys[place], failure)
 
     def _chance(self) -> tuple[Chance, Chance] | None:
-        """Where the global generator was before the first step and is now; None where nobody has drawn from it."""
+        """Where the global generators were before the first step and are now; None where nobody has drawn from them."""
         now = global_chance()
         self.has_drawn = self.has_drawn or not same_chance(self.now, now)
         self.now = now

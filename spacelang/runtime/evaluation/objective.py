@@ -19,6 +19,7 @@ from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Goal, Holdout, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.agenda import Route
+from spacelang.runtime.chance import kept_chance, seed_chance
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
@@ -273,17 +274,18 @@ class Objective:
 
     @contextmanager
     def _laboratory(self) -> Iterator[None]:
-        """One thread, silent warnings and a seeded global generator, for as long as third-party code runs."""
-        state = np.random.get_state()
-        try:
-            with self._threads.limit(limits=1), warnings.catch_warnings():
-                # What a library warns about in a trial (no convergence, constant features) tells in the loss.
-                warnings.simplefilter("ignore")
-                # Operators without a random_state draw from NumPy's global generator.
-                np.random.seed(self.random_state)
-                yield
-        finally:
-            np.random.set_state(state)
+        """One thread, silent warnings and seeded global generators, for as long as third-party code runs.
+
+        How NumPy treats errors and how scikit-learn is configured is as before afterwards, too.
+        """
+        from sklearn import config_context
+
+        with kept_chance(), self._threads.limit(limits=1), warnings.catch_warnings(), np.errstate(), config_context():
+            # What a library warns about in a trial (no convergence, constant features) tells in the loss.
+            warnings.simplefilter("ignore")
+            # Operators without a random_state draw from the global generators.
+            seed_chance(self.random_state)
+            yield
 
 
 def _alone(cost: float, account: Account) -> float | None:

@@ -14,20 +14,15 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from spacelang.runtime.chance import CHANCE_BYTES, Chance, global_chance, same_chance
 from spacelang.runtime.evaluation.copies import bytes_of, copied
 from spacelang.runtime.evaluation.holdings import Holdings, holdings
 
 Key: TypeAlias = Hashable
 """What a prefix is: the rows that it is fitted on, and the identities of its steps."""
 
-Chance: TypeAlias = Any
-"""A state of NumPy's global generator."""
-
 ENTRY_BYTES: Final = 4_096
 """What an entry takes beside its tables: its key above all."""
-
-CHANCE_BYTES: Final = 5_120
-"""What two states of a generator take."""
 
 HANDLING: Final = 5e-5
 """Seconds that keeping a prefix and taking it again cost beside the copies."""
@@ -51,7 +46,7 @@ class Account:
 class Part:
     """A fitted step. Its seconds are those of fitting and of transforming the held-out rows.
 
-    `draws` says that transforming draws from the global generator, so that what comes out is another thing every time.
+    `draws` says that transforming draws from a global generator, so that what comes out is another thing every time.
     """
 
     fitted: Any
@@ -86,7 +81,7 @@ class Part:
 class Entry:
     """A fitted prefix: its steps, what it makes of the training rows, and of the held-out ones once that is known.
 
-    `target` is None where the steps leave the labels as they are. `chance` has the states of the global generator
+    `target` is None where the steps leave the labels as they are. `chance` has the states of the global generators
     before and after the steps, None where they do not draw from it.
     """
 
@@ -189,7 +184,7 @@ class Prefixes:
         sizes = [bytes_of(table) for table in tables]
         if None in sizes:
             return None
-        size = sum(filter(None, sizes)) + ENTRY_BYTES + (CHANCE_BYTES if chance else 0)
+        size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * CHANCE_BYTES if chance else 0)
         if size > self.limit or not self._is_worth(key, size, seconds) or not all(part.look_inside() for part in parts):
             return None
         if any(part.holdings.overlaps(table) for part in parts if part.holdings for table in tables):
@@ -272,16 +267,6 @@ class Prefixes:
 
 def _made(limit: float, thrifty: bool, clock: Callable[[], float]) -> Prefixes:
     return Prefixes(limit, thrifty=thrifty, clock=clock)
-
-
-def global_chance() -> Chance:
-    """The state of NumPy's global generator."""
-    return np.random.get_state()
-
-
-def same_chance(one: Chance, other: Chance) -> bool:
-    """Whether two states of the global generator are equal."""
-    return bool(one[0] == other[0] and one[2:] == other[2:] and np.array_equal(one[1], other[1]))
 
 
 def _state(generator: Any) -> Any:

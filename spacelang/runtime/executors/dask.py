@@ -38,7 +38,8 @@ class Dask:
     that of the scheduler at `tcp://HOST:PORT` or `tls://HOST:PORT`, with the certificates that dask's configuration
     names. `evaluate` goes once to each dask worker, by cloudpickle. What it raises makes a failed trial, but for an
     InputError, which `wait` raises. A job whose dask worker ends is begun again; it has crashed when that has happened
-    more often than the scheduler allows. Where no dask worker is left for `patience` seconds, `wait` raises InputError.
+    more often than the scheduler allows. With `isolate` every trial has a process of its own below its dask worker.
+    Where no dask worker is left for `patience` seconds, `wait` raises InputError.
 
     Raises InputError where dask is not installed, the address is none or the evaluation cannot be sent. `ready` raises
     it where no scheduler answers, no worker joins it, the machines differ in their versions of what decides a score,
@@ -51,6 +52,7 @@ class Dask:
         *,
         workers: int = 1,
         limits: Limits = UNLIMITED,
+        isolate: bool = False,
         address: str | None = None,
         patience: float = PATIENCE,
     ) -> None:
@@ -71,7 +73,13 @@ class Dask:
         self._is_closed = False
         self._loop = Loop()
         self._session = Session(
-            payload, limits, workers=workers, address=address, patience=patience, fail=self._answers.put
+            payload,
+            limits,
+            isolate=isolate,
+            workers=workers,
+            address=address,
+            patience=patience,
+            fail=self._answers.put,
         )
         self._opening = self._loop.submit(self._session.open(self._loop.thread))
 

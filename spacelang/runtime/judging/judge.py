@@ -1,8 +1,7 @@
 """Judging: what is asked of a fitted pipeline on the rows that it has not seen, and the mean of it over the folds."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from spacelang.ir.task import AnyBound, Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.chance import kept_chance
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.split import Rows
@@ -92,7 +92,7 @@ class Judge:
         loss = self.metric.loss(answers, fitted.held_out, fold.held_out_target)
         if not self._asks_more or not math.isfinite(loss):
             return Judgement(loss)
-        with _same_chance():
+        with kept_chance():
             return Judgement(
                 loss,
                 metrics=tuple(_attempted(scorer, answers, None, fold.held_out_target) for _, scorer in self.scorers),
@@ -226,16 +226,6 @@ def held_out(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOut:
 
 
 # ---- one after the other
-
-
-@contextmanager
-def _same_chance() -> Iterator[None]:
-    """What is fitted next draws the same numbers, whatever is asked of this pipeline."""
-    state = np.random.get_state()
-    try:
-        yield
-    finally:
-        np.random.set_state(state)
 
 
 def _attempted(score: Loss, pipeline: Any, features: Any, target: Any) -> float:

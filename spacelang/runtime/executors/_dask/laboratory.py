@@ -86,9 +86,10 @@ class Laboratory(WorkerPlugin):
     It is made once and sent to every dask worker of the cluster, also to those that join it later.
     """
 
-    def __init__(self, payload: bytes, limits: Limits) -> None:
+    def __init__(self, payload: bytes, limits: Limits, *, isolate: bool = False) -> None:
         self._payload = payload
         self._limits = limits
+        self._isolates = isolate
         self._versions: Versions = versions()
 
     def setup(self, worker: Worker) -> None:
@@ -174,7 +175,7 @@ class Laboratory(WorkerPlugin):
                 return mine
         try:
             evaluate: Any = Packed(self._payload)
-            return _Bench(seat, Processes(evaluate, limits=self._limits))
+            return _Bench(seat, Processes(evaluate, limits=self._limits, isolate=self._isolates))
         except BaseException:
             with self._lock:
                 self._busy -= 1

@@ -106,6 +106,7 @@ class Session:
         payload: bytes,
         limits: Limits,
         *,
+        isolate: bool,
         workers: int,
         address: str | None,
         patience: float,
@@ -114,6 +115,7 @@ class Session:
         self._run = f"spacelang-{uuid.uuid4().hex}"
         self._payload = payload
         self._limits = limits
+        self._isolates = isolate
         self._workers = workers
         self._address = address
         self._patience = patience
@@ -270,7 +272,8 @@ class Session:
         client.subscribe_topic("all", self._notice)
         try:
             await client.register_plugin(Steward(self._run, client.id), name=self._run)
-            await client.register_plugin(Laboratory(self._payload, self._limits), name=self._run)
+            laboratory = Laboratory(self._payload, self._limits, isolate=self._isolates)
+            await client.register_plugin(laboratory, name=self._run)
         except Exception as error:
             raise InputError(f"the cluster cannot evaluate: {described(error)}", SAME) from error
         self._connection = client.scheduler_comm

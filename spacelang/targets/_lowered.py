@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from spacelang.codings.limits import BEYOND, unheld
 from spacelang.ir.as_json import VERSION, to_json
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Integer
 from spacelang.ir.space import Space
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.text import NOWHERE, Span
@@ -56,6 +58,9 @@ def refused(message: str) -> Verdict:
     """The form cannot say the construct."""
     return Verdict(Status.REFUSED, message)
 
+
+GIANT: Final = refused(BEYOND)
+"""What every form says that needs numbers for values."""
 
 Keeps: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
 """What a target may make of each construct, what it usually makes of it first."""
@@ -116,6 +121,16 @@ def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> t
     if any(entry.status is Status.REFUSED for entry in entries):
         raise RefusedError(tuple(entries))
     return tuple(entries)
+
+
+def refuse_giants(space: Space, keeps: Keeps) -> None:
+    """Raise RefusedError for a space with integers, or places on a grid, that no coding holds."""
+    findings = [
+        Finding(Construct.INTEGERS if isinstance(part, Integer) else Construct.STEPS, GIANT, node.span)
+        for node, part in unheld(space)
+    ]
+    if findings:
+        report_of(space, keeps, findings)
 
 
 def _entries(

@@ -19,7 +19,17 @@ from spacelang.targets._admm.form import Added, AdmmForm
 from spacelang.targets._admm.layout import Layout, layout_of, permutations_of
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
+from spacelang.targets._lowered import (
+    GIANT,
+    Finding,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    report_of,
+    rewritten,
+)
 
 __all__ = ["Active", "Admm", "AdmmForm", "Point", "Points"]
 
@@ -52,9 +62,9 @@ class Admm:
         Construct.NESTED: (CODED, FLAT, CODED_MANY),
         Construct.ORDERS: (exact("0-1 variables for steps and positions, whose rows and columns sum to one"),),
         Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
-        Construct.INTEGERS: (exact("integers of theta_d"),),
+        Construct.INTEGERS: (exact("integers of theta_d"), GIANT),
         Construct.LOG: (exact("flags of the variables, and of the parts of unions"),),
-        Construct.STEPS: (rewritten("integers of theta_d: the index of the member"),),
+        Construct.STEPS: (rewritten("integers of theta_d: the index of the member"), GIANT),
         Construct.OPEN: (exact("the box ends at the next number inside"),),
         Construct.SETS: (rewritten("integers of theta_d: the place of the value"),),
         Construct.ORDERED: (rewritten("integers of theta_d: the place of the value in the order"),),
@@ -76,6 +86,7 @@ class Admm:
     def lower(self, structures: Structures) -> Lowered[AdmmForm, Point]:
         """The variables of the space of the structures, with the maps between points and configurations."""
         space = structures.space
+        refuse_giants(space, self.keeps)
         ways = _ways(space) if self.conditions == "flatten" else {}
         layout = layout_of(space, {context: each.ways for context, each in ways.items()})
         findings = [*_of_unions(space), *(_of_flattening(space, ways) if self.conditions == "flatten" else ())]

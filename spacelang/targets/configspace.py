@@ -20,14 +20,25 @@ from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
-from spacelang.targets._configspace.pieces import Coded, Digits, Listed, Parameter, Placed, Scaled
+from spacelang.targets._configspace.pieces import Coded, Listed, Parameter, Placed, Scaled
 from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.text import graph, listing
 from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import (
+    GIANT,
+    Finding,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -38,10 +49,9 @@ Encoding: TypeAlias = Mapping[str, Choice]
 
 WORDS = rewritten("values of several kinds, `none` and tuples are written as words; the way back knows them")
 SCALED = rewritten("a range of very small or large numbers is scaled by a power of two")
-DIGITS = rewritten("integers beyond 2^53 are written in digits")
 WEIGHED = rewritten("the values of a short stepped range are weighted on the logarithmic scale")
 CUT = rewritten("an integer that conditions or constraints compare is cut there, each part with its share as weight")
-EVEN = approximated("the places of a long stepped or giant range are drawn evenly, not on the logarithmic scale")
+EVEN = approximated("the places of a long stepped range are drawn evenly, not on the logarithmic scale")
 UNFOLDED = rewritten("worked into categoricals, so that what they exclude is not there")
 NO_PRIOR = approximated("ConfigSpace has no such distribution over these values: they are drawn evenly")
 WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
@@ -65,10 +75,11 @@ class Configspace:
         Construct.NESTED: (exact("a categorical that is conditional on the alternative around it"),),
         Construct.ORDERS: (exact("the order of the steps is a categorical"),),
         Construct.FLOATS: (exact("a float, of which ConfigSpace keeps 13 decimals"), SCALED, WIDE),
-        Construct.INTEGERS: (exact("an integer"), DIGITS, CUT),
+        Construct.INTEGERS: (exact("an integer"), CUT, GIANT),
         Construct.LOG: (exact("`log` of a float or integer"), WEIGHED, CUT, EVEN),
         Construct.STEPS: (
             rewritten("the values of a short range are an ordinal, the places of a long one an integer"),
+            GIANT,
         ),
         Construct.OPEN: (rewritten("an excluded end stands for the nearest number inside"),),
         Construct.SETS: (exact("a categorical"), WORDS),
@@ -88,6 +99,7 @@ class Configspace:
     def lower(self, structures: Structures) -> Lowered["ConfigSpaceForm", Encoding]:
         """The space of the structures in ConfigSpace's terms; its object is built when it is first asked for."""
         space = structures.space
+        refuse_giants(space, self.keeps)
         try:
             plan = plan_of(structures, ":__choice__" if self.choices else "")
         except UnholdableRangeError as error:
@@ -263,10 +275,6 @@ def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
                 yield Finding(Construct.FLOATS, SCALED, node.span)
             case Placed() if is_log and not piece.is_plain:
                 yield Finding(Construct.LOG, EVEN, node.span)
-            case Digits():
-                yield Finding(Construct.INTEGERS, DIGITS, node.span)
-                if is_log:
-                    yield Finding(Construct.LOG, EVEN, node.span)
             case _:
                 pass
 

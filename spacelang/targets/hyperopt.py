@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 
-from spacelang.ir.codes import is_exact
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals
@@ -40,12 +39,21 @@ from spacelang.targets._exports.unfolded import (
     Slot,
     Taken,
     Unfolded,
-    giants,
     unfolded,
     uniform_priors,
     weights,
 )
-from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import (
+    GIANT,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -59,7 +67,6 @@ LARGE: Final = 2**45
 UNIFORM: Final = exact("values are drawn uniformly")
 NO_PRIOR: Final = approximated("values are drawn as if there were no prior: hyperopt has none within bounds")
 TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
-GIANT: Final = refused("hyperopt draws integers as floats, which tell apart 2^53 of them at most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Hyperopt:
         Construct.FLOATS: (exact("`hp.uniform`"),),
         Construct.INTEGERS: (exact("`hp.uniformint`, which draws its two ends half as often"), GIANT),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, cut where rounding leaves the bounds"),),
-        Construct.STEPS: (rewritten("the number of the step is drawn"),),
+        Construct.STEPS: (rewritten("the number of the step is drawn"), GIANT),
         Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
         Construct.ORDERED: (rewritten("the place in the order is drawn by `hp.uniformint`"),),
@@ -93,9 +100,9 @@ class Hyperopt:
 
     def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
         """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
+        refuse_giants(structures.space, self.keeps)
         named = unfolded(structures, self.keeps, TIED)
-        findings = [*giants(named, GIANT), *uniform_priors(structures.space, UNIFORM)]
-        report = report_of(structures.space, self.keeps, findings)
+        report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
         form = HyperoptSpace(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
@@ -279,15 +286,9 @@ def _slot(slot: Slot) -> Code:
 
 
 def _integer(name: str, part: Integer) -> Code:
-    if _is_plain(part):
+    if part.step == 1:
         return call("hp.uniformint", name, part.lower, part.upper)
-    place: Code = call("hp.uniformint", name, 0, part.size - 1)
-    return infix(part.lower, "+", place if part.step == 1 else infix(part.step, "*", place))
-
-
-def _is_plain(part: Integer) -> bool:
-    """Whether an integer range is drawn as it is, not by the number of the step."""
-    return part.step == 1 and is_exact(part)
+    return infix(part.lower, "+", infix(part.step, "*", call("hp.uniformint", name, 0, part.last_index)))
 
 
 def _log_integer(name: str, part: Integer) -> Code:
@@ -330,7 +331,7 @@ def _value_of(taken: Taken) -> Any:
     if isinstance(part, Categorical):
         return part.index[identity(taken.value)]
     if isinstance(part, Integer):
-        return taken.value if part.log or _is_plain(part) else part.index_of(taken.value)
+        return taken.value if part.log or part.step == 1 else part.index_of(taken.value)
     return taken.value if part.step is None else part.index_of(taken.value)
 
 
@@ -341,7 +342,7 @@ def _support(slot: Slot) -> Callable[[Any], bool]:
     if not isinstance(part, Integer):
         return _places(part.first_index, part.last_index)
     if not part.log:
-        return _places(part.lower, part.upper) if _is_plain(part) else _places(0, part.size - 1)
+        return _places(part.lower, part.upper) if part.step == 1 else _places(0, part.last_index)
     last = part.greatest
     return _places(part.lower, last) if part.step == 1 else _numbers(part.lower, last)
 

@@ -4,7 +4,6 @@ A node is a prefix: the branches that the first decisions of the tree take. Noth
 come next, how many structures there are and what a random completion looks like are solved when they are asked for.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spacelang.ir.codes import is_exact
 from spacelang.ir.columns import Columns
 from spacelang.ir.completions import Completions
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer
-from spacelang.ir.domain import Integer, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.neighbours import Neighbourhood
 from spacelang.ir.sampling import Sampler
@@ -27,7 +24,7 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, approximated, exact, refuse_giants, report_of
 from spacelang.targets._mosaic.order import tree_order
 from spacelang.targets._mosaic.outline import Level, graph, outline
 from spacelang.targets._mosaic.vectors import Vectors
@@ -42,8 +39,6 @@ KEPT: Final = 4_096
 """Of so many nodes what comes next is kept."""
 
 _NUMBERS = exact("drawn evenly in D(X(s)), a column of the vector holds the number")
-_PLACED = rewritten("integers beyond 2^53 are told by their places in the range, exactly")
-_ENDLESS = refused("neighbours and surrogates need integers that are not beyond all floats")
 _FIRST = exact("the decision comes first in the tree")
 _FIRST_INSIDE = approximated("the decision comes first below the branch that leads to it")
 
@@ -59,9 +54,9 @@ class Mosaic:
         Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
         Construct.ORDERS: (exact("the order of the steps is a level"),),
         Construct.FLOATS: (_NUMBERS,),
-        Construct.INTEGERS: (_NUMBERS, _PLACED, _ENDLESS),
+        Construct.INTEGERS: (_NUMBERS, GIANT),
         Construct.LOG: (exact("drawn log-uniformly in D(X(s)), on logarithms for the surrogate"),),
-        Construct.STEPS: (exact("draws and neighbours are on the grid"),),
+        Construct.STEPS: (exact("draws and neighbours are on the grid"), GIANT),
         Construct.OPEN: (exact("excluded ends are not drawn, nor are they neighbours"),),
         Construct.SETS: (exact("drawn evenly in D(X(s)), a column of the vector holds the place"),),
         Construct.ORDERED: (exact("a set whose places are in its order"),),
@@ -79,6 +74,7 @@ class Mosaic:
 
     def lower(self, structures: Structures) -> Lowered["StructuralTree", Vector]:
         """The structural tree of the space of the structures."""
+        refuse_giants(structures.space, self.keeps)
         tree = StructuralTree(structures)
         report = report_of(structures.space, self.keeps, _findings(structures.space))
         return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.draw, report)
@@ -356,9 +352,3 @@ def _findings(space: Space) -> Iterator[Finding]:
     for choice in space.decisions:
         if choice.first and space.variables[choice.address].owners:
             yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)
-    for node in space.hyperparameters:
-        giants = [part for part in parts(node.domain) if isinstance(part, Integer) and not is_exact(part)]
-        if any(max(abs(part.lower), abs(part.upper)) > sys.float_info.max / 2 for part in giants):
-            yield Finding(Construct.INTEGERS, _ENDLESS, node.span)
-        elif giants:
-            yield Finding(Construct.INTEGERS, _PLACED, node.span)

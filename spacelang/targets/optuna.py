@@ -43,11 +43,20 @@ from spacelang.targets._exports.unfolded import (
     Slot,
     Taken,
     Unfolded,
-    giants,
     unfolded,
     uniform_priors,
 )
-from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import (
+    GIANT,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -61,7 +70,6 @@ DEEP: Final = 6
 UNIFORM: Final = exact("values are drawn uniformly")
 NO_PRIOR: Final = approximated("values are suggested as if there were no prior: optuna has none")
 TIED: Final = refused("it compares large ranges with each other or ties too much: no sequence of questions says it")
-GIANT: Final = refused("optuna keeps integers as floats, which tell apart 2^53 of them at most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,10 @@ class Optuna:
         Construct.FLOATS: (exact("`suggest_float`"),),
         Construct.INTEGERS: (exact("`suggest_int`"), GIANT),
         Construct.LOG: (exact("`log=True`"),),
-        Construct.STEPS: (rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),),
+        Construct.STEPS: (
+            rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
+            GIANT,
+        ),
         Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
         Construct.ORDERED: (rewritten("`suggest_int` of the place in the order"),),
@@ -95,9 +106,9 @@ class Optuna:
 
     def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
         """The function for the space of the structures; optuna itself is imported when it is first needed."""
+        refuse_giants(structures.space, self.keeps)
         named = unfolded(structures, self.keeps, TIED)
-        findings = [*giants(named, GIANT), *uniform_priors(structures.space, UNIFORM)]
-        report = report_of(structures.space, self.keeps, findings)
+        report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
         form = OptunaFunction(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 

@@ -18,14 +18,23 @@ from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
-from spacelang.targets._random.layout import Column, Layout, Rows, is_giant, width
+from spacelang.targets._lowered import (
+    GIANT,
+    Finding,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+)
+from spacelang.targets._random.layout import Column, Layout, Rows
 from spacelang.targets._random.source import source
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-DIGITS = rewritten("integers beyond 2^53 are the digits of their place in the range, in several columns")
 UNLIKELY = refused("values drawn from the ranges that it compares hardly ever satisfy it")
 
 
@@ -41,9 +50,9 @@ class Random:
         Construct.NESTED: (exact("the place of the alternative, NaN where it is not reached"),),
         Construct.ORDERS: (exact("the place of the order"),),
         Construct.FLOATS: (exact("the number"),),
-        Construct.INTEGERS: (exact("the number"), DIGITS),
+        Construct.INTEGERS: (exact("the number"), GIANT),
         Construct.LOG: (exact("drawn and marked as logarithmic"),),
-        Construct.STEPS: (exact("the number"),),
+        Construct.STEPS: (exact("the number"), GIANT),
         Construct.OPEN: (exact("an excluded end is never drawn"),),
         Construct.SETS: (exact("the place of the value"),),
         Construct.ORDERED: (exact("the place of the value"),),
@@ -68,6 +77,7 @@ class Random:
     def lower(self, structures: Structures) -> Lowered["RandomArrays", Rows]:
         """So many configurations of the space of the structures: those that its sampler draws with the seed."""
         space = structures.space
+        refuse_giants(space, self.keeps)
         sampler = Sampler(structures)
         try:
             columns = sampler.columns(self.n, np.random.default_rng(self.seed))
@@ -77,9 +87,7 @@ class Random:
             report_of(space, self.keeps, [Finding(construct, UNLIKELY, span) for construct, span in places])
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        giants = [node for node in space.hyperparameters if any(is_giant(part) for part in parts(node.domain))]
-        report = report_of(space, self.keeps, [Finding(Construct.INTEGERS, DIGITS, node.span) for node in giants])
-        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report_of(space, self.keeps))
 
 
 class RandomArrays:
@@ -101,12 +109,12 @@ class RandomArrays:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the d columns; a union has one more for its part, a giant integer one for each further digit."""
+        """The names of the d columns; a union has one more for its part."""
         return tuple(column.name for column in self.layout.columns)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: decision, part, categorical, ordinal, int, float, digit or mixed."""
+        """What each column holds: decision, part, categorical, ordinal, int, float or mixed."""
         return tuple(column.kind for column in self.layout.columns)
 
     @property
@@ -220,7 +228,7 @@ class RandomArrays:
                 continue
             several = parts(node.domain)
             yield {"key": node.key, "start": start, "parts": [_read_as(part) for part in several]}
-            start += max(map(width, several)) + (len(several) > 1)
+            start += 1 + (len(several) > 1)
 
 
 def _names_of(choice: Choice) -> tuple[object, ...]:
@@ -228,9 +236,9 @@ def _names_of(choice: Choice) -> tuple[object, ...]:
 
 
 def _read_as(part: object) -> tuple[object, ...]:
-    """How the numbers of a part become a value: by their place among values, as digits, or as they are."""
+    """How the numbers of a part become a value: by their place among values, or as they are."""
     if isinstance(part, Integer):
-        return ("digits", width(part), part.lower, part.step) if is_giant(part) else ("int",)
+        return ("int",)
     values = getattr(part, "values", None)
     return ("float",) if values is None else ("values", list(values))
 

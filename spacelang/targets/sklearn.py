@@ -28,7 +28,18 @@ from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluat
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._exports.unfolded import Piece, Slot, Unfolded, unfolded, uniform_priors
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import (
+    GIANT,
+    Finding,
+    Keeps,
+    Lowered,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -62,9 +73,9 @@ class Sklearn:
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
         Construct.ORDERS: (rewritten("in the dictionaries as the other decisions are"),),
         Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
-        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED),
+        Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, GIANT),
         Construct.LOG: (exact("a distribution of logarithms, or values that are evenly spaced in them"),),
-        Construct.STEPS: (exact("a distribution of the members"), SPACED),
+        Construct.STEPS: (exact("a distribution of the members"), SPACED, GIANT),
         Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("the list of the values"),),
         Construct.ORDERED: (exact("the list of the values"),),
@@ -95,6 +106,7 @@ class Sklearn:
 
     def lower(self, structures: Structures) -> Lowered["SearchDictionaries", Parameters]:
         """The dictionaries for the space of the structures; they are listed when they are first asked for."""
+        refuse_giants(structures.space, self.keeps)
         named = unfolded(structures, self.keeps, TIED)
         needed = dictionaries_needed(named.parts)
         if self.search == "grid" and needed > self.most:

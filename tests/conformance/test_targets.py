@@ -1,7 +1,7 @@
 """What every target must do; new ones are picked up from the registry."""
 
 import json
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -35,13 +35,13 @@ from target_laws import (
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Real
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
 from spacelang.targets import TARGETS
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Entry, Lowered, Status, Target, WithSource, document
+from spacelang.targets._lowered import GIANT, Entry, Lowered, RefusedError, Status, Target, WithSource, document
 
 LAW = settings(
     max_examples=EXAMPLES // 2,
@@ -121,6 +121,40 @@ def test_members_with_continuous_values_come_back(target: Target) -> None:
     form = lower(target, space)
     comes_back(form, drawn)
     is_reached(form, drawn)
+
+
+GIANTS: tuple[Domain, ...] = (
+    Integer(0, 2**53),
+    Integer(-(2**53), 5),
+    Integer(1 - 2**53, 2**53 - 1),
+    Integer(10**30, 10**30 + 7),
+    Integer(1, 10**400, log=True),
+    Union((Categorical((None,)), Integer(0, 2**60, step=2**58))),
+)
+
+
+@pytest.mark.parametrize("domain", [*GIANTS, Real(0.0, 1.0, step=1e-17)], ids=str)
+def test_integers_that_floats_do_not_tell_apart_are_refused_with_one_reason(target: Target, domain: Domain) -> None:
+    span = span_of("space s\n\nx : int[0, 2^60]", "x")
+    space = made("giants", choice("e", branch("f", replace(number("e.f.x", domain, domain.middle), span=span))))
+    kept = Construct.INTEGERS if domain in GIANTS else Construct.STEPS
+    if GIANT not in target.keeps[kept]:
+        comes_back(lower(target, space), [Configuration({"e": "f", "e.f.x": domain.middle})])
+        return
+    with pytest.raises(RefusedError, match=r"up to 2\^53") as caught:
+        lower(target, space)
+    (entry,) = [entry for entry in caught.value.report if entry.status is Status.REFUSED]
+    assert (entry.construct, entry.lines) == (kept.value, (3,))
+
+
+def test_the_largest_integers_that_floats_tell_apart_come_back(target: Target) -> None:
+    domains = Integer(1, 2**53 - 1), Integer(1 - 2**53, -1), Union((Integer(0, 2**52), Categorical((2**60, None))))
+    nodes = [number(f"e.f.{name}", domain, domain.middle) for name, domain in zip("xyz", domains, strict=True)]
+    form = lower(target, made("large", choice("e", branch("f", *nodes))))
+    for values in ((1, -1, 2**60), (2**53 - 1, 1 - 2**53, 2**52), (2**53 - 2, 2 - 2**53, 2**52 - 1)):
+        member = Configuration({"e": "f", **{node.key: value for node, value in zip(nodes, values, strict=True)}})
+        comes_back(form, [member])
+        is_reached(form, [member])
 
 
 def test_a_log_scale_is_kept_or_told(target: Target) -> None:

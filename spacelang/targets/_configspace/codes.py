@@ -1,7 +1,7 @@
 """Which of ConfigSpace's hyperparameters hold a domain.
 
-ConfigSpace keeps 13 decimals of a float and 53 bits of an integer. Ranges that it would spoil are scaled by a power of
-two, which loses nothing, or written in digits; what lies outside a range by rounding comes back as its nearest member.
+ConfigSpace keeps 13 decimals of a float. Ranges that it would spoil are scaled by a power of two, which loses nothing;
+what lies outside a range by rounding comes back as its nearest member.
 """
 
 import math
@@ -15,11 +15,9 @@ from spacelang.ir.codes import EXACT
 from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, members, parts
 from spacelang.ir.value import Value, is_number
 from spacelang.targets._configspace.pieces import (
-    DIGIT,
     LISTED,
     PLACES,
     Coded,
-    Digits,
     Kind,
     Listed,
     Parameter,
@@ -52,11 +50,11 @@ def coded(
     """
     several = parts(domain)
     if len(several) == 1:
-        return Coded(domain, (_alone(several[0], name(wish), name, normal),))
+        return Coded(domain, (_alone(several[0], name(wish), normal),))
     labels = tuple(map(describe, several))
     selector = Parameter(name(f"{wish}:part"), "categorical", labels, weights=weights, default=labels[0])
     pieces = tuple(
-        Single(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), name, None)
+        Single(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), None)
         for part, label in zip(several, labels, strict=True)
     )
     return Coded(domain, pieces, selector)
@@ -74,11 +72,6 @@ def is_rewritten(values: Sequence[Value]) -> bool:
     return _plain(values) is None
 
 
-def is_giant(part: Simple) -> bool:
-    """Whether floats do not hold all integers of a range."""
-    return isinstance(part, Integer) and max(abs(part.lower), abs(part.upper), part.size) >= EXACT
-
-
 def _plain(values: Sequence[Value]) -> tuple[Choice, ...] | None:
     """The values where all of them are of one kind that ConfigSpace keeps as it is."""
     if all(isinstance(v, str) and not v.endswith("\0") and v.isprintable() for v in values):
@@ -91,7 +84,7 @@ def _plain(values: Sequence[Value]) -> tuple[Choice, ...] | None:
     return None
 
 
-def _alone(part: Simple, name: str, namer: Namer, normal: tuple[float, float] | None) -> Piece:
+def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Piece:
     match part:
         case Categorical():
             return listed(part.values, name, ordered=isinstance(part, Ordinal))
@@ -99,8 +92,6 @@ def _alone(part: Simple, name: str, namer: Namer, normal: tuple[float, float] | 
             return listed([part.middle], name, ordered=False)
         case Real(step=None):
             return _scaled(part, name, normal)
-        case Integer() if is_giant(part):
-            return _digits(part, name, namer)
         case Integer(step=1):
             return Placed(_numeric(name, "int", part.lower, part.upper, part.log, normal), part, is_plain=True)
         case Integer() | Real():
@@ -181,14 +172,3 @@ def _below(number: float) -> float:
         found = rounded(found - step)
         step *= 2
     return found + 0.0
-
-
-def _digits(part: Integer, name: str, namer: Namer) -> Digits:
-    last, digits = part.size - 1, []
-    while last:
-        last, digit = divmod(last, DIGIT)
-        digits.append(digit)
-    tops = [digits[-1], *[DIGIT - 1] * (len(digits) - 1)]
-    names = [name, *(namer(f"{name}:digit{place}") for place in range(1, len(digits)))]
-    found = tuple(_numeric(own, "int", 0, top, False, None) for own, top in zip(names, tops, strict=True))
-    return Digits(found, part)

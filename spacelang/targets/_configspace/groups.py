@@ -23,7 +23,6 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
-from spacelang.targets._configspace.codes import is_giant
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import Coded, Parameter
 from spacelang.targets._configspace.ways import (
@@ -105,10 +104,10 @@ class Kept:
     def _cut(self, node: Hyperparameter) -> Domain:
         """The domain, cut where ConfigSpace could not tell on which side of a limit a value lies.
 
-        It compares the logarithms of integers, which rounding has moved, and has no integers beyond 2^53.
+        It compares the logarithms of integers, which rounding has moved.
         """
         cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if isinstance(part, Integer) and (part.log or is_giant(part))]
+        blurred = [part for part in parts(node.domain) if isinstance(part, Integer) and part.log]
         if not blurred or len(cells) > MOST_CELLS:
             return node.domain
         found = [

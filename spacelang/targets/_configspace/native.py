@@ -30,7 +30,6 @@ from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import (
     LISTED,
     Coded,
-    Digits,
     Listed,
     Parameter,
     Piece,
@@ -97,7 +96,7 @@ def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping
             case Listed():
                 choices = [choice for v, choice in _pairs(piece) if is_wanted(v)]
                 found.append(among(piece.parameter, choices, activity))
-            case Scaled() | Placed() | Digits():
+            case Scaled() | Placed():
                 cut = _cut(piece.part, atom, address)
                 wanted = [cell for cell in cut if is_wanted(representative(cell))]
                 found.append(_within(piece, wanted, len(cut), activity))
@@ -123,7 +122,7 @@ def _valued(address: str, value: Value) -> Lookup:
     return lambda asked: value if asked == address else INACTIVE
 
 
-def _within(piece: Scaled | Placed | Digits, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
+def _within(piece: Scaled | Placed, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
     """Where the value of a range lies in some of its cells."""
     first = piece.parameters[0]
     if not wanted or activity[first.name] == NEVER:
@@ -131,7 +130,7 @@ def _within(piece: Scaled | Placed | Digits, wanted: list[Simple], count: int, a
     if len(wanted) == count:
         return activity[first.name]
     # ConfigSpace compares the logarithms of integers, which rounding has moved.
-    if isinstance(piece, Digits) or (first.log and isinstance(piece, Placed)) or _is_narrow(first):
+    if (first.log and isinstance(piece, Placed)) or _is_narrow(first):
         raise UnsayableError
     found = joined(piece.part, wanted)
     runs = found.parts if not isinstance(found, Real | Integer | Categorical) else (found,)

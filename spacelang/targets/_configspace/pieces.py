@@ -22,9 +22,6 @@ PLACES: Final = 13
 LISTED: Final = 100
 """So many numbers of a stepped range are listed one by one."""
 
-DIGIT: Final = 2**40
-"""The base in which integers are written that floats do not hold."""
-
 Kind: TypeAlias = Literal[
     "categorical", "ordinal", "constant", "uniform_float", "uniform_int", "normal_float", "normal_int"
 ]
@@ -158,37 +155,7 @@ class Placed:
         return int(value) if self.is_plain else self.part.index_of(value)
 
 
-@dataclass(frozen=True)
-class Digits:
-    """The places of a range of integers that floats do not hold, in digits to a large base, the highest first."""
-
-    parameters: tuple[Parameter, ...]
-    part: Integer
-
-    def encode(self, value: Value) -> dict[str, Choice]:
-        """The digits of the place."""
-        place = self.part.index_of(value)
-        found: dict[str, Choice] = {}
-        for parameter in reversed(self.parameters):
-            place, found[parameter.name] = divmod(place, DIGIT)
-        return found
-
-    def decode(self, values: Mapping[str, Choice]) -> Value:
-        """The member; LookupError where there is none."""
-        place = 0
-        for parameter in self.parameters:
-            place = place * DIGIT + int(values[parameter.name])
-        if not 0 <= place < self.part.size:
-            raise LookupError
-        return self.part.at(place)
-
-    @property
-    def last(self) -> tuple[int, ...]:
-        """The digits of the last place: what is beyond them must be forbidden."""
-        return tuple(int(digit) for digit in self.encode(self.part.at(self.part.size - 1)).values())[::-1]
-
-
-Piece: TypeAlias = Single | Listed | Scaled | Placed | Digits
+Piece: TypeAlias = Single | Listed | Scaled | Placed
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Decisions and hyperparameters that conditions and constraints tie together stay 
 all of what ties them; the others are unfolded into forks (`ir.unfolding`), which become categoricals.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -27,12 +27,11 @@ from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import LEAST, Forks
 from spacelang.targets._configspace.groups import Kept
 from spacelang.targets._configspace.native import among
-from spacelang.targets._configspace.pieces import Coded, Digits, Parameter
+from spacelang.targets._configspace.pieces import Coded, Parameter
 from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
-    Bound,
     Choice,
     Related,
     UnsayableError,
@@ -187,10 +186,6 @@ class Planner:
             for parameter in piece.parameters:
                 if found.selector is not None:
                     self.add(parameter, among(found.selector, [found.selector.choices[place]], self.activity))
-                elif parameter is not found.parameters[0]:
-                    self.add(parameter, active)
-            if isinstance(piece, Digits):
-                self.clauses.extend(_beyond(piece))
         self.readers[found.parameters[0].name] = lambda values: (node.key, found.decode(values))
         self.coded.append((node, found))
         return found
@@ -291,12 +286,3 @@ def _shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:
     if len(parts(domain)) == 1 or domain == whole:
         return None
     return tuple(max(mass(part, whole), LEAST) for part in parts(domain))
-
-
-def _beyond(piece: Digits) -> Iterator[Way]:
-    """What the digits of a place may not be: all that is beyond the last one."""
-    equal: list[Bound] = []
-    for parameter, digit in zip(piece.parameters, piece.last, strict=True):
-        if digit < parameter.upper:
-            yield frozenset((*equal, Bound(parameter.name, ">", digit)))
-        equal.append(Bound(parameter.name, "==", digit))

@@ -4,7 +4,6 @@ import math
 
 from spacelang.ir.domain import Integer, Real
 from spacelang.ir.space import Hyperparameter
-from spacelang.targets._configspace.codes import is_giant
 
 
 def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
@@ -22,7 +21,7 @@ def is_sayable(node: Hyperparameter) -> bool:
         return True
     if prior.distribution != "normal" or not isinstance(domain, Real | Integer) or domain.size == 1:
         return False
-    if is_giant(domain) or domain.step not in (None, 1) or (isinstance(domain, Real) and domain.step is not None):
+    if domain.step not in (None, 1) or (isinstance(domain, Real) and domain.step is not None):
         return False
     mean, deviation = prior.parameters
     if domain.log:

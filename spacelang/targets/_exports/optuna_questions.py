@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
-from spacelang.ir.codes import is_exact
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals, describe, literal
 from spacelang.ir.unfolding import Fork
 from spacelang.ir.value import Value, identity
@@ -61,9 +60,6 @@ def _are_told_apart(part: Categorical) -> bool:
 
 
 def _integer(name: str, part: Integer) -> Code:
-    if _is_counted(part):
-        place: Code = call("trial.suggest_int", name, 0, part.size - 1)
-        return infix(part.lower, "+", place if part.step == 1 else infix(part.step, "*", place))
     last = part.greatest
     if not part.log:
         steps = {} if part.step == 1 else {"step": part.step}
@@ -74,11 +70,6 @@ def _integer(name: str, part: Integer) -> Code:
     # Optuna has no steps on logarithms: the nearest one is meant.
     place = call("round", infix(infix(number, "-", part.lower), "/", part.step))
     return infix(part.lower, "+", infix(part.step, "*", place))
-
-
-def _is_counted(part: Integer) -> bool:
-    """Whether the number of the step is asked for, since floats do not hold the integers."""
-    return not is_exact(part)
 
 
 def _real(name: str, part: Real) -> Code:
@@ -107,8 +98,8 @@ def answer_of(slot: Slot, value: Value) -> Any:
             return part.index[identity(value)]
         case Categorical() as part:
             return value if _are_told_apart(part) else literal(value)
-        case Integer() as part:
-            return part.index_of(value) if _is_counted(part) else value
+        case Integer():
+            return value
         case Real() as part:
             return part.index_of(value) if part.step is not None and _is_long(part) else value
         case _:

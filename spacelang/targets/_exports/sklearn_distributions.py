@@ -137,10 +137,5 @@ def _flat(drawn: Any) -> Any:
 
 
 def _below(bound: int, random: Any) -> int:
-    """An integer from 0 to bound - 1, of any size."""
-    if bound < 2**63:
-        return int(random.randint(bound, dtype=np.int64))
-    while True:
-        drawn: int = int.from_bytes(random.bytes(bound.bit_length() // 8 + 1), "big") % (1 << bound.bit_length())
-        if drawn < bound:
-            return drawn
+    """An integer from 0 to bound - 1."""
+    return int(random.randint(bound, dtype=np.int64))

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from spacelang.ir.codes import EXACT, is_exact
 from spacelang.ir.compiled import TooTangledError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Real, Simple, contains, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
@@ -167,14 +166,6 @@ def unfolded(structures: Structures, keeps: Keeps, refusal: Verdict) -> Unfolded
         rules = [rule for rule in space.constraints if any(_says(rule.expression, part) for part in related)]
         report_of(space, keeps, _refusals(space, rules, refusal, related))
     return Unfolded(structures, found)
-
-
-def giants(named: Unfolded, refusal: Verdict) -> Iterator[Finding]:
-    """The ranges of integers that floats, as which tools draw and keep them, do not tell apart."""
-    for free, slot in named.slots():
-        part = slot.part
-        if isinstance(part, Integer) and (part.size > EXACT or (part.log and not is_exact(part))):
-            yield Finding(Construct.INTEGERS, refusal, free.node.span)
 
 
 def uniform_priors(space: Space, verdict: Verdict) -> Iterator[Finding]:

@@ -1,18 +1,17 @@
 """Configurations as rows of floats: which columns there are, the way down and the way back.
 
-Every number is exact: a decision is the place of its branch, a set's value its place, a number itself; integers that
-floats do not hold are the digits of their place in the range. NaN stands wherever nothing is active.
+Every number is exact: a decision is the place of its branch, a set's value its place, a number itself. NaN stands
+wherever nothing is active.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacelang.ir.codes import EXACT, Codes, code_of, code_type
+from spacelang.ir.codes import Codes, code_of, code_type
 from spacelang.ir.columns import Column as Drawn
 from spacelang.ir.columns import Columns
 from spacelang.ir.configuration import Configuration
@@ -25,19 +24,15 @@ from spacelang.ir.walk import Assignment
 Rows: TypeAlias = NDArray[np.float64]
 """A row a configuration, a column an entry of the layout."""
 
-Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "digit", "mixed"]
-
-DIGIT: Final = 2**40
-"""The base of digits."""
+Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """What the numbers of a column mean; `lower` and `upper` are the least and greatest that there are.
 
-    `categories` are what places stand for: the branches of a decision, the parts of a union, the values of a set. An
-    entry of `digits` is the smallest member and the step of a range whose places are written in digits, the highest
-    first. A `mixed` column belongs to a union: the column of the part before it says how it is read (`inner`).
+    `categories` are what places stand for: the branches of a decision, the parts of a union, the values of a set. A
+    `mixed` column belongs to a union: the column of the part before it says how it is read (`inner`).
     """
 
     name: str
@@ -75,9 +70,7 @@ class Layout:
             if len(several) > 1:
                 found[drawn.rows, start] = marks
                 start += 1
-            for place, part in enumerate(several):
-                mine = np.flatnonzero(marks == place)
-                found[drawn.rows[mine], start : start + width(part)] = _entries(part, drawn.values.codes[mine])
+            found[drawn.rows, start] = drawn.values.codes
         return found
 
     def columns_of(self, rows: Rows) -> Columns:
@@ -116,26 +109,12 @@ class Layout:
         codes = np.empty(len(active), code_type(node.domain))
         for place, part in enumerate(several):
             mine = np.arange(len(active)) if marks is None else np.flatnonzero(marks == place)
-            codes[mine] = _codes(part, entries[mine], node.address)
+            codes[mine] = _codes(part, entries[mine, 0], node.address)
         return Drawn(active, Codes(codes, marks))
 
 
-def width(part: Simple) -> int:
-    """How many columns the numbers of a part take."""
-    if not is_giant(part):
-        return 1
-    assert part.size is not None
-    return max(1, -(-(part.size - 1).bit_length() // 40))
-
-
-def is_giant(part: Simple) -> bool:
-    """Whether floats do not hold all integers of a range."""
-    return isinstance(part, Integer) and max(abs(part.lower), abs(part.upper)) >= EXACT
-
-
 def _width(domain: Domain) -> int:
-    several = parts(domain)
-    return max(map(width, several)) + (len(several) > 1)
+    return 1 + (len(parts(domain)) > 1)
 
 
 def _names(space: Space) -> dict[str, str]:
@@ -154,32 +133,24 @@ def _columns(variable: Variable, name: str) -> Iterator[Column]:
         return
     several = parts(node.domain)
     if len(several) == 1:
-        yield from _of_part(several[0], name, node.address)
+        yield _of_part(several[0], name, node.address)
         return
     labels = tuple(map(describe, several))
     yield Column(f"{name}:part", node.address, "part", 0, len(several) - 1, categories=labels)
-    inner = [[*_of_part(part, name, node.address)] for part in several]
-    for place in range(max(map(len, inner))):
-        mine = tuple(each[place] for each in inner if len(each) > place)
-        lower, upper = min(column.lower for column in mine), max(column.upper for column in mine)
-        wanted = name if place == 0 else f"{name}:digit{place}"
-        yield Column(wanted, node.address, "mixed", lower, upper, inner=mine)
+    inner = tuple(_of_part(part, name, node.address) for part in several)
+    lower, upper = min(column.lower for column in inner), max(column.upper for column in inner)
+    yield Column(name, node.address, "mixed", lower, upper, inner=inner)
 
 
-def _of_part(part: Simple, name: str, address: str) -> Iterator[Column]:
+def _of_part(part: Simple, name: str, address: str) -> Column:
     match part:
         case Categorical():
             kind: Kind = "ordinal" if isinstance(part, Ordinal) else "categorical"
-            yield Column(name, address, kind, 0, part.size - 1, categories=part.values)
+            return Column(name, address, kind, 0, part.size - 1, categories=part.values)
         case Real():
-            yield Column(name, address, "float", part.lower, part.upper, part.log)
-        case Integer() if not is_giant(part):
-            yield Column(name, address, "int", part.lower, part.upper, part.log)
+            return Column(name, address, "float", part.lower, part.upper, part.log)
         case Integer():
-            count = width(part)
-            for place in range(count):
-                top = (part.size - 1) >> (40 * (count - 1)) if place == 0 else DIGIT - 1
-                yield Column(f"{name}:digit{place}" if place else name, address, "digit", 0, top, part.log)
+            return Column(name, address, "int", part.lower, part.upper, part.log)
 
 
 def _domain(space: Space, address: str) -> Domain:
@@ -190,30 +161,13 @@ def _domain(space: Space, address: str) -> Domain:
 
 def _of_value(domain: Domain, value: Value) -> list[float]:
     place, code = code_of(domain, value)
-    part = parts(domain)[place]
-    entries = _entries(part, np.array([code], dtype=object if is_giant(part) else None))[0].tolist()
-    return [float(place), *entries] if len(parts(domain)) > 1 else entries
+    return [float(place), float(code)] if len(parts(domain)) > 1 else [float(code)]  # type: ignore[arg-type]
 
 
-def _entries(part: Simple, codes: NDArray[np.generic]) -> Rows:
-    """The codes of a part as floats, several a code where it is written in digits."""
-    if not isinstance(part, Integer) or not is_giant(part):
-        return codes.astype(float).reshape(-1, 1)
-    found = np.empty((len(codes), width(part)))
-    for row, code in enumerate(codes.tolist()):
-        place = (int(code) - part.lower) // part.step
-        for column in reversed(range(found.shape[1])):
-            place, found[row, column] = divmod(place, DIGIT)
-    return found
-
-
-def _codes(part: Simple, entries: Rows, address: str) -> NDArray[np.generic]:
+def _codes(part: Simple, first: Rows, address: str) -> NDArray[np.generic]:
     """The codes of floats; raises ValueError for those that stand for no member."""
-    first = entries[:, 0]
     if isinstance(part, Categorical):
         return _places(first, part.size, address)
-    if isinstance(part, Integer) and is_giant(part):
-        return np.array([_joined(part, row, address) for row in entries[:, : width(part)].tolist()], object)
     if isinstance(part, Integer):
         whole = np.isfinite(first) & (first == np.rint(first))
         inside = whole & (first >= part.lower) & (first <= part.upper)
@@ -228,17 +182,6 @@ def _codes(part: Simple, entries: Rows, address: str) -> NDArray[np.generic]:
 def _ends(numbers: Rows) -> Rows:
     """The least and the greatest: those that may lie outside."""
     return np.array([numbers.min(), numbers.max()]) if len(numbers) else numbers
-
-
-def _joined(part: Integer, digits: Sequence[float], address: str) -> int:
-    place = 0
-    for digit in digits:
-        if not (math.isfinite(digit) and digit == int(digit) and 0 <= digit < DIGIT):
-            raise ValueError(f"a row has no value of `{address}`")
-        place = place * DIGIT + int(digit)
-    if place >= part.size:
-        raise ValueError(f"a row has no value of `{address}`")
-    return part.at(place)
 
 
 def _places(numbers: Rows, count: int, address: str) -> NDArray[np.int32]:

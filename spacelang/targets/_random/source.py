@@ -16,7 +16,6 @@ COLUMNS = [
 
 TAIL: Final = '''
 ]
-BASE = 2**40
 
 
 def read(path):
@@ -42,12 +41,6 @@ def value_of(part, numbers):
     kind = part[0]
     if kind == "values":
         return part[1][int(numbers[0])]
-    if kind == "digits":
-        _, count, lower, step = part
-        place = 0
-        for digit in numbers[:count]:
-            place = place * BASE + int(digit)
-        return lower + place * step
     return int(numbers[0]) if kind == "int" else float(numbers[0])'''
 
 

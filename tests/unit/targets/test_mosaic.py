@@ -15,9 +15,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.space import Choice, Kind, Operator, Product, Space
 from spacelang.ir.walk import structure_of
-from spacelang.targets._lowered import RefusedError, Status
+from spacelang.targets._lowered import Status
 from spacelang.targets.mosaic import Mosaic, StructuralTree
 from spacelang.text import Source
 
@@ -238,27 +238,6 @@ def test_vectors_hold_places_numbers_and_minus_one() -> None:
     assert tree.decode_all(vectors) == members
     features = tree.features(members)
     assert np.allclose(features, [[0, 1, 0, 1, 0, 0, -1], [0, 0, 1, 0.75, 0, 0.25, -1], [1, 0, -1, -1, -1, -1, 0.5]])
-
-
-def test_integers_that_floats_do_not_hold_are_digits() -> None:
-    size = number("e.f.size", Integer(-(10**30), 10**30), 0)
-    space = made("giant", choice("e", branch("f", size)))
-    form = Mosaic().lower(Structures(space))
-    assert form.form.feature_names == ("e", "e.f.size (digit 1)", "e.f.size")
-    for value in (-(10**30), -1, 2**53 + 1, 10**30):
-        configuration = Configuration({"e": "f", "e.f.size": value})
-        assert form.decode(form.encode(configuration)) == configuration
-    (entry,) = [entry for entry in form.report if entry.construct == "integer ranges"]
-    assert entry.status is Status.REWRITTEN
-
-
-def test_integers_beyond_all_floats_are_refused_with_their_line() -> None:
-    text = "size : int[0, 10^400]"
-    size = Hyperparameter("size", "e.f.size", "e.f.size", Integer(0, 10**400), 0, span=span_of(text, "size"))
-    with pytest.raises(RefusedError) as caught:
-        Mosaic().lower(Structures(made("endless", choice("e", branch("f", size)))))
-    (entry,) = [entry for entry in caught.value.report if entry.status is Status.REFUSED]
-    assert (entry.construct, entry.lines) == ("integer ranges", (1,))
 
 
 def test_rows_that_no_member_has_are_not_reached() -> None:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from spacelang.cli._stopping import stoppable
 from spacelang.cli._streams import guarded
 
 BAD_INPUT = 1
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; the exit status is 0, 1, 2, 3 or 130."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     _write_what_comes()
-    with guarded():
+    with guarded(), stoppable():
         status = _status(arguments)
     sys.exit(status)
 
@@ -34,7 +35,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        _forget_output()
+        _write_the_rest()
         status = INTERRUPTED
     except BrokenPipeError:
         # Who reads our output has seen enough (`spacelang sample … | head`).
@@ -54,6 +55,15 @@ def _write_what_comes() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _write_the_rest() -> None:
+    """Write what was printed before the end, if anybody reads it."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, KeyboardInterrupt):
+        _forget_output()
 
 
 def _forget_output() -> None:

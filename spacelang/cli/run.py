@@ -82,9 +82,9 @@ def command(  # noqa: PLR0913 - one argument an option
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
 
     What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
-    stops after 60 seconds. Ctrl-C stops it early and keeps what was found; so does whatever else ends it: `--resume`
-    goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known losses answers
-    instead of trials, in its recorded seconds.
+    stops after 60 seconds. Ctrl-C or SIGTERM stops it early and keeps what was found; so does whatever else ends it:
+    `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
+    losses answers instead of trials, in its recorded seconds.
     """
     from spacelang.api import Recorded, needs_training_loss, with_fidelity
     from spacelang.optimizers import OPTIMIZERS

@@ -102,7 +102,8 @@ def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, wo
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_keeps_what_the_workers_found(folder: Path) -> None:
+@pytest.mark.parametrize("stop", ["Ctrl-C", "a scheduler"])
+def test_whatever_stops_it_what_the_workers_found_is_kept(folder: Path, stop: str) -> None:
     arguments = ("run", "toy.space", "--data", "sklearn:digits", "--optimizer", "random", "--time", "60s")
     process = subprocess.Popen(
         [sys.executable, "-m", "spacelang", *arguments, "--workers", "2", "--store", "run.db", "--json"],
@@ -115,7 +116,13 @@ def test_ctrl_c_keeps_what_the_workers_found(folder: Path) -> None:
     ends = time.monotonic() + TIMEOUT
     while stored(folder / "run.db") < 3 and process.poll() is None and time.monotonic() < ends:
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    if stop == "a scheduler":  # may stop all processes, in any order, and some more than once, as `timeout` does
+        for each in psutil.Process(process.pid).children(recursive=True):
+            each.terminate()
+        time.sleep(0.05)
+    for _ in range(2 if stop == "a scheduler" else 1):
+        process.send_signal(signal.SIGINT if stop == "Ctrl-C" else signal.SIGTERM)
+        time.sleep(0.02)
     said, warned = process.communicate(timeout=TIMEOUT)
     found = json.loads(said)
     assert (process.returncode, found["ended"]) == (130, "interrupted")
@@ -123,6 +130,7 @@ def test_ctrl_c_keeps_what_the_workers_found(folder: Path) -> None:
     assert found["trials"] == stored(folder / "run.db") >= 3
     assert found["unfinished"] <= 2
     assert found["loss"] is not None
+    assert not found["failures"]
     assert not processes_of(folder)
 
 

@@ -173,7 +173,7 @@ def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
     stop += "add, seen = History.add, []\n"
     stop += "def counted(self, *given):\n"
     stop += "    seen.append(given)\n"
-    stop += "    os.kill(os.getpid(), signal.SIGINT) if len(seen) == 20 else None\n"
+    stop += "    os.kill(os.getpid(), signal.SIGTERM) if len(seen) == 20 else None\n"
     stop += "    return add(self, *given)\n"
     stop += "History.add = counted\nmain()"
     stopped = spacelang(*arguments, "--store", "again.db", "--workers", "0", folder=folder, code=stop)

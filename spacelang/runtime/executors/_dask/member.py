@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 
 def main(address: str, name: str, folder: str) -> NoReturn:
     """Work for the scheduler at an address until that is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        # They are for the search, which ends this process then.
+        signal.signal(stop, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_search, args=(folder,), daemon=True).start()
     try:
         asyncio.run(_work(address, name, folder))

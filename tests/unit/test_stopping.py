@@ -1,0 +1,62 @@
+"""What stops a command, without a command."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from spacelang.cli import _stopping
+from spacelang.cli._stopping import stoppable
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in STOPS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_both_signals_interrupt_and_are_as_before_afterwards(number: signal.Signals) -> None:
+    before = [signal.getsignal(each) for each in STOPS]
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        os.kill(os.getpid(), number)
+    assert [signal.getsignal(each) for each in STOPS] == before
+
+
+def test_one_that_comes_twice_at_once_counts_once_and_a_later_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([100.0, 100.1, 100.4, 100.6])
+    monkeypatch.setattr(_stopping.time, "monotonic", lambda: next(moments))
+    with stoppable():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_what_is_ignored_stays_so(number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    with stoppable():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is signal.SIG_IGN
+
+
+def test_in_other_threads_nothing_is_changed() -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        with stoppable():
+            seen.extend(signal.getsignal(each) for each in STOPS)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(each) for each in STOPS]

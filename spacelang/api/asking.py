@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from math import inf, isfinite
 from os import PathLike
 from typing import Any
@@ -20,6 +21,7 @@ def ask_and_tell(
     seed: int = 0,
     allow: Iterable[str] = (),
     scale: float | None = None,
+    trials: int | None = None,
 ) -> "Iterator[Asked]":
     """The configurations that an optimizer asks for, one at a time, for any black box; no scikit-learn needed.
 
@@ -28,16 +30,20 @@ def ask_and_tell(
     the order of losses take loss / `scale`, at least 0 and at most 1, and 1 for failures; without `scale` they take
     1/2 for the first loss that is told, 0 and 1 for losses that differ from it by as much as it differs from 0.
 
-    Ends when the space is exhausted. Raises SpaceError, UnknownPluginError, OptionError and, for a scale that is none,
-    ValueError at once, RuntimeError where a trial was not told before the next one is asked for.
+    Ends after so many `trials`, or when the space is exhausted: one with ranges never is. Raises SpaceError,
+    UnknownPluginError, OptionError and, for a scale or a number of trials that is none, ValueError at once,
+    RuntimeError where a trial was not told before the next one is asked for.
     """
     from numpy.random import default_rng
 
+    from spacelang.runtime.budget import Budget
+
     if scale is not None and not 0 < scale < inf:
         raise ValueError(f"the scale of losses is a number above 0, not {scale}")
+    budget = Budget(trials=trials)
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
     search = configure_optimizer(optimizer, optimizer_options).search(loaded.checked, 1, default_rng(seed))
-    return _asked(search, None if scale is None else Scale(0.0, float(scale)))
+    return islice(_asked(search, None if scale is None else Scale(0.0, float(scale))), budget.trials)
 
 
 class Asked:

@@ -237,6 +237,16 @@ class TestAskAndTell:
     def test_an_infinite_space_goes_on(self, toy: sl.Space) -> None:
         assert len(list(islice(answered(toy, "random", lambda _: 0.5), 50))) == 50
 
+    def test_it_ends_after_so_many_trials(self, toy: sl.Space, tiny: sl.Space) -> None:
+        for space, number in ((toy, 7), (tiny, 4)):
+            asked = []
+            for trial in sl.ask_and_tell(space, optimizer="random", trials=7):
+                asked.append(trial.configuration)
+                trial.tell(0.5)
+            assert len(asked) == number
+        with pytest.raises(ValueError, match="a budget of 0 trials allows nothing"):
+            sl.ask_and_tell(toy, trials=0)
+
     def test_equal_seeds_ask_alike(self, toy: sl.Space) -> None:
         first, again = (
             [trial.configuration for trial in islice(answered(toy, "random", lambda _: 0.5), 10)] for _ in range(2)

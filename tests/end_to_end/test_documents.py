@@ -1,0 +1,274 @@
+"""What the documents show is run as it is printed, in a folder that has what they speak of; new blocks join in.
+
+Commands behind `$` must print what stands below them, Python blocks must run as scripts, and commands, options and
+functions that the text names must exist. `space`, `space-error` and `json` blocks of the reference are the business of
+`tests/unit/test_reference.py`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from commands import TIMEOUT, environment
+
+import spacelang as sl
+from spacelang.cli._app import COMMANDS, _command_line, run
+
+ROOT: Final = Path(__file__).parents[2]
+DOCUMENTS: Final = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md", "spaces/README.md")),
+    ROOT / "spacelang/targets/README.md",
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
+FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
+SHORTER: Final = {"30s": "30s" if IS_FULL else "3s", "60s": "60s" if IS_FULL else "1s", "10m": "5s"}
+"""What the documents take their time for, and how long it is given here."""
+
+EXCLUDED: Final = {
+    "pip install -e '.[dev]' && .venv/bin/python tests/run.py": "this is the test command, which runs this test",
+    "python examples/blds_paper/compare.py": "an hour; tests/end_to_end/test_compare.py runs the script on less",
+}
+"""The commands of `sh` blocks that are not run, by what stands in them, and why."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands between two fences."""
+
+    document: Path
+    line: int
+    kind: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.document.relative_to(ROOT)}, line {self.line}"
+
+
+def blocks_of(document: Path) -> Iterator[Block]:
+    text = document.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        kind, content = found["kind"], found["text"]
+        if not kind:
+            kind = "session" if content.startswith("$ ") else "space" if content.startswith("space ") else "output"
+        yield Block(document, text[: found.start()].count("\n") + 1, kind, content)
+
+
+def name_of(value: object) -> str:
+    return value.name if isinstance(value, Block) else ""
+
+
+BLOCKS: Final = [block for document in DOCUMENTS for block in blocks_of(document)]
+SESSIONS: Final = [block for block in BLOCKS if block.kind == "session"]
+PYTHON: Final = [block for block in BLOCKS if block.kind == "python"]
+SHELL: Final = [block for block in BLOCKS if block.kind == "sh"]
+CREDIT: Final = next(block.text for block in BLOCKS if block.text.startswith("space credit "))
+
+MISSPELT: Final = {"max_depht": ("{ max_depth", "{ max_depht")}
+"""What is wrong in the text that a session is about, by a word that it shows."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with what the documents speak of: the space of the first page, and a table for it."""
+    (tmp_path / "credit.space").write_text(CREDIT, encoding="utf-8")
+    table().to_csv(tmp_path / "my.csv", index=False)
+    return tmp_path
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    amount, age = rng.lognormal(8, 1, 150), rng.integers(18, 80, 150).astype(float)
+    home = rng.choice(["own", "rent", "free"], 150)
+    target = np.where(np.log(amount) + (home == "rent") + rng.normal(0, 0.5, 150) > 8.3, "late", "paid")
+    age[::17] = np.nan
+    return pd.DataFrame({"amount": amount, "age": age, "home": home, "target": target})
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a user's shell makes of a line, where the installed commands come first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        shortened(command),
+        cwd=folder,
+        env=environment(PATH=path),
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def shortened(text: str) -> str:
+    """The text with less time for what takes its time; nothing else is changed."""
+    return re.sub(rf"(?<=time[ =])\"?\b({'|'.join(SHORTER)})\b\"?", lambda found: _less(found[0], found[1]), text)
+
+
+def _less(whole: str, duration: str) -> str:
+    return whole.replace(duration, SHORTER[duration])
+
+
+# ---- blocks
+
+
+def test_every_block_is_of_a_kind_that_is_run() -> None:
+    elsewhere = {"space", "json", "output"}
+    unknown = [b.name for b in BLOCKS if b.kind not in {"session", "python", "sh", *elsewhere}]
+    assert not [name for name in unknown if not _is_of_the_reference(name)]
+    assert SESSIONS
+    assert PYTHON
+    assert SHELL
+
+
+def _is_of_the_reference(name: str) -> bool:
+    block = next(each for each in BLOCKS if each.name == name)
+    return block.document.name == "REFERENCE.md" and block.kind.startswith("space-error ")
+
+
+@pytest.mark.parametrize("block", SESSIONS, ids=name_of)
+def test_commands_print_what_stands_below_them(block: Block, folder: Path) -> None:
+    for word, (right, wrong) in MISSPELT.items():
+        if word in block.text:
+            (folder / "credit.space").write_text(CREDIT.replace(right, wrong), encoding="utf-8")
+    for command, printed in commands_of(block.text):
+        ended = shell(command, folder)
+        is_error = printed.startswith("error")
+        assert ended.returncode == (1 if is_error else 0), ended.stderr
+        if printed:
+            assert (ended.stdout + ended.stderr).strip() == printed
+        for said in re.findall(r"#\s+(\d[^\n]*)$", command):
+            assert said in ended.stdout
+
+
+def commands_of(text: str) -> Iterator[tuple[str, str]]:
+    """Each command with what stands below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, printed = part.partition("\n")
+        yield command, printed.strip()
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=name_of)
+def test_python_runs(block: Block, folder: Path) -> None:
+    before = (
+        "import pandas\n\n"
+        "X = pandas.read_csv('my.csv')\n"
+        "y = X.pop('target')\n\n"
+        "def my_loss(configuration):\n    return len(configuration['estimator'])\n\n"
+    )
+    (folder / "printed.py").write_text(before + shortened(block.text), encoding="utf-8")
+    ended = shell("python printed.py", folder)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("block", SHELL, ids=name_of)
+def test_what_is_printed_for_the_shell_is_run(block: Block, folder: Path) -> None:
+    reasons = [reason for part, reason in EXCLUDED.items() if part in block.text]
+    if reasons:
+        pytest.skip(*reasons)
+    # That the wheel installs in a fresh environment is what `test_wheel.py` asserts.
+    command = block.text.rpartition(".venv/bin/")[2].strip()
+    assert command.startswith("spacelang ")
+    ended = shell(command, folder)
+    assert ended.returncode == 0, ended.stderr
+    printed = BLOCKS[BLOCKS.index(block) + 1]
+    assert printed.kind == "output"
+    told, code = parts_of(ended.stdout)
+    expected, expected_code = parts_of(printed.text)
+    assert shape(told) == shape(expected)
+    for each in (code, expected_code):
+        names: dict[str, object] = {}
+        exec(each, names)
+        assert hasattr(names["pipeline"], "predict")
+
+
+def parts_of(output: str) -> tuple[str, str]:
+    """What a run tells, and its code."""
+    told, mark, code = output.partition("\nfrom ")
+    return told, f"{mark.strip()} {code}"
+
+
+def shape(text: str) -> list[str]:
+    """The lines without what differs from run to run: numbers, failures, and the alternative that a stage took."""
+    alike = re.sub(r"^\d+ trials? failed:\n(  .*\n)+", "", text, flags=re.MULTILINE)
+    alike = re.sub(r" \d+ more (was|were) not finished by then\.", "", alike)
+    alike = re.sub(r"(?<=Kept in )\S+", "RUN.db", alike)
+    alike = re.sub(r"^(  \w+) +.*$", r"\1", alike, flags=re.MULTILINE)
+    return [re.sub(r"\d[\d.e-]*", "0", line) for line in alike.splitlines() if line]
+
+
+# ---- what the text names
+
+PLACES: Final = {
+    "SPACE": "tiny.space",
+    "A": "a.space",
+    "B": "b.space",
+    "T": "blds",
+    "D": "my.csv",
+    "DIR": "compared",
+    "CODE": "SL301",
+}
+"""What stands for the words of the documents that a user replaces."""
+
+
+SCRIPTS: Final = {"--full", "--table"}
+"""The options of `tests/run.py` and `examples/blds_paper/compare.py`."""
+
+
+def named(pattern: str, documents: list[Path] = DOCUMENTS) -> list[str]:
+    """What documents name between backticks and that looks so, each once."""
+    found = chain.from_iterable(SPAN.findall(outside_blocks(document)) for document in documents)
+    return [*dict.fromkeys(span for span in found if re.fullmatch(pattern, span))]
+
+
+def outside_blocks(document: Path) -> str:
+    return FENCE.sub("", document.read_text(encoding="utf-8"))
+
+
+def test_commands_that_are_named_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tiny.space").write_text("stage s = none | StandardScaler\nstage e = GaussianNB | BernoulliNB\n")
+    (folder / "old.pcs").write_text("a {x, y} [x]\n", encoding="utf-8")
+    for name in ("a.space", "b.space"):
+        shutil.copy(folder / "credit.space", folder / name)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    for command in commands_named():
+        arguments = [PLACES.get(word, word) for word in shortened(command).split()[1:]]
+        assert run(arguments) == 0, (command, capsys.readouterr())
+
+
+def commands_named() -> list[str]:
+    """The commands in the text that are whole: a name alone is one where it needs nothing, and `…` stands for more."""
+    users = [document for document in DOCUMENTS if document.name != "CONTRIBUTING.md"]
+    spans = named(r"spacelang \S+ [^-].+|spacelang (runs|optimizers|targets|spaces)", users)
+    commands = [span for span in spans if "…" not in span]
+    assert len(commands) > 8
+    return commands
+
+
+def test_options_and_functions_that_are_named_exist() -> None:
+    commands = typer.main.get_command(_command_line(COMMANDS)).commands  # type: ignore[attr-defined]
+    known = {option for command in commands.values() for each in command.params for option in each.opts}
+    options = {span.split()[0] for span in named(r"--[a-z].*")}
+    assert len(options) > 10
+    assert options - SCRIPTS <= known
+    assert {span.split()[1] for span in named(r"spacelang [a-z]+( .*)?")} <= {*COMMANDS}
+    functions = named(r"sl\.\w+.*")
+    assert functions
+    assert all(hasattr(sl, re.split(r"\W", span)[1]) for span in functions)

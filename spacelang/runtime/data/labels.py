@@ -16,9 +16,9 @@ from spacelang.runtime.evaluation.split import Split, given
 
 TaskKind: TypeAlias = Kind
 
-FRACTIONAL_CLASSES: Final = 20
-"""The most distinct numbers that still pass for classes where they have fractions or hardly repeat; measurements have
-more."""
+NUMBERED_CLASSES: Final = 20
+"""The most distinct numbers that pass for classes where they hardly repeat. With fractions none do, as scikit-learn
+refuses to learn them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,11 +93,11 @@ def _refuse_measurements(labels: pd.Series) -> None:
         return
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
-    if distinct > FRACTIONAL_CLASSES and (with_fractions or distinct > len(labels) / 4):
+    if with_fractions or (distinct > NUMBERED_CLASSES and distinct > len(labels) / 4):
         kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels)} rows"
         raise DataError(
             f"the column `{labels.name}` holds {distinct} different {kind}, which are no classes",
-            "use a space that ends in regressors, or choose another label column",
+            "use a space that ends in regressors, choose another label column, or write the classes as words",
         )
 
 

@@ -157,7 +157,7 @@ def make_features(features: Any, name: str = "data") -> Features:
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
         named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
-        return _unique(_dense(named).infer_objects(), name)
+        return _unique(_marked(_dense(named).infer_objects()), name)
     if hasattr(features, "tocsr"):
         return canonical(features)
     array = _array(features, "features")
@@ -202,6 +202,13 @@ def _dense(table: pd.DataFrame) -> pd.DataFrame:
     """The table without sparse columns: beside others they would be of no use."""
     dense = {column: dtype.subtype for column, dtype in table.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
     return table.astype(dense) if dense else table
+
+
+def _marked(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with NaN for missing objects: scikit-learn imputes that, and takes None for a value like others."""
+    objects = [column for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype)]
+    gaps = {column: table[column].isna() for column in objects}
+    return table.assign(**{column: table[column].mask(gap, np.nan) for column, gap in gaps.items() if gap.any()})
 
 
 def _unique(frame: pd.DataFrame, name: str) -> pd.DataFrame:

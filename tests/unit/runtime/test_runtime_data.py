@@ -193,7 +193,7 @@ def table_of(labels: list[object]) -> Table:
         ([True, False, True, False], (False, True), [1, 0, 1, 0]),
         ([7, 3, 5, 7, 3, 5], (3, 5, 7), [2, 0, 1, 2, 0, 1]),
         ([1.0, 2.0, 1.0, 2.0], (1.0, 2.0), [0, 1, 0, 1]),
-        ([0.5, 1.5, 0.5, 1.5], (0.5, 1.5), [0, 1, 0, 1]),
+        ([-1.0, 1.0, -1.0, 1.0], (-1.0, 1.0), [0, 1, 0, 1]),
     ],
 )
 def test_classes_are_coded_in_sorted_order_and_kept(labels, classes, codes):
@@ -217,6 +217,7 @@ def test_regression_keeps_its_numbers():
         (["a", "a", "a"], "classification", "all labels in the column `y` are `a`"),
         (["a", "b", "b"], "classification", "the class `a` in the column `y` has 1 row, fewer than the 2 parts"),
         ([place + 0.5 for place in range(30)], "classification", "30 different numbers with fractions"),
+        ([0.5, 1.0] * 30, "classification", "2 different numbers with fractions"),
         (["a", 1, "a", 1], "classification", "mixes text and other labels"),
         (["a", "b", "c"], "regression", "labels such as `a`"),
         ([1.0, float("inf")], "regression", "infinite"),

@@ -4,6 +4,7 @@ import pytest
 from handmade import among, operator, sequence, side_by_side, space, stage
 
 import spacelang as sl
+from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.columns import Column, Content
 from spacelang.runtime.pipelines.library import task_kind
@@ -144,6 +145,13 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
     assert preparation.keeps_table
     assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
     assert list(preparation.transformer().fit_transform(GAPS).columns) == list(preparation.kept)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_a_missing_object_is_imputed_and_no_category(gap):
+    columns = pd.DataFrame({"flag": pd.Series([True, gap, True, False] * 3, dtype=object), "number": GAPS["number"]})
+    features = make_table(columns, [0, 1] * 6).features
+    assert plan(PLAIN, features).transformer().fit_transform(features).shape == (ROWS, 1 + 2)
 
 
 def test_numbers_beside_categories_are_imputed_as_numbers():

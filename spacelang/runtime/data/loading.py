@@ -157,7 +157,7 @@ def make_features(features: Any, name: str = "data") -> Features:
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
         named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
-        return _unique(_marked(_dense(named).infer_objects()), name)
+        return _marked(_unique(_dense(named).infer_objects(), name))
     if hasattr(features, "tocsr"):
         return canonical(features)
     array = _array(features, "features")

@@ -1,10 +1,10 @@
 """The descent that BLDS, MLDS and LDS share: from a pipeline to better ones around it (ALGORITHMS.md 3.2 to 3.4)."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spacelang.optimizers._arms import Arms, Asking, Bounds
 from spacelang.optimizers._leaves import unfinished
@@ -20,14 +20,23 @@ SIGHT: Final = 64
 """So many neighbours are looked at for what will probably be needed."""
 
 
+Until: TypeAlias = Literal["paper", "local_optimum"]
+"""When a descent ends: once its pipeline is fully trained, or only if nothing around it looks better, too (A8)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How a descent goes: see the options of these names of `blds` and `mlds`."""
 
     disc: int
     examine_init: bool = False
-    until: Literal["paper", "local_optimum"] = "paper"
+    until: Until = "paper"
     match_fidelity: bool = False
+
+
+def until(sizes: Sequence[int], rule: Until = "paper") -> Until:
+    """The rule on these rungs: on a single one every pipeline is fully trained, and only an optimum ends a descent."""
+    return rule if len(sizes) > 1 else "local_optimum"
 
 
 def descend(start: Pipeline, tree: DiscrepancyTree, arms: Arms, rules: Rules) -> Asking[Pipeline]:

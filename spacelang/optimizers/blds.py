@@ -10,7 +10,7 @@ from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_standing
 from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._descent import Rules, descend, initial_pipelines
+from spacelang.optimizers._descent import Rules, descend, initial_pipelines, until
 from spacelang.optimizers._fidelity import cumulative, rungs
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
@@ -44,7 +44,9 @@ class Blds:
     collapse_at_full: bool = option(False, "whether a fully trained pipeline has bounds of no width")
     examine_init: bool = option(False, "whether a search visits the pipeline that it starts from, too")
     until_rule: Literal["paper", "local_optimum"] = option(
-        "paper", "end a descent once its pipeline is fully trained, or only if nothing around it is better, too"
+        "paper",
+        "end a descent once its pipeline is fully trained, or only if nothing around it is better, too; "
+        "on a single rung, where every pipeline is fully trained, it is always the latter",
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
     ahead: int = option(0, settings.AHEAD)
@@ -64,7 +66,9 @@ class Blds:
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
         """BLDS: descents from one initial pipeline after the other until every leaf is fully trained.
 
-        Pipelines are asked for on as many rows as their bounds call for.
+        Pipelines are asked for on as many rows as their bounds call for. Where there is one rung, as in `ask_and_tell`
+        or with `b` rows or fewer, a descent ends in a local optimum, whatever `until_rule` is: by the paper's rule,
+        which is meant for pipelines that rise from rung to rung, it would end at its first improvement.
         """
         tree = DiscrepancyTree(Structures(space))
         if not tree.leaves:
@@ -72,7 +76,7 @@ class Blds:
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
         arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing, self.ahead)
-        rules = Rules(self.disc, self.examine_init, self.until_rule)
+        rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
         for start in initial_pipelines(tree, arms, rng, self.initial):
             yield from descend(start, tree, arms, rules)
 

@@ -9,7 +9,7 @@ from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._descent import Rules, descend, initial_pipelines
+from spacelang.optimizers._descent import Rules, descend, initial_pipelines, until
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -48,7 +48,8 @@ class Mlds:
         """MLDS: BLDS with bounds of no width, until every leaf is fully trained.
 
         A neighbour with a smaller loss is accepted, one with the same loss is trained once more and accepted if its
-        loss is smaller then; losses on different numbers of rows are compared as they are.
+        loss is smaller then; losses on different numbers of rows are compared as they are. Where there is one rung, a
+        descent ends in a local optimum.
         """
         tree = DiscrepancyTree(Structures(space))
         if not tree.leaves:
@@ -56,6 +57,6 @@ class Mlds:
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
         arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss, ahead=self.ahead)
-        rules = Rules(self.disc, match_fidelity=self.match_fidelity)
+        rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
         for start in initial_pipelines(tree, arms, rng, self.initial):
             yield from descend(start, tree, arms, rules)

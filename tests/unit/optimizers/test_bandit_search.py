@@ -1,17 +1,21 @@
 """BLDS against the worked numbers of ALGORITHMS.md 3.3: counts, widths, traces, pruning and restarts."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from driving import arbitrary, drive
-from small_spaces import constrained, continuous, nested, plain
+from driving import Objective, arbitrary, drive, moody
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_spaces import constrained, continuous, nested, plain, spaces
 from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.blds import Blds, widths
+from spacelang.optimizers.lds import Lds
+from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -168,12 +172,40 @@ def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> Non
 
 
 def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_searches_around_it() -> None:
-    losses = by_table({(0, 0): 0.5, (0, 1): 0.4, (1, 1): 0.1, (1, 0): 0.9})
+    losses = by_table({(0, 0): 0.3, (0, 1): {100: 0.29, 150: 0.2}, (1, 1): 0.1, (1, 0): 0.9})
     start = ((0, 0), (1, 0))
-    paper = trainings(Blds(initial=start), plain(2, 2), 100, losses, 3)
-    local = trainings(Blds(initial=start, until_rule="local_optimum"), plain(2, 2), 100, losses, 3)
-    assert paper == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100)]
-    assert local == [((0, 0), 100), ((0, 1), 100), ((1, 1), 100)]
+    paper = trainings(Blds(initial=start), plain(2, 2), 150, losses, 4)
+    local = trainings(Blds(initial=start, until_rule="local_optimum"), plain(2, 2), 150, losses, 4)
+    assert paper == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((1, 0), 100)]
+    assert local == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((0, 0), 150)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([arbitrary, moody]))
+def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
+    space: Space, seed: int, disc: int, objective: Objective
+) -> None:
+    """The paper's rule would end it at its first improvement, which is fully trained."""
+    searches = (Lds(disc=disc), Mlds(disc=disc), Blds(disc=disc), Blds(disc=disc, until_rule="paper"))
+    lds, *others = (drive(each.search(space, 100, np.random.default_rng(seed)), objective, 100) for each in searches)
+    assert all(other == lds for other in others)
+
+
+def test_on_a_single_rung_a_small_part_of_a_table_has_a_good_pipeline() -> None:
+    """A table of 1,296 pipelines of which stages change the loss for themselves and a little together."""
+    rng = np.random.default_rng(0)
+    parts = rng.random((4, 6))
+
+    def loss(pipeline: Pipeline, _: int) -> float:
+        noise = np.random.default_rng(pipeline).random()
+        return float(sum(parts[range(4), pipeline]) + 0.2 * noise) / 5
+
+    ranked = sorted(loss(leaf, 0) for leaf in product(range(6), repeat=4))
+    found = []
+    for seed in range(15):
+        trained = trainings(Blds(), plain(6, 6, 6, 6), 100, loss, 65, seed)
+        found.append(min(loss(*each) for each in trained))
+    assert sorted(found)[7] <= ranked[20], "in the middle among the best 20 after 5 % of them"
 
 
 def test_a_failed_trial_counts_as_the_worst_loss() -> None:

@@ -3,6 +3,7 @@
 from spacelang.plugins import OptionError
 
 HYPERPARAMETERS = "keep hyperparameters at their defaults, or draw them once for each pipeline"
+CONFIGURATIONS = "draw configurations, many of them of one pipeline, or keep hyperparameters at their defaults"
 DISC = "the largest discrepancy: how many decisions a neighbour may change"
 B = "training rows of a pipeline's first training"
 ETA = "the factor by which the rows grow from one training to the next"

@@ -1,7 +1,7 @@
-"""Hyperband: successive halving with every balance of many pipelines and many rows (ALGORITHMS.md 3.7)."""
+"""Hyperband: successive halving with every balance of many configurations and many rows (ALGORITHMS.md 3.7)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -9,10 +9,10 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._candidates import Drawn, candidates
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket, Losses, halve
-from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers._halving import Bracket, Losses
+from spacelang.optimizers._leaves import ROUND
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hyperband:
-    """Brackets of successive halving, from many pipelines on little data to few on all of it."""
+    """Brackets of successive halving, from many configurations on little data to few on all of it."""
 
     paper: ClassVar[str] = (
         "Li et al., Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization, JMLR 2018"
@@ -34,32 +34,37 @@ class Hyperband:
         "grid", "rungs of the grid that all methods share, or those of the paper, divided downwards from all rows"
     )
     bracket_rule: Literal["ceil", "floor"] = option(
-        "ceil", "pipelines of a bracket by the algorithm in the paper, or by its table of examples"
+        "ceil", "configurations of a bracket by the algorithm in the paper, or by its table of examples"
     )
-    hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
+    hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         settings.check_grid(self.b, self.eta)
 
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
-        """Hyperband: iteration after iteration of all brackets until every pipeline was trained on all rows.
+        """Hyperband: iteration after iteration of all brackets until every configuration was trained on all rows.
 
-        A rung is a round; what was trained before is not asked for again. A bracket begins with different pipelines,
-        uniformly drawn. Once 100 pipelines in a row that reach all rows have been there before, the rest
-        follows, those that came furthest first.
+        A rung is a round; what was trained before is not asked for again. Configurations are drawn as random search
+        draws them, each once; with `hyperparameters=default`, or where there are none, they are pipelines, uniformly
+        drawn for each bracket anew. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been
+        there before, the rest follows, those that came furthest first.
         """
-        tree = DiscrepancyTree(Structures(space))
-        leaves = Leaves(tree, rng)
-        losses = Losses(tree, Completion(tree, self.hyperparameters, rng), size)
-        # A factor beyond the number of rows leads to the same rungs as that number does, and to far more pipelines.
+        drawn = candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng)
+        losses = Losses(drawn, size)
+        # A factor beyond the number of rows leads to the same rungs as that number does, and to far more candidates.
         eta = min(self.eta, max(size, 2))
         while not losses.are_complete:
             for bracket in brackets(self, size, eta):
                 if losses.are_nearly_complete:
                     yield from losses.rest()
                 if not losses.are_complete:
-                    yield from halve(leaves.draw(bracket.pipelines), bracket, eta, losses)
+                    yield from losses.halve(_joined(bracket) if isinstance(drawn, Drawn) else bracket, eta)
+
+
+def _joined(bracket: Bracket) -> Bracket:
+    """Many brackets in one where each is a single configuration on all rows, so that several workers have some."""
+    return replace(bracket, candidates=ROUND) if bracket.candidates == 1 else bracket
 
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
@@ -72,11 +77,11 @@ def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
         sizes = grid[largest - s :]
         if options.rung_rule == "exact":
             sizes = tuple(max(b, round(size * eta ** (i - s))) for i in range(s + 1))
-        yield Bracket(pipelines_of(s, largest, eta, options.bracket_rule), sizes)
+        yield Bracket(candidates_of(s, largest, eta, options.bracket_rule), sizes)
 
 
-def pipelines_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
-    """With how many pipelines bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule (A10)."""
+def candidates_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
+    """With how many candidates bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule (A10)."""
     # A quotient that is a whole number on paper may miss it by a few units in the last place.
     if rule == "ceil":
         return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))

@@ -4,8 +4,9 @@
 
 Only what happens between an answer and the next request is timed, in processor time, the preparation of the search
 included. `table` is the space of the BLDS paper, 3,072 pipelines with a loss that falls with the rows; a search ends
-there once it has nothing left to ask for. `wide` has 20 stages of 10 alternatives each: 10^20 pipelines. Memory is the
-largest that Python has allocated during a search of `wide`, beside what the answers take.
+there once it has nothing left to ask for. `wide` has 20 stages of 10 alternatives each: 10^20 pipelines. `ranges` is a
+space of the ADMM paper, 108 pipelines with 36 hyperparameters. Memory is the largest that Python has allocated during a
+search, beside what the answers take.
 """
 
 import argparse
@@ -47,6 +48,7 @@ def spaces() -> Iterator[tuple[str, Any]]:
     """What is searched."""
     yield "table", spacelang.load("blds_table1")
     yield "wide", spacelang.parse(wide())
+    yield "ranges", spacelang.load("admm_table_a3")
 
 
 def wide() -> str:

@@ -19,7 +19,7 @@ from spacelang.plugins import OptionError
 
 
 def counts(bracket: Bracket, eta: float) -> tuple[int, ...]:
-    return (bracket.pipelines, *bracket.kept(eta)[:-1])
+    return (bracket.candidates, *bracket.kept(eta)[:-1])
 
 
 CEIL = [(81, 27, 9, 3, 1), (34, 11, 3, 1), (15, 5, 1), (8, 2), (5,)]
@@ -37,7 +37,7 @@ def test_the_brackets_of_the_paper(rungs_by: str, rule: str, expected: list[tupl
 
 def test_eight_rungs_of_the_grid() -> None:
     found = list(brackets(Hyperband(), 7619, 2.0))
-    assert [bracket.pipelines for bracket in found] == [128, 74, 43, 26, 16, 11, 8, 8]
+    assert [bracket.candidates for bracket in found] == [128, 74, 43, 26, 16, 11, 8, 8]
     assert [bracket.sizes for bracket in found] == [rungs(7619, 100, 2.0)[7 - s :] for s in range(7, -1, -1)]
 
 

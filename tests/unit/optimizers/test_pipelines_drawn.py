@@ -20,7 +20,9 @@ from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves, unfinished
 from spacelang.targets.blds import DiscrepancyTree
 
-FIDELITIES = [name for name in OPTIMIZERS.names() if name != "random"]
+DRAWN = {"random", "hyperband", "successive_halving"}
+"""Those that draw configurations."""
+FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN]
 
 
 def tree_of(space: Space) -> DiscrepancyTree:

@@ -27,8 +27,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
+from spacelang.optimizers._configurations import members
 from spacelang.optimizers._leaves import TRIES
-from spacelang.optimizers.random import Random, members
+from spacelang.optimizers.random import Random
 
 
 def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:

@@ -1,0 +1,144 @@
+"""Successive halving and Hyperband over configurations: a bracket may hold several of one structure."""
+
+from collections import Counter
+
+import pytest
+from driving import answered, arbitrary, drive, failing, moody
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import default_rng
+from small_spaces import (
+    admissible_structures,
+    branch,
+    choice,
+    continuous,
+    made,
+    members_by_force,
+    number,
+    pinned,
+    plain,
+    spaces,
+)
+
+from spacelang.api import load
+from spacelang.ir.domain import Real
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, order_of
+from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers._leaves import ROUND
+from spacelang.optimizers.hyperband import Hyperband, brackets
+from spacelang.optimizers.random import Random
+from spacelang.optimizers.successive_halving import SuccessiveHalving
+
+BOTH = pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
+
+
+def forest() -> Space:
+    """One structure with numbers."""
+    return load("boasf_random_forest").checked
+
+
+def asked(make, space: Space, size: int, limit: int, seed: int = 0, objective=arbitrary) -> tuple[Request, ...]:  # type: ignore[no-untyped-def]
+    return drive(make().search(space, size, default_rng(seed)), objective, limit).requests
+
+
+@BOTH
+def test_a_thousand_trials_of_a_single_structure_on_all_rows_are_a_thousand_configurations(make) -> None:  # type: ignore[no-untyped-def]
+    requests = asked(make, forest(), 100, 1_000)
+    assert len({request.configuration for request in requests}) == len(requests) == 1_000
+
+
+@BOTH
+def test_every_trial_on_a_first_rung_is_of_a_configuration_of_its_own(make) -> None:  # type: ignore[no-untyped-def]
+    requests = asked(make, forest(), 800, 1_000)
+    trials = Counter(request.configuration for request in requests)
+    assert len(requests) == 1_000
+    assert len(trials) > 400, "the others are of those that went on to more rows"
+    assert len(set(requests)) == len(requests)
+
+
+def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
+    search = SuccessiveHalving(n=32).search(forest(), 400, default_rng(0))
+    requests, seen = next(search), []
+    for rows, count in ((100, 32), (200, 16), (None, 8)):
+        assert [request.fidelity for request in requests] == [rows] * count
+        assert len({request.configuration for request in requests}) == count
+        if seen:
+            best = sorted(seen, key=order_of)[:count]
+            assert [request.configuration for request in requests] == [each.request.configuration for each in best]
+        seen = [answered(request, moody(request)) for request in requests]
+        requests = search.send(seen)
+    assert {request.fidelity for request in requests} == {100}
+    assert len({request.configuration for request in requests}) == 32
+
+
+def test_the_brackets_of_hyperband_are_those_of_the_book() -> None:
+    search = Hyperband().search(forest(), 800, default_rng(0))
+    requests = next(search)
+    for bracket in brackets(Hyperband(), 800, 2.0):
+        kept = bracket.candidates
+        for rows, going in zip(bracket.sizes, bracket.kept(2.0), strict=True):
+            assert [request.fidelity for request in requests] == [None if rows == 800 else rows] * kept
+            requests = search.send([answered(request, arbitrary(request)) for request in requests])
+            kept = going
+
+
+def test_on_a_single_rung_hyperband_is_random_search_in_its_rounds() -> None:
+    searches = [each.search(continuous(), 100, default_rng(3)) for each in (Hyperband(), Random())]
+    rounds = [[next(search)] for search in searches]
+    for search, found in zip(searches, rounds, strict=True):
+        found.append(search.send([answered(request, 0.5) for request in found[0]]))
+    assert rounds[0] == rounds[1]
+    assert [len(each) for each in rounds[0]] == [ROUND, ROUND]
+
+
+@BOTH
+@settings(max_examples=30, deadline=None)
+@given(spaces(), st.integers(0, 9), st.sampled_from([arbitrary, moody, failing]), st.sampled_from([50, 400]))
+def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all_rows(  # type: ignore[no-untyped-def]
+    make, space: Space, seed: int, objective, size: int
+) -> None:
+    driven = drive(make().search(space, size, default_rng(seed)), objective, 20_000)
+    whole = [request.configuration for request in driven.requests if request.fidelity is None]
+    everything = {each for structure in admissible_structures(space) for each in members_by_force(space, structure)}
+    assert driven.ended
+    assert len(set(driven.requests)) == len(driven.requests)
+    assert set(whole) == everything
+    assert all(request.fidelity in (None, *rungs(size, 100, 2.0)) for request in driven.requests)
+
+
+@BOTH
+def test_an_infinite_space_is_never_exhausted(make) -> None:  # type: ignore[no-untyped-def]
+    endless = made("endless", choice("e", "a", branch("b", number("e.b.x", Real(0.0, 1.0), 0.5))))
+    requests = asked(make, endless, 400, 3_000)
+    assert len(requests) == 3_000
+    assert all(exclusion(endless, request.configuration) is None for request in requests)
+    assert sum(request.configuration["e"] == "a" for request in requests) <= 3, "it is one configuration"
+    assert drive(make().search(pinned(), 400, default_rng(0)), arbitrary, 3_000).ended, "a constraint leaves two"
+
+
+@BOTH
+@pytest.mark.parametrize("space", [plain(4, 4, 4), plain(*[10] * 20)], ids=["small", "large"])
+def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Space) -> None:  # type: ignore[no-untyped-def]
+    drawn, kept = (
+        drive(make(hyperparameters=rule).search(space, 500, default_rng(1)), arbitrary, 400).requests
+        for rule in ("sample", "default")
+    )
+    assert drawn == kept
+
+
+@BOTH
+def test_the_rest_of_a_finite_space_comes_in_the_order_of_what_is_known_of_it(make) -> None:  # type: ignore[no-untyped-def]
+    space = made(
+        "s", choice("e", *(branch(name, number(f"e.{name}.x", Real(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
+    )
+    driven = drive(make().search(space, 400, default_rng(0)), arbitrary, 1_000)
+    whole = [trial for trial in driven.trials if trial.request.fidelity is None]
+    assert driven.ended
+    assert len(whole) == 8
+    further = Counter(request.configuration for request in driven.requests)
+    late = whole[-3:]
+    assert [further[each.request.configuration] for each in late] == sorted(
+        (further[each.request.configuration] for each in late), reverse=True
+    )

@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Iterable
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from spacelang.ir.trial import TestScore
     from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
     from spacelang.runtime.pipelines.taking import Form
@@ -43,6 +45,14 @@ class RefitError(Exception):
         which = "the best pipeline cannot" if alone else f"none of the {len(passed_over)} best pipelines can"
         super().__init__(f"{which} be fitted on all rows: {_told(passed_over)}")
         self.passed_over = passed_over
+
+
+def keep_score(store: Path, finale: "Finale") -> None:
+    """Keep a score on test rows, if there is one, in the store of its run; raises StoreError."""
+    from spacelang.runtime.storing.store_tests import StoredTest, keep
+
+    if finale.record is not None and finale.test is not None:
+        keep(store, StoredTest(finale.record.index, finale.test))
 
 
 def _told(passed_over: "Iterable[PassedOver]") -> str:
@@ -83,13 +93,15 @@ class Crew:
 class Result:
     """What a search found. `best_pipeline` is fitted on all data.
 
-    `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered.
+    `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered. `finale` is
+    what came of the best pipelines on all rows, where that is known already.
     """
 
     outcome: "Outcome" = field(repr=False)
     objective: "Objective | TableObjective" = field(repr=False)
     store: Path | None = None
     crew: Crew | None = field(default=None, repr=False)
+    finale: "Finale | None" = field(default=None, repr=False)
 
     @property
     def best_configuration(self) -> Configuration | None:
@@ -124,22 +136,62 @@ class Result:
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; mostly none."""
         return () if self.outcome.best is None or self.crew is None else self._finale.passed_over
 
-    @cached_property
-    def _finale(self) -> "Finale":
-        """What came of fitting the best pipelines on all rows, in workers that are started for it."""
-        from spacelang.runtime.final import finish
+    @property
+    def test(self) -> "TestScore | None":
+        """The loss of the best pipeline on the rows that no trial saw, with a 95 % interval; None without such rows.
+
+        The pipeline was fitted on all other rows. Raises as `best_pipeline` does.
+        """
+        objective: Any = self.objective
+        if self.outcome.best is None or self.crew is None or not objective.test_rows:
+            return None
+        return self._finale.test
+
+    def tested_by(self, executor: "Executor") -> "Result":
+        """The same with the best pipeline fitted and tested at once, where there are test rows.
+
+        Not so after an interruption, nor where the executor cannot go on: then that is done when it is asked for.
+        """
+        from spacelang.runtime.errors import InputError
 
         objective: Any = self.objective
-        crew = self.crew
-        assert crew is not None
-        workers = min(crew.workers, 1)
-        with closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits)) as executor:
-            found = finish(self.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
+        if self.outcome.ended == "interrupted" or self.outcome.best is None or not objective.test_rows:
+            return self
+        with suppress(KeyboardInterrupt, InputError):
+            return replace(self, finale=self._finish(executor))
+        return self
+
+    @cached_property
+    def _finale(self) -> "Finale":
+        """What came of fitting the best pipelines on all rows, in workers that are started for it unless it is known.
+
+        It is told here, where the user asks for it, if the best one was passed over.
+        """
+        found = self.finale or self._finished_anew()
         if found.record is None:
             raise RefitError(found.passed_over)
         if found.passed_over:
             taken = f"trial {found.record.index} is taken instead: {_told(found.passed_over)}"
             warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
+        return found
+
+    def _finished_anew(self) -> "Finale":
+        crew = self.crew
+        assert crew is not None
+        workers = min(crew.workers, 1)
+        objective: Any = self.objective
+        with closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits)) as executor:
+            return self._finish(executor)
+
+    def _finish(self, executor: "Executor") -> "Finale":
+        from spacelang.runtime.final import finish
+
+        crew = self.crew
+        assert crew is not None
+        objective: Any = self.objective
+        found = finish(self.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
+        if self.store is not None:
+            keep_score(self.store, found)
         return found
 
     @property

@@ -18,6 +18,7 @@ from spacelang.optimizers import OPTIMIZERS
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Clock, Journal, Outcome
     from spacelang.runtime.judging.constraints import Constraint
@@ -46,6 +47,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     executor: str | None = None,
     trial_limit: str | None = None,
     isolate: bool = False,
+    test: "float | str | PathLike[str] | tuple[Any, Any] | None" = None,
     metrics: Iterable[str] = (),
     training_score: bool = False,
     predictions: bool = False,
@@ -63,7 +65,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
     of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
     says. With `isolate` each has a process of its own, so that none can touch another, and none shares its fitted
-    steps. `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
+    steps. `test` are rows that no trial sees: a share of them (0.2), drawn by the seed with all classes, or other ones,
+    a file or `(X, y)`. The best pipeline, fitted on all other rows, is scored on them once, at the end: `Result.test`.
+    `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
     limits, beside what the task bounds.
 
@@ -73,6 +77,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     """
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.split import parse_validation
+    from spacelang.runtime.evaluation.testing import read_test
     from spacelang.runtime.pipelines.taking import form_of
 
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
@@ -82,21 +87,36 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     table = make_table(features, target)
     training_score = training_score or needs_training_loss(chosen)
     recorded = Recorded(tuple(metrics), training_score, predictions, tuple(constraints))
-    objective = make_objective(loaded, table, metric=metric, validation=validation, seed=seed, recorded=recorded)
+    objective = make_objective(
+        loaded,
+        table,
+        metric=metric,
+        validation=validation,
+        seed=seed,
+        recorded=recorded,
+        test=read_test(test, str(table.target.name)),
+    )
     loaded, objective = bound_by(objective, loaded)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    with (
-        closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew,
-        keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal,
-    ):
-        outcome = run(
-            loaded, chosen, objective, crew, time=seconds, trials=trials, seed=seed, listener=listener, journal=journal
-        )
     form = form_of(features, objective.dataset.features, objective.preparation)
-    found = Result(outcome, objective, None if store is None else Path(store), Crew(workers, executor, limits, form))
-    return succeeded(found)
+    facts = Crew(workers, executor, limits, form)
+    with closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
+        with keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+            outcome = run(
+                loaded,
+                chosen,
+                objective,
+                crew,
+                time=seconds,
+                trials=trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+        found = Result(outcome, objective, None if store is None else Path(store), facts)
+        return succeeded(found).tested_by(crew)
 
 
 def _bound(space: Space, bind: Mapping[str, int] | None) -> Space:
@@ -148,24 +168,29 @@ def make_objective(
     seed: int,
     validation: Validation | None = None,
     recorded: Recorded = NOTHING_MORE,
+    test: "TestRows | None" = None,
 ) -> "Objective":
     """What a search over the space minimises on a table of data; raises the runtime's InputError.
 
-    A metric and a validation that are given come before those of the task, and so do the splits that the table comes
-    with; without any they are chosen by the data.
+    Rows for testing, a share of the table's or a table of their own, are set apart before anything else. A metric and a
+    validation that are given come before those of the task, and so do the splits that the table comes with; without any
+    they are chosen by the data.
     """
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.evaluation.objective import DEFAULT_VALIDATION, Objective, Settings
+    from spacelang.runtime.evaluation.testing import made_alike, set_apart
     from spacelang.runtime.pipelines.library import check_buildable, task_kind
 
     check_buildable(space.checked.root)
     kind = task_kind(space.checked.root)
     task = space.task or Task(kind)
+    table, others = set_apart(table, test, kind, seed)
     goal = task.goal if metric is None else Goal("maximize", metric)
     chosen = validation or table.validation or task.validation or DEFAULT_VALIDATION
     dataset = check_labels(table, kind, folds=chosen.folds if isinstance(chosen, CrossValidation) else 2)
     beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
-    return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside))
+    tested = None if others is None else made_alike(others, table, dataset)
+    return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside), tested=tested)
 
 
 def bound_by(objective: "Objective", space: Space) -> tuple[Space, "Objective"]:
@@ -187,6 +212,18 @@ def _recorded_beside(objective: "Objective") -> dict[str, str]:
     names = [each.name for each in fields(Recorded) if each.name != "constraints"]
     chosen = {name: getattr(objective.settings, name) for name in names}
     return {name: json.dumps(value) for name, value in chosen.items() if value != getattr(NOTHING_MORE, name)}
+
+
+def _tested_on(objective: "Objective") -> dict[str, str]:
+    """Which rows are kept for testing, wherever they come from."""
+    from spacelang.runtime.data.fingerprint import data_facts
+    from spacelang.runtime.storing.header import SHOWN
+
+    tested = objective.tested
+    if tested is None:
+        return {}
+    facts = data_facts(tested.name, tested.features, tested.labels)
+    return {"test": f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"}
 
 
 @contextmanager
@@ -222,7 +259,7 @@ def keeping(
         seed=seed,
         optimizer=name,
         options=asdict(configured),
-        settings=_recorded_beside(objective),
+        settings=_recorded_beside(objective) | _tested_on(objective),
     )
     with kept(Path(path), header, objective.bounds, resume=resume) as journal:
         yield journal

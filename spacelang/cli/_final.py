@@ -16,6 +16,7 @@ from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Limits
+    from spacelang.ir.trial import TestScore
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import Objective
     from spacelang.runtime.final import Finale, PassedOver
@@ -61,10 +62,13 @@ class Ending:
             _comment(_failed(finale.rows, finale.passed_over[-1]))
         else:
             _comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
+            if finale.test is not None:
+                print_code(f"# {visible(self._tested(finale.test))}")
         return status
 
     def _finale(self, announce: Announce = lambda *_: None) -> "tuple[Finale | None, int]":
         """What became of the best pipelines on all rows, None where that was not tried or interrupted; the status."""
+        from spacelang.api.result import keep_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final import finish
 
@@ -83,7 +87,21 @@ class Ending:
             which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
             report(f"{which} be fitted on all rows", "the losses of all trials stay as they are: `--store` keeps them")
             return finale, NOTHING_SUCCEEDED
+        try:
+            keep_score(self.found.place, finale)
+        except InputError as error:
+            report(error.message, error.help)
+            return finale, BAD_INPUT
         return finale, 0
+
+    def _tested(self, score: "TestScore") -> str:
+        """The score on the test rows in words."""
+        if score.loss is None:
+            return f"on the {score.rows} rows that no trial saw it has no loss: {score.reason}"
+        said = f"on {score.rows} rows that no trial saw: {self.facts.metric.formula} {score.loss:.3g}"
+        if score.low is None or score.high is None:
+            return f"{said}; {score.reason}"
+        return f"{said} [{score.low:.3g}, {score.high:.3g}]"
 
     def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
         """Print the code of a pipeline before it is fitted, and why the one before was passed over."""

@@ -40,6 +40,10 @@ ValidateOption = Annotated[
     typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as data or task say, or the first."),
 ]
 TimeOption = Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")]
+TestOption = Annotated[
+    str | None,
+    typer.Option("--test", metavar="SHARE|FILE", help="Rows that no trial sees, to score the best pipeline on: `0.2`."),
+]
 StoreOption = Annotated[
     Path | None,
     typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
@@ -154,16 +158,29 @@ def objective_of(
     judged: tuple[str | None, "Recorded"],
     validation: "Validation | None",
     seed: int,
+    test: str | None = None,
 ) -> "Objective":
-    """What a search minimises on some data, judged by a metric; ends the program for what is wrong with them."""
+    """What a search minimises on some data, judged by a metric; ends the program for what is wrong with them.
+
+    `test` says which rows are kept from it.
+    """
     from spacelang.api import make_objective
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.errors import InputError, MetricError
+    from spacelang.runtime.evaluation.testing import read_test
 
     try:
         table = load_dataset(data, target_column)
         metric, recorded = judged
-        return make_objective(space, table, metric=metric, validation=validation, seed=seed, recorded=recorded)
+        return make_objective(
+            space,
+            table,
+            metric=metric,
+            validation=validation,
+            seed=seed,
+            recorded=recorded,
+            test=read_test(test, str(table.target.name)),
+        )
     except InputError as error:
         fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
 

@@ -14,6 +14,7 @@ from spacelang.cli._running import (
     ResumeOption,
     StoreOption,
     TargetColumnOption,
+    TestOption,
     TimeOption,
     TrialLimitOption,
     ValidateOption,
@@ -57,6 +58,7 @@ def command(  # noqa: PLR0913 - one argument an option
     set_: SetOption = None,
     metric: MetricOption = None,
     validate: ValidateOption = None,
+    test: TestOption = None,
     time: TimeOption = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after this many trials.")] = None,
     seed: SeedOption = 0,
@@ -99,6 +101,8 @@ def command(  # noqa: PLR0913 - one argument an option
     if data.startswith("table:"):
         from spacelang.cli._table_runs import OnTable, refuse, run_on_table
 
+        if test is not None:
+            fail("`--test` needs rows, and a table of losses has none", "give the data that the table was made of")
         refuse(
             {
                 "--target-column": target_column,
@@ -117,7 +121,7 @@ def command(  # noqa: PLR0913 - one argument an option
         return
     where = where_of(workers, executor, limits, isolate=isolate)
     recorded = Recorded(_names(metrics), training_score or needs_training_loss(chosen), predictions)
-    objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
+    objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed, test)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
     seconds = _limit(loaded, given, trials)

@@ -1,6 +1,7 @@
 """`spacelang runs`: the runs that are stored in a folder."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,7 @@ def _document(run: "Summary") -> dict[str, object]:
         "feasible": run.feasible,
         "started": run.started,
         "seconds": run.seconds,
+        "test": None if run.test is None else asdict(run.test),
     }
 
 

@@ -64,6 +64,21 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class TestScore:
+    """What a pipeline achieves on `rows` that no trial saw: its loss, and within which bounds that may lie.
+
+    `low` and `high` are the ends of a 95 % interval; None where there is none. Where there is no `loss` either the
+    pipeline could not be judged. `reason` then says why.
+    """
+
+    loss: float | None
+    low: float | None
+    high: float | None
+    rows: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A request and what came of it.
 

@@ -1,7 +1,7 @@
 """What a run found: for people as a short text, for programs as one JSON document."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -49,8 +49,8 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
     `incumbent` lists feasible trials only. `failures` counts failed trials by their status, `reasons` by why they
     failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain. `refit`
     is the trial whose pipeline was fitted on all rows, None where there is none, `passed_over` the better ones whose
-    could not be. By `scale` losses stood, for the optimizer, at (loss - origin) / width; it is None without a success
-    to fix it by.
+    could not be, `test` its score on the rows that no trial saw. By `scale` losses stood, for the optimizer, at
+    (loss - origin) / width; it is None without a success to fix it by.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -80,6 +80,7 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
         "unneeded": outcome.unneeded,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
         "passed_over": [] if finale is None else [*map(_passed_over, finale.passed_over)],
+        "test": None if finale is None or finale.test is None else asdict(finale.test),
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
     }
 

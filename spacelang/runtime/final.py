@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.ir.trial import Status, Trial
-from spacelang.runtime.evaluation.refitting import Refit, Refitted
+from spacelang.ir.trial import Status, TestScore, Trial
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.executors.failures import described
 from spacelang.runtime.history import Outcome, Record
@@ -35,7 +35,7 @@ class Finale:
 
     `record` is the trial whose pipeline was fitted on all `rows`, in so many `seconds`; None where none of those that
     were tried could be. `passed_over` are the better ones that could not, in their order. `pipeline` is the fitted one
-    where it was wanted.
+    where it was wanted, `test` its score on the test rows if there are such.
     """
 
     record: Record | None
@@ -43,19 +43,25 @@ class Finale:
     seconds: float = 0.0
     passed_over: tuple[PassedOver, ...] = ()
     pipeline: Any = field(default=None, compare=False, repr=False)
+    test: TestScore | None = None
 
 
 class Sized(Protocol):
-    """What is to be known of an objective: the rows of the largest fidelity, and all that trials may see."""
+    """What is to be known of an objective."""
 
     @property
     def training_size(self) -> int:
-        """The former."""
+        """The rows of the largest fidelity."""
         ...
 
     @property
     def rows(self) -> int:
-        """The latter."""
+        """All that trials may see."""
+        ...
+
+    @property
+    def test_rows(self) -> int:
+        """All that they may not; 0 where there are none."""
         ...
 
 
@@ -72,21 +78,35 @@ def finish(
     """Fit the best pipeline of a run on all rows, on its executor; the next best where it fails, is too long or dies.
 
     What still goes on there is stopped before. The limits of a trial hold, that of time for as many more rows as there
-    are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Raises what is
-    wrong with the executor as a whole.
+    are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Where there are
+    test rows the fitted one is scored on them. Raises what is wrong with the executor as a whole.
     """
     passed_over: tuple[PassedOver, ...] = ()
     executor.stop()
     for number, record in enumerate(islice(candidates(outcome, objective.training_size), ATTEMPTS), start=1):
         announce(record, passed_over)
-        request = Refit(record.trial.request.configuration, form=form, is_wanted=is_wanted)
-        job = Job(-number, request, allowed_seconds(record, outcome, objective, limits))
-        trial = _readable(_answer(executor, job))
+        configuration = record.trial.request.configuration
+        request = Refit(configuration, form=form, is_wanted=is_wanted or objective.test_rows > 0)
+        seconds = allowed_seconds(record, outcome, objective, limits)
+        trial = _answer(executor, Job(-number, request, seconds))
+        trial = _readable(trial) if is_wanted else trial
         if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
-            pipeline = None if trial.pipeline is None else trial.pipeline.open()
-            return Finale(record, objective.rows, trial.cost, passed_over, pipeline)
+            pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
+            wish = Examine(configuration, form=form, pipeline=trial.pipeline)
+            score = _score(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
+            return Finale(record, objective.rows, trial.cost, passed_over, pipeline, score)
         passed_over = (*passed_over, PassedOver(record, trial.status, trial.reason))
     return Finale(None, objective.rows, passed_over=passed_over)
+
+
+def _score(executor: Executor, job: Job, rows: int) -> TestScore | None:
+    """The score on so many test rows, which says so where it could not be had; None where there are none."""
+    if not rows:
+        return None
+    trial = _answer(executor, job)
+    if isinstance(trial, Examined):
+        return trial.score
+    return TestScore(None, None, None, rows, trial.reason)
 
 
 def candidates(outcome: Outcome, training_size: int) -> Iterator[Record]:

@@ -232,6 +232,35 @@ class TestRun:
         assert losses == sorted(losses, reverse=True)
         assert losses[-1] == found["loss"]
 
+    def test_rows_that_no_trial_sees(self, folder: Path) -> None:
+        arguments = (
+            "run",
+            "tiny.space",
+            "--data",
+            "sklearn:iris",
+            "--trials",
+            "2",
+            "--store",
+            "run.db",
+            "--test",
+            "0.2",
+        )
+        found = document(spacelang(*arguments, "--json", folder=folder))
+        assert found["refit"]["rows"] == 120
+        score = found["test"]
+        assert score["rows"] == 30
+        assert score["low"] <= score["loss"] <= score["high"]
+        (kept,) = document(spacelang("runs", "--json", ".", folder=folder))
+        assert kept["test"] == score
+        again = spacelang(*arguments, "--resume", folder=folder)
+        shown = " ".join(f"{score[name]:.3g}" for name in ("loss", "low", "high")).split()
+        assert again.stdout.endswith(
+            f"# on 30 rows that no trial saw: 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
+        )
+        other = spacelang(*arguments[:-1], "0.3", "--resume", folder=folder)
+        assert other.returncode == 1
+        assert "`test`: 30 rows, content " in other.stderr
+
     def test_a_time_budget_ends_a_run(self, folder: Path) -> None:
         options = ("--time", "300ms", "--optimizer", "random", "--json")
         found = document(spacelang("run", "toy.space", "--data", "sklearn:iris", *options, folder=folder))

@@ -248,6 +248,7 @@ def test_status_3_where_every_trial_fails(folder: Path) -> None:
         (("run", "tiny.space", "--data", "table:tiny.npz", "--set", "b=64"), 1, "no trials on 64, 128, 256 training"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--metric", "f1"), 2, "`--metric` changes nothing"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--predictions"), 2, "`--predictions` changes nothing"),
+        (("run", "tiny.space", "--data", "table:tiny.npz", "--test", "0.2"), 2, "a table of losses has none"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--executor", "dask"), 2, "`--executor` changes nothing"),
     ],
 )

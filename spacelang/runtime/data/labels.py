@@ -66,7 +66,7 @@ def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
         case "classification":
             return _classified(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, _numbers(table), kind, splits=table.splits)
+            return Dataset(table.name, table.features, quantities(table), kind, splits=table.splits)
         case _:
             assert_never(kind)
 
@@ -115,7 +115,8 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         )
 
 
-def _numbers(table: Table) -> pd.Series:
+def quantities(table: Table) -> pd.Series:
+    """The labels of a regression as floats; raises DataError for what no regressor can learn."""
     labels = table.target
     if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
         example = next(iter(labels.astype(object)))

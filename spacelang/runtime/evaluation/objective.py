@@ -26,12 +26,14 @@ from spacelang.runtime.evaluation.fitting import Rows, fit
 from spacelang.runtime.evaluation.folds import Fold, as_floats, make_folds, writes_in_place
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
 from spacelang.runtime.evaluation.reasons import described, reason_of
-from spacelang.runtime.evaluation.refitting import Parcel, Refit, Refitted
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
+from spacelang.runtime.evaluation.testing import check_defined
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
+from spacelang.runtime.judging.testing import score
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
@@ -78,8 +80,15 @@ class Objective:
     """
 
     def __init__(
-        self, space: Space, dataset: Dataset, settings: Settings | None = None, *, clock: Clock = time.perf_counter
+        self,
+        space: Space,
+        dataset: Dataset,
+        settings: Settings | None = None,
+        *,
+        tested: Dataset | None = None,
+        clock: Clock = time.perf_counter,
     ) -> None:
+        """`tested` are rows that no trial sees, with the columns and codes of the others; None where there are none."""
         self._space = space
         self._dataset = dataset
         self._settings = Settings() if settings is None else settings
@@ -89,6 +98,9 @@ class Objective:
         self.metric: Metric = self._judge.metric
         self.preparation: Preparation = plan(space, dataset.features)
         self._folds = _folds(dataset, self._settings, self.preparation)
+        self.tested = tested
+        if tested is not None:
+            check_defined(self.metric, dataset, tested)
         self._prefixes = Prefixes(self._settings.cache_bytes)
 
     @property
@@ -100,6 +112,11 @@ class Objective:
     def rows(self) -> int:
         """The number of rows that trials may see, to train on them or to be judged on them."""
         return len(self._dataset.target)
+
+    @property
+    def test_rows(self) -> int:
+        """The number of rows that they may not; 0 where there are none."""
+        return 0 if self.tested is None else len(self.tested.target)
 
     @property
     def dataset(self) -> Dataset:
@@ -176,10 +193,13 @@ class Objective:
 
         A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
         BuildError where the configuration does not belong to the space: that is a bug of who asked. A wish for a
-        pipeline that is fitted on all rows is answered with a `Refitted`.
+        pipeline that is fitted on all rows is answered with a `Refitted`, one for its score on the test rows with a
+        `Examined`.
         """
         if isinstance(request, Refit):
             return self._refitted(request)
+        if isinstance(request, Examine):
+            return self._examined(request)
         started, account = self._clock(), Account()
         # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
         pipelines = [self._built(request.configuration) for _ in self._folds]
@@ -238,6 +258,15 @@ class Objective:
             return Refitted(request, None, self._clock() - started, status, described(error))
         parcel = Parcel(pipeline) if request.is_wanted else None
         return Refitted(request, None, self._clock() - started, pipeline=parcel)
+
+    def _examined(self, request: Examine) -> Examined:
+        started = self._clock()
+        assert self.tested is not None
+        assert request.pipeline is not None
+        features = as_floats(self.tested.features) if request.form is Form.ARRAY else self.tested.features
+        with self._laboratory():
+            found = score(request.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
+        return Examined(request, found.loss, self._clock() - started, score=found)
 
     @property
     def _is_guarded(self) -> bool:

@@ -1,10 +1,10 @@
-"""Refitting: a wish for a pipeline that is fitted on all rows, and what comes of it."""
+"""The last wishes of a run: a pipeline that is fitted on all rows that trials may see, and its score on test rows."""
 
 import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import Request, TestScore, Trial
 from spacelang.runtime.pipelines.taking import Form
 
 
@@ -27,6 +27,21 @@ class Refitted(Trial):
     """
 
     pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Examine(Request):
+    """A wish for the score of a fitted pipeline, that of the configuration, on the rows that no trial saw."""
+
+    form: Form = Form.TABLE
+    pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined(Trial):
+    """What came of it; a pipeline that raises has a score that says so."""
+
+    score: TestScore | None = None
 
 
 class Parcel:

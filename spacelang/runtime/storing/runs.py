@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
@@ -30,6 +31,7 @@ class Summary:
     """A run in a line: `best` is the smallest loss (None without a success), `feasible` whether it keeps to all bounds.
 
     `started` is in UTC (ISO 8601; empty where it was killed before it began), `seconds` how long the run took so far.
+    `test` is the score of the best pipeline on test rows, None where it has none.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class Summary:
     feasible: bool
     started: str
     seconds: float
+    test: TestScore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def summary(path: Path) -> Summary:
             feasible=best is not None and best[2],
             started=sessions[0].started if sessions else "",
             seconds=run.seconds,
+            test=None if run.test is None else run.test.score,
         )
 
 

@@ -98,8 +98,8 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if version > max(LAYOUTS):
         what = f"`{path}` was written by a newer spacelang: its version is {version}, this one reads {max(LAYOUTS)}"
         raise StoreError(what, "upgrade spacelang")
-    tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
-    if tables != [(table,) for table in LAYOUTS.get(version, ())]:
+    tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
         raise damaged(path, "its tables are not those of a store")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.runtime.storing.stored import DIGEST, PREDICTIONS, WITH_PREDICTIONS, Row
+from spacelang.runtime.storing.stored import DIGEST, LAYOUTS, PREDICTIONS, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,17 +52,25 @@ def unpack(row: Row) -> "npt.NDArray[np.float64]":
     return frombuffer(numbers, "<f8").reshape(json.loads(shape)).astype(float64)
 
 
-def has_table(connection: sqlite3.Connection) -> bool:
-    """Whether there are predictions at all."""
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'predictions'")
+def has_table(connection: sqlite3.Connection, name: str = "predictions") -> bool:
+    """Whether there are predictions at all, or another table that is made when it is needed first."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
     return found.fetchone() is not None
+
+
+def add_table(connection: sqlite3.Connection, table: str) -> None:
+    """Make such a table, which is one of another version then."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    wanted = {*LAYOUTS[version], table}
+    connection.execute(table)
+    (version,) = [version for version, layout in LAYOUTS.items() if {*layout} == wanted]
+    connection.execute(f"PRAGMA user_version={version}")
 
 
 def insert(connection: sqlite3.Connection, trial: int, packed: Packed) -> None:
     """Add the predictions of a trial in the transaction of that trial, with the table if they are the first."""
     if not has_table(connection):
-        connection.execute(PREDICTIONS)
-        connection.execute(f"PRAGMA user_version={WITH_PREDICTIONS}")
+        add_table(connection, PREDICTIONS)
     values = (trial, packed.digest, packed.shape, packed.numbers)
     connection.execute("INSERT INTO predictions VALUES (?, ?, ?, ?)", values)
 

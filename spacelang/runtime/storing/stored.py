@@ -24,6 +24,12 @@ VERSION: Final = 1
 WITH_PREDICTIONS: Final = 2
 """The version of a store that has predictions."""
 
+WITH_TEST: Final = 3
+"""The version of a store that has a score on test rows."""
+
+WITH_BOTH: Final = 4
+"""The version of a store that has both."""
+
 FORMER: Final = {"failed": Status.ERROR.value}
 """What the first stores said where there are several words now."""
 
@@ -165,8 +171,19 @@ PREDICTIONS: Final = (
 )
 """Made when it is needed first. `numbers` are 64-bit floats, the lowest byte first, row after row; `shape` is JSON."""
 
-LAYOUTS: Final = {VERSION: TABLES, WITH_PREDICTIONS: (*TABLES, PREDICTIONS)}
-"""The tables of every version."""
+TEST: Final = (
+    "CREATE TABLE test (trial INTEGER PRIMARY KEY, loss REAL, low REAL, high REAL, rows INTEGER NOT NULL, "
+    "reason TEXT NOT NULL, digest BLOB NOT NULL)"
+)
+"""Made when it is needed first; it has one row at most, for the trial whose pipeline was tested last."""
+
+LAYOUTS: Final = {
+    VERSION: TABLES,
+    WITH_PREDICTIONS: (*TABLES, PREDICTIONS),
+    WITH_TEST: (*TABLES, TEST),
+    WITH_BOTH: (*TABLES, PREDICTIONS, TEST),
+}
+"""The tables of every version, in any order."""
 
 DIGEST: Final = 16
 """Bytes of a digest: enough against accidents, which is all that it is against."""

@@ -6,9 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from spacelang.runtime.storing import store_predictions
+from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, told
 from spacelang.runtime.storing.store_file import check_kind, read_header, unended
+from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import Row, Session, State, StoredTrial, digest, session_of, trial_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ class StoredRun:
         with told(self.path):
             found = self._connection.execute(BEST, (self.header.training_size,)).fetchone()
         return None if found is None else (found[0], found[1], bool(found[2]))
+
+    @property
+    def test(self) -> StoredTest | None:
+        """The score of the best pipeline on the test rows; None where it was not tested."""
+        with told(self.path):
+            try:
+                return store_tests.find(self._connection)
+            except ValueError as error:
+                raise damaged(self.path, str(error)) from error
 
     def records(self) -> Iterator[StoredTrial]:
         """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one."""

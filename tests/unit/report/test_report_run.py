@@ -134,6 +134,7 @@ def test_the_document():
         "training_loss": None,
         "refit": None,
         "passed_over": [],
+        "test": None,
     }
 
 

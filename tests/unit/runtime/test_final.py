@@ -10,7 +10,8 @@ from misbehaving import evaluate as misbehave
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.evaluation.refitting import Parcel, Refit, Refitted
+from spacelang.ir.trial import TestScore as score_of  # noqa: N813 - pytest would take it for tests
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Parcel, Refit, Refitted
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.final import ATTEMPTS, Finale, allowed_seconds, candidates, finish
@@ -24,6 +25,7 @@ class Rows:
 
     training_size = 70
     rows = 100
+    test_rows = 0
 
 
 def record(index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well") -> Record:
@@ -140,6 +142,38 @@ class TestPassingOver:
 
         found = finish(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), Here(refusing))
         assert told(found) == (None, [(place, "error") for place in range(1, ATTEMPTS + 1)])
+
+    def test_the_one_that_could_be_fitted_is_tested_and_only_that(self) -> None:
+        asked: list[Request] = []
+
+        def testing(request: Request) -> Trial:
+            asked.append(request)
+            if isinstance(request, Refit):
+                status = Status.ERROR if len(asked) == 1 else Status.SUCCESS
+                return Refitted(request, None, 0.0, status, pipeline=Parcel("fitted"))
+            if isinstance(request, Examine) and request.pipeline is not None and request.pipeline.open() == "fitted":
+                return Examined(request, 0.25, score=score_of(0.25, 0.1, 0.4, 5))
+            return Trial(request, None, status=Status.CRASH, reason="signal 11")
+
+        objective = Rows()
+        objective.test_rows = 5
+        found = finish(outcome(record(1, 0.1), record(2, 0.2)), objective, Here(testing))
+        assert told(found) == (2, [(1, "error")])
+        assert found.test == score_of(0.25, 0.1, 0.4, 5)
+        assert found.pipeline is None, "nobody has asked for it"
+        assert [type(each) for each in asked] == [Refit, Refit, Examine]
+
+    def test_a_pipeline_that_dies_on_the_test_rows_is_the_best_all_the_same(self) -> None:
+        def dying(request: Request) -> Trial:
+            if isinstance(request, Refit):
+                return Refitted(request, None, pipeline=Parcel("fitted"))
+            return Trial(request, None, status=Status.CRASH, reason="its process was ended by signal 11 (SIGSEGV)")
+
+        objective = Rows()
+        objective.test_rows = 5
+        found = finish(outcome(record(1, 0.1)), objective, Here(dying))
+        assert told(found) == (1, [])
+        assert found.test == score_of(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
 
     def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
         assert finish(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None

@@ -1,0 +1,94 @@
+"""Testing: what a fitted pipeline achieves on rows that no trial saw, and how much of that is chance."""
+
+import math
+import warnings
+from typing import Any, Final
+
+import numpy as np
+
+from spacelang.ir.trial import TestScore
+from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.evaluation.reasons import described
+from spacelang.runtime.judging.answers import Answers
+from spacelang.runtime.judging.metric import Metric
+
+RESAMPLES: Final = 1_000
+"""How often the test rows are drawn again."""
+
+FEWEST: Final = 200
+"""How often at least, where there are many rows."""
+
+ROWS_IN_ALL: Final = 10_000_000
+"""So many rows are judged in all resamples together, unless that makes them fewer."""
+
+BOUNDS: Final = (2.5, 97.5)
+"""The percentiles of the resamples between which the loss is said to lie."""
+
+UNDEFINED: Final = 0.1
+"""The share of resamples without a loss from which on the others tell nothing."""
+
+DRAWING: Final = 12_074
+"""With this number beside the seed resamples are drawn."""
+
+
+def score(pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: int) -> TestScore:
+    """The loss of a fitted pipeline on the test rows, with its percentile bootstrap interval.
+
+    `features` are those of the test rows as the pipeline takes them; it predicts labels as users wrote them. It is
+    asked once: rows are drawn with replacement among what it has answered, all of them alike, so that the interval
+    is over other rows that could have been there, be it with other shares of classes. Resamples in which the metric is
+    undefined are left out. A pipeline that raises has no loss, and the score says why; nothing is raised.
+    """
+    target, rows = tested.target.to_numpy(), len(tested.target)
+    answers = Answers(_Coded(pipeline, tested.classes) if tested.classes else pipeline, features)
+    try:
+        loss = metric.loss(answers, features, target)
+    except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything on rows that it has not seen
+        return TestScore(None, None, None, rows, described(error))
+    if not math.isfinite(loss):
+        return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
+    losses = resampled(answers, target, metric, seed)
+    defined = losses[np.isfinite(losses)]
+    if len(defined) < (1 - UNDEFINED) * len(losses):
+        lacking = f"{len(losses) - len(defined):,} of {len(losses):,} resamples"
+        return TestScore(loss, None, None, rows, f"no interval: the {metric.name} is undefined in {lacking}")
+    low, high = np.percentile(defined, BOUNDS)
+    return TestScore(loss, float(low), float(high), rows)
+
+
+def resampled(answers: Answers, target: Any, metric: Metric, seed: int) -> Any:
+    """The losses on rows that are drawn with replacement, one a resample; nan where it is undefined."""
+    rng = np.random.default_rng([seed, DRAWING])
+    count = len(target)
+    times = min(RESAMPLES, max(FEWEST, ROWS_IN_ALL // count))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.array([_loss(answers, target, metric, rng.integers(0, count, count)) for _ in range(times)])
+
+
+def _loss(answers: Answers, target: Any, metric: Metric, rows: Any) -> float:
+    try:
+        return metric.loss(answers.among(rows), None, target[rows])
+    except Exception:  # noqa: BLE001 - the answers are there: it is the metric that has nothing to say of these rows
+        return math.nan
+
+
+class _Coded:
+    """A fitted classifier, to a scorer one whose labels are the codes 0, 1, … by which the metric judges trials."""
+
+    def __init__(self, pipeline: Any, classes: tuple[Any, ...]) -> None:
+        self._pipeline = pipeline
+        self._codes = {label: code for code, label in enumerate(classes)}
+
+    @property
+    def classes_(self) -> Any:
+        return self._coded(self._pipeline.classes_)
+
+    def predict(self, features: Any) -> Any:
+        return self._coded(self._pipeline.predict(features))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pipeline, name)
+
+    def _coded(self, labels: Any) -> Any:
+        return np.array([self._codes[label] for label in np.asarray(labels).tolist()], dtype=np.int64)

@@ -1,0 +1,60 @@
+"""The score on test rows as a store keeps it: behind the end of a run, beside its trials."""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from spacelang.ir.trial import TestScore
+from spacelang.runtime.storing.store_faults import must_be_a_store, told
+from spacelang.runtime.storing.store_file import check_kind, closing_on_error, join_log, recover, seize
+from spacelang.runtime.storing.store_predictions import add_table, has_table
+from spacelang.runtime.storing.stored import TEST, Row, digest, writable
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTest:
+    """What the pipeline of a trial achieves on the test rows of its run, fitted on all other rows."""
+
+    trial: int
+    score: TestScore
+
+
+def keep(path: Path, test: StoredTest) -> None:
+    """Keep the score of a run that has ended, in place of an earlier one; raises StoreError where that cannot be."""
+    must_be_a_store(path)
+    row = _row(test)
+    with told(path):
+        recover(path)
+    with told(path), closing_on_error(path, "rw") as connection:
+        check_kind(path, connection)
+        seize(path, connection)
+        if not has_table(connection, "test"):
+            add_table(connection, TEST)
+        connection.execute("DELETE FROM test")
+        connection.execute(f"INSERT INTO test VALUES ({','.join('?' * 7)})", (*row, digest(b"", row)))
+        connection.execute("COMMIT")
+        join_log(connection)
+        connection.close()
+
+
+def find(connection: sqlite3.Connection) -> StoredTest | None:
+    """The score that is kept, None where there is none; raises ValueError for one that is not what was written."""
+    row: Row | None = None
+    if has_table(connection, "test"):
+        row = connection.execute("SELECT * FROM test").fetchone()
+    if row is None:
+        return None
+    trial, loss, low, high, rows, reason, mark = row
+    if digest(b"", row[:-1]) != mark:
+        raise ValueError("the score on the test rows is not what was written")
+    return StoredTest(trial, TestScore(loss, low, high, rows, reason))
+
+
+def _row(test: StoredTest) -> Row:
+    score = test.score
+    return test.trial, *map(_real, (score.loss, score.low, score.high)), score.rows, writable(score.reason)
+
+
+def _real(number: float | None) -> float | None:
+    # 0 for -0, as SQLite does it.
+    return None if number is None else float(number) + 0.0

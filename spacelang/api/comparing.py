@@ -37,6 +37,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     repeats: int = REPEATS,
     metric: str | None = None,
     validate: str | None = None,
+    test: "float | str | PathLike[str] | tuple[Any, Any] | None" = None,
     time: str | float | None = None,
     trials: int | None = None,
     workers: int = 1,
@@ -55,6 +56,10 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     or a pair of features and labels. `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split
     and the search, so that all optimizers share their splits; on a table, whose split is made, the search alone. All
     else is as for `search`; without `time`, `trials` and a limit of the task a run takes a minute.
+
+    `test` are rows that no trial sees: a share of those of each data set (0.2), drawn by the seed, or, for a single
+    one, other rows, a file or `(X, y)`. The winner of every run, fitted on all rows that trials saw, is scored on them
+    once, and optimizers are judged by that.
 
     With a `folder` every run is kept in a store in `folder/runs`, and what was found is written beside it:
     `comparison.json`, `comparison.csv` and plots. There a comparison that was stopped goes on where it was, and one
@@ -81,6 +86,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
         workers,
         trial_limits(loaded, trial_limit),
         isolate,
+        test,
     )
     seeds = tuple(range(seed, seed + repeats))
     fields = arenas(setting, data, target_column)
@@ -149,7 +155,10 @@ class Comparison:
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
-        """One row a run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended."""
+        """One row a run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended.
+
+        At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
+        """
         from spacelang.report.comparison import tables
 
         return tables.runs(self.results)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
-from spacelang.cli._running import IsolateOption, check_isolation
+from spacelang.cli._running import IsolateOption, TestOption, check_isolation
 from spacelang.cli._shared import (
     AllowOption,
     BindOption,
@@ -58,6 +58,7 @@ def command(  # noqa: PLR0913 - one argument an option
     seed: SeedOption = 0,
     metric: Annotated[str | None, typer.Option(help="A scikit-learn scorer; else as for `spacelang run`.")] = None,
     validate: Annotated[str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`.")] = None,
+    test: TestOption = None,
     trial_limit: Annotated[
         str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
     ] = None,
@@ -81,8 +82,9 @@ def command(  # noqa: PLR0913 - one argument an option
     """Compare optimizers: losses and ranks of their incumbents over time, who is ahead when, and what is noise.
 
     Every optimizer runs on all data with the same seeds, splits and budget; without --time, --trials and a limit of the
-    task a run takes a minute. In DIR every run is kept, and a comparison that was stopped goes on by the same command,
-    to which optimizers, data and repeats may be added. Plots need `spacelang[plots]`.
+    task a run takes a minute. With --test they are judged by rows that no trial saw. In DIR every run is kept, and a
+    comparison that was stopped goes on by the same command, to which optimizers, data and repeats may be added. Plots
+    need `spacelang[plots]`.
     """
     from spacelang.report.comparison.document import document
 
@@ -95,6 +97,7 @@ def command(  # noqa: PLR0913 - one argument an option
         "repeats": repeats,
         "metric": metric,
         "validate": validate,
+        "test": test,
         "time": time,
         "trials": trials,
         "workers": workers,

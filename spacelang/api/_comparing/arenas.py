@@ -5,9 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from spacelang.api._comparing.contestants import Contestant
+from spacelang.api._comparing.scoring import scored
 from spacelang.api.executing import make_executor
 from spacelang.api.searching import Recorded, bound_by, keeping, make_objective, needs_training_loss, run
 from spacelang.api.space import Space
@@ -18,16 +19,21 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.loading import Table
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.storing.header import DataFacts
+    from spacelang.runtime.storing.store_tests import StoredTest
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.objective import TableObjective
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs of a comparison have in common; None for the budget is no limit, else as the space says."""
+    """What all runs of a comparison have in common; None for the budget is no limit, else as the space says.
+
+    `test` are the rows that no trial sees, as the user gave them.
+    """
 
     space: Space
     seconds: float | None
@@ -37,6 +43,7 @@ class Setting:
     workers: int = 1
     limits: Limits = UNLIMITED
     isolate: bool = False
+    test: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,12 @@ class Judged:
     validation: str
     bounds: tuple[str, ...]
     training_size: int
+    test: str = ""
+    """What is kept from trials for testing, in words; empty where nothing is."""
+
+
+Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
+"""What came of a run, and of its winner on the rows that no trial saw, where there are such."""
 
 
 class Arena(Protocol):
@@ -62,7 +75,11 @@ class Arena(Protocol):
         """Make sure that runs are possible; raises InputError and SpaceError for all that would end each of them."""
         ...
 
-    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
+    def facts(self, seed: int, judged: Judged) -> "DataFacts":
+        """What tells the data that the trials of a seed see from others, where `check` has found `judged`."""
+        ...
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> Ran:
         """One run, kept in a place, going on with what is there; None keeps it nowhere.
 
         Raises InputError, StoreError among them.
@@ -77,6 +94,7 @@ class DataArena:
     setting: Setting
     label: str
     table: "Table"
+    test: "TestRows | None" = None
 
     def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:
         """The judge of the first seed: the others differ in the split only."""
@@ -87,29 +105,59 @@ class DataArena:
         facts = data_facts(self.label, dataset.features, dataset.labels)
         validation = describe_validation(objective.validation)
         bounds = tuple(map(describe_bound, objective.bounds))
-        return Judged(facts, objective.metric.formula, validation, bounds, objective.training_size)
+        return Judged(
+            facts, objective.metric.formula, validation, bounds, objective.training_size, self._kept(objective)
+        )
 
-    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
-        """A run with workers and a cache of its own: what another optimizer has fitted is of no use to this one."""
+    def facts(self, seed: int, judged: Judged) -> "DataFacts":
+        """Those that were found, unless each seed keeps other rows for testing."""
+        from spacelang.runtime.data.fingerprint import data_facts
+        from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.evaluation.testing import set_apart
+        from spacelang.runtime.pipelines.library import task_kind
+
+        if not isinstance(self.test, float):
+            return judged.facts
+        kind = task_kind(self.setting.space.checked.root)
+        seen, _ = set_apart(self.table, self.test, kind, seed)
+        dataset = check_labels(seen, kind)
+        return data_facts(self.label, dataset.features, dataset.labels)
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> Ran:
+        """A run with workers and a cache of its own: what another optimizer has fitted is of no use to this one.
+
+        The seed draws the rows for testing, too: they are the same for all optimizers.
+        """
         setting = self.setting
         space, objective = self._objective(seed, Recorded(training_score=_needs_more(contestant)))
         chosen = contestant.on(space)
+        pair = (chosen.name, chosen.optimizer)
         crew = make_executor(objective, workers=setting.workers, limits=setting.limits, isolate=setting.isolate)
-        with (
-            closing(crew) as executor,
-            keeping(place, space, (chosen.name, chosen.optimizer), objective, seed=seed, resume=True) as journal,
-        ):
-            return run(
-                space,
-                chosen.optimizer,
-                objective,
-                executor,
-                time=setting.seconds,
-                trials=setting.trials,
-                seed=seed,
-                listener=listener,
-                journal=journal,
-            )
+        with closing(crew) as executor:
+            with keeping(place, space, pair, objective, seed=seed, resume=True) as journal:
+                outcome = run(
+                    space,
+                    chosen.optimizer,
+                    objective,
+                    executor,
+                    time=setting.seconds,
+                    trials=setting.trials,
+                    seed=seed,
+                    listener=listener,
+                    journal=journal,
+                )
+            return outcome, scored(outcome, objective, executor, setting.limits, place)
+
+    def _kept(self, objective: "Objective") -> str:
+        """What is kept from trials for testing; of a share each seed draws other rows."""
+        from spacelang.runtime.data.fingerprint import data_facts
+
+        if objective.tested is None:
+            return ""
+        if isinstance(self.test, float):
+            return f"{self.test:g} of the rows"
+        facts = data_facts(self.label, objective.tested.features, objective.tested.labels)
+        return f"{facts.rows} rows, {facts.fingerprint}"
 
     def _objective(self, seed: int, recorded: Recorded) -> "tuple[Space, Objective]":
         setting = self.setting
@@ -120,6 +168,7 @@ class DataArena:
             validation=setting.validation,
             seed=seed,
             recorded=recorded,
+            test=self.test,
         )
         return bound_by(objective, setting.space)
 
@@ -141,14 +190,18 @@ class TableArena:
         validation = describe_validation(objective.validation)
         return Judged(objective.facts, objective.formula, validation, bounds, objective.training_size)
 
-    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> "Outcome":
-        """A run whose seconds are those that were recorded."""
+    def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the table is the same for all seeds
+        """Those of the table."""
+        return judged.facts
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> Ran:
+        """A run whose seconds are those that were recorded; there are no rows to test on."""
         setting = self.setting
         space, objective = self._objective
         chosen = contestant.on(space)
         pair = (chosen.name, chosen.optimizer)
         with keeping_table(place, space, pair, objective, seed=seed, resume=True) as journal:
-            return run_on_table(
+            outcome = run_on_table(
                 space,
                 chosen.optimizer,
                 objective,
@@ -159,6 +212,7 @@ class TableArena:
                 listener=listener,
                 journal=journal,
             )
+        return outcome, None
 
     @cached_property
     def _objective(self) -> "tuple[Space, TableObjective]":
@@ -187,6 +241,9 @@ def arenas(setting: Setting, data: Mapping[str, Any], target_column: str | None 
             found.append(_arena(setting, label, source, target_column))
         except InputError as error:
             mistakes.append(error)
+    if len(data) > 1 and any(isinstance(each, DataArena) and not isinstance(each.test, float | None) for each in found):
+        what = f"the test rows cannot be those of {len(data)} data sets"
+        mistakes.append(DataError(what, "give a share of the rows of each: 0.2"))
     if not data:
         mistakes.append(
             DataError("there is no data to compare optimizers on", "name a file, `sklearn:NAME` or a table")
@@ -223,11 +280,17 @@ def _arena(setting: Setting, label: str, source: Any, target_column: str | None)
 
     if not isinstance(source, str):
         features, target = source
-        return DataArena(setting, label, make_table(features, target, label))
+        return _on_data(setting, label, make_table(features, target, label))
     if source.startswith(TABLE):
         _check_unsettled(source, setting, target_column)
         return TableArena(setting, label, read_table(Path(source.removeprefix(TABLE))))
-    return DataArena(setting, label, load_dataset(source, target_column))
+    return _on_data(setting, label, load_dataset(source, target_column))
+
+
+def _on_data(setting: Setting, label: str, table: "Table") -> DataArena:
+    from spacelang.runtime.evaluation.testing import read_test
+
+    return DataArena(setting, label, table, read_test(setting.test, str(table.target.name)))
 
 
 def _check_unsettled(source: str, setting: Setting, target_column: str | None) -> None:
@@ -239,6 +302,9 @@ def _check_unsettled(source: str, setting: Setting, target_column: str | None) -
         if given is not None:
             message = f"{what} changes nothing of the table `{source.removeprefix(TABLE)}`"
             raise InputError(message, "its trials are known; `spacelang tabulate` makes another table")
+    if setting.test is not None:
+        message = f"the table `{source.removeprefix(TABLE)}` has losses and no rows: none can be kept for testing"
+        raise InputError(message, "give the data that the table was made of")
 
 
 def _short(reference: str) -> str:

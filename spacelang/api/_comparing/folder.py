@@ -49,6 +49,8 @@ def plan_of(
                 "validation": each.validation,
                 "bounds": ", ".join(each.bounds),
                 "training rows": each.training_size,
+                # Not there without test rows: comparisons that were begun before there were any go on.
+                **({"test rows": each.test} if each.test else {}),
             }
             for label, each in judged.items()
         },

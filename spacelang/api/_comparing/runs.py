@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
 from math import inf
@@ -16,9 +16,10 @@ from spacelang.ir.trial import Status
 
 if TYPE_CHECKING:
     from spacelang.report.comparison.progress import ComparisonListener
-    from spacelang.report.comparison.results import Key, Run
+    from spacelang.report.comparison.results import Key, OnTestRows, Run
     from spacelang.runtime.history import Record
     from spacelang.runtime.storing.store import StoredRun
+    from spacelang.runtime.storing.store_tests import StoredTest
     from spacelang.runtime.storing.stored import StoredTrial
 
 INTERRUPTED: Final = "interrupted"
@@ -107,15 +108,15 @@ def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "Compari
 
     place = None if folder is None else folder / file_name(entry.key)
     try:
-        outcome = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
+        outcome, test = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
     except UnlikelyError as error:
         return _summary(entry, (), setting, 0.0, FAILED, str(error))
     seen = tuple(_seen(each) for each in outcome.records)
-    return _summary(entry, seen, setting, outcome.seconds, outcome.ended.value)
+    return replace(_summary(entry, seen, setting, outcome.seconds, outcome.ended.value), tested=_tested(test, seen))
 
 
 def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
-    """The run that was made before; None where it has to be begun or to go on. Raises StoreError."""
+    """The run that was made before; None where it has to be begun, to go on or to be tested. Raises StoreError."""
     from spacelang.runtime.storing.store import Store, is_blank
     from spacelang.runtime.storing.stored import State
 
@@ -126,15 +127,19 @@ def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
         if run.state is not State.FINISHED:
             return None
         _check(entry, run)
+        test = run.test
+        if entry.judged.test and test is None and run.best is not None:
+            return None
         seen = tuple(map(_stored, run.records()))
-        return _summary(entry, seen, setting, run.seconds, run.sessions[-1].ending or "")
+        summary = _summary(entry, seen, setting, run.seconds, run.sessions[-1].ending or "")
+        return replace(summary, tested=_tested(test, seen))
 
 
 def _check(entry: Entry, run: "StoredRun") -> None:
     """Raise StoreError for a store that somebody has put in the place of another one."""
     from spacelang.runtime.storing.store_faults import StoreError
 
-    header, facts = run.header, entry.judged.facts
+    header, facts = run.header, entry.arena.facts(entry.key.seed, entry.judged)
     there = (header.seed, header.optimizer, header.data.fingerprint)
     if there != (entry.key.seed, entry.contestant.name, facts.fingerprint):
         raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it, and the run is made again")
@@ -144,6 +149,7 @@ def _check(entry: Entry, run: "StoredRun") -> None:
 class _Seen:
     """What a comparison sees of a trial."""
 
+    number: int
     seconds: float
     loss: float | None
     rows: int | None
@@ -155,12 +161,25 @@ class _Seen:
 def _seen(record: "Record") -> _Seen:
     trial = record.trial
     succeeded = trial.status is Status.SUCCESS
-    return _Seen(record.finished, trial.loss, trial.request.fidelity, trial.is_feasible, succeeded, trial.reason)
+    return _Seen(
+        record.index, record.finished, trial.loss, trial.request.fidelity, trial.is_feasible, succeeded, trial.reason
+    )
 
 
 def _stored(trial: "StoredTrial") -> _Seen:
     succeeded = trial.status == Status.SUCCESS.value
-    return _Seen(trial.finished, trial.loss, trial.fidelity, trial.feasible, succeeded, trial.reason)
+    return _Seen(trial.index, trial.finished, trial.loss, trial.fidelity, trial.feasible, succeeded, trial.reason)
+
+
+def _tested(test: "StoredTest | None", trials: Sequence[_Seen]) -> "OnTestRows | None":
+    """The winner on test rows, beside its loss as a trial."""
+    from spacelang.report.comparison.results import OnTestRows
+
+    if test is None:
+        return None
+    reported = next(each.loss for each in trials if each.number == test.trial)
+    assert reported is not None
+    return OnTestRows(test.score, reported)
 
 
 def _summary(

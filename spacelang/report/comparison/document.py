@@ -1,12 +1,14 @@
 """A comparison as one JSON document."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from math import isnan
 
 from spacelang.report.comparison.noise import LEVEL, Estimate
 from spacelang.report.comparison.ranks import Interval, Ranking
 from spacelang.report.comparison.results import Models, Results, Run
 from spacelang.report.comparison.text import SHARES
+from spacelang.report.comparison.verdict import verdict
 
 
 def document(results: Results) -> dict[str, object]:
@@ -19,7 +21,9 @@ def document(results: Results) -> dict[str, object]:
     the rank of the first is above that of the second, and whether that is `within_noise`. `intervals` says over what
     they are, a number of `data set` or `seed`; it is None, and so are all bounds, where these are too few. `ahead` says
     who was ahead when, over all by either ranking and by data (`median`), and `apart` for every two which one was ahead
-    beyond noise, by the ranks of mean losses. `runs` has every run with its last losses, None without a score.
+    beyond noise, by the ranks of mean losses. `test`, None without test rows, has what the winners at the end lose on
+    rows that no trial saw: `losses[data][optimizer]`, and `ranks` and `differences` as above. `runs` has every run with
+    its last losses, None without a score.
     """
     told = results.at(*(results.end * share for share in SHARES))
     return {
@@ -36,6 +40,7 @@ def document(results: Results) -> dict[str, object]:
         },
         "ahead": {models.value: _ahead(results, models) for models in Models},
         "apart": {models.value: _apart(results, models) for models in Models},
+        "test": _verdict(results),
         "runs": [_run(run) for run in results.runs],
     }
 
@@ -86,7 +91,7 @@ def _differences(results: Results, differences: Estimate) -> list[object]:
 def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
     """The bounds of intervals; None, which JSON has, where there are none."""
     bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
-    return {name: [None if isnan(each) else each for each in found] for name, found in bounds.items()}
+    return {name: [*map(_known, found)] for name, found in bounds.items()}
 
 
 def _losses(results: Results, models: Models) -> dict[str, object]:
@@ -101,6 +106,37 @@ def _losses(results: Results, models: Models) -> dict[str, object]:
 
 def _befores(results: Results) -> Iterable[tuple[str, float]]:
     return zip(results.data, results.before.tolist(), strict=True)
+
+
+def _verdict(results: Results) -> dict[str, object] | None:
+    """What rows that no trial saw say."""
+    found = verdict(results)
+    if found is None:
+        return None
+    columns = {
+        "mean": found.losses.value,
+        "low": found.losses.low,
+        "high": found.losses.high,
+        "reported": found.reported,
+        "optimism": found.optimism,
+    }
+    return {
+        "losses": {
+            data: {
+                optimizer: {name: _known(float(column[place, row])) for name, column in columns.items()}
+                for row, optimizer in enumerate(results.optimizers)
+            }
+            for place, data in enumerate(results.data)
+        },
+        "ranks": {ranking.value: _ranks(results, each.ranks) for ranking, each in found.ranked.items()},
+        "differences": {
+            ranking.value: _differences(results, each.differences) for ranking, each in found.ranked.items()
+        },
+    }
+
+
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number
 
 
 def _ahead(results: Results, models: Models) -> dict[str, object]:
@@ -129,4 +165,5 @@ def _run(run: Run) -> dict[str, object]:
         "seconds": run.seconds,
         "ended": run.ended,
         "reason": run.reason,
+        "test": None if run.tested is None else {**asdict(run.tested.score), "reported": run.tested.reported},
     }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from math import sqrt
+from math import inf, sqrt
 from typing import Final
 
 import numpy as np
@@ -105,18 +105,28 @@ def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
     return Ranked(ranks, _stacked(differences, value.shape[1]))
 
 
-def estimate(value: Array, drawn: Array, number: int, margin: float, bounds: tuple[float, float]) -> Estimate:
+def estimate(
+    value: Array, drawn: Array, number: int, margin: float = 0.0, bounds: tuple[float, float] = (-inf, inf)
+) -> Estimate:
     """Figures with their intervals, of what they are in resamples of so many, along the last axis of `drawn`.
 
     Resamples are too much like each other: intervals are wider than their quantiles by as much as Student's t and an
     unbiased variance make those of a mean. Ranks are whole numbers, of which a few are easily all the same as if they
-    were never different: intervals are wider by a margin, too. They end where ranks do.
+    were never different: their intervals are wider by a margin, too, and end where ranks do.
     """
     wider = sqrt(number / (number - 1)) * stdtrit(number - 1, 1 - TAIL) / ndtri(1 - TAIL)
     low, high = np.quantile(drawn, (TAIL, 1 - TAIL), axis=-1)
     low = value + wider * np.minimum(low - value, 0) - margin
     high = value + wider * np.maximum(high - value, 0) + margin
     return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
+
+
+def mean_over_seeds(losses: Array) -> Estimate:
+    """Means over the last axis, with their intervals over seeds; without these where there are too few."""
+    mean, seeds = losses.mean(axis=-1), losses.shape[-1]
+    if seeds < FEWEST:
+        return _unbounded(mean)
+    return estimate(mean, np.tensordot(losses, _counts(seeds), (-1, 0)) / seeds, seeds)
 
 
 def _drawn(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from spacelang.ir.trial import TestScore
 from spacelang.report.comparison.curves import Array, Curve, loss_before, sampled, times
 from spacelang.report.comparison.noise import Ranked, Resampling, ranked, resampling
 from spacelang.report.comparison.ranks import TOLERANCE, Interval, Ranking, ahead_by, intervals
@@ -40,10 +41,19 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class OnTestRows:
+    """The winner of a run on rows that no trial saw, and the loss that it `reported` as a trial."""
+
+    score: TestScore
+    reported: float
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What came of a run: its incumbent over time by the models that count, and the effort.
 
-    `reason` says why it has no score at all; it is empty where it has one.
+    `reason` says why it has no score at all; it is empty where it has one. `tested` is its winner at the end, where
+    there is one and rows were kept for it.
     """
 
     key: Key
@@ -53,6 +63,7 @@ class Run:
     seconds: float
     ended: str
     reason: str = ""
+    tested: OnTestRows | None = None
 
 
 @dataclass(frozen=True, eq=False)

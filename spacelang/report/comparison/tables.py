@@ -80,7 +80,10 @@ def ahead(results: Results) -> pd.DataFrame:
 
 
 def runs(results: Results) -> pd.DataFrame:
-    """One row a run: data, optimizer, seed, the last losses, trials, failures, seconds, how and why it ended."""
+    """One row a run: data, optimizer, seed, the last losses, trials, failures, seconds, how and why it ended.
+
+    At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
+    """
     rows = [
         (
             run.key.data,
@@ -92,9 +95,22 @@ def runs(results: Results) -> pd.DataFrame:
             run.seconds,
             run.ended,
             run.reason,
+            *((np.nan, np.nan) if run.tested is None else (run.tested.score.loss, run.tested.reported)),
         )
         for run in results.runs
     ]
     losses = [f"loss_{models.value}" for models in Models]
-    names = ["data", "optimizer", "seed", *losses, "trials", "failed", "seconds", "ended", "reason"]
+    names = [
+        "data",
+        "optimizer",
+        "seed",
+        *losses,
+        "trials",
+        "failed",
+        "seconds",
+        "ended",
+        "reason",
+        "loss_test",
+        "loss_reported",
+    ]
     return pd.DataFrame(rows, columns=names)

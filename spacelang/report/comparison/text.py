@@ -1,7 +1,7 @@
 """A comparison for people: tables of losses and ranks, who was ahead when, and what may be chance."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan, log10
 from typing import Final
@@ -15,6 +15,7 @@ from spacelang.diagnostics.cells import visible
 from spacelang.report.comparison.noise import Drawn
 from spacelang.report.comparison.ranks import Interval, Ranking
 from spacelang.report.comparison.results import Models, Results, counted
+from spacelang.report.comparison.verdict import Verdict, verdict
 
 MODELS: Final = {
     Models.FULL: "models trained on all training rows",
@@ -30,6 +31,11 @@ MOST: Final = 5
 
 PAIRS: Final = 6
 """Of so many pairs all are told, of more those with the optimizer that was ahead longest."""
+
+UNSEEN: Final = (
+    "Optimizers are judged by rows that no trial saw: the winner of each run is fitted on all others and scored there,"
+    " once (at the end of this report)."
+)
 
 FAILURES: Final = 10
 """So many runs without a score are told one by one."""
@@ -59,6 +65,9 @@ def print_comparison(results: Results, console: Console) -> None:
 def parts(results: Results) -> list[Grid | Text]:
     """The tables and sentences in their order."""
     found: list[Grid | Text] = [Text(headline(results), style="bold")]
+    judged = verdict(results)
+    if judged is not None:
+        found.append(Text(UNSEEN))
     for data in results.data:
         found += [losses(results, data, models) for models in Models]
     found.append(Text(f"\n{_before(results)}"))
@@ -66,6 +75,8 @@ def parts(results: Results) -> list[Grid | Text]:
         told = _told(results)
         found += [*(ranks(told, models) for models in Models), ranks_of_runs(told), Text(f"\n{intervals(results)}")]
         found += [*_leaders(results), *_differences(results)]
+    if judged is not None:
+        found += _verdict(results, judged)
     return [*found, *_without_a_score(results)]
 
 
@@ -97,7 +108,7 @@ def ranks(results: Results, models: Models) -> Grid:
     """The average ranks of mean losses with their intervals."""
     found = results.ranked[Ranking.MEAN_LOSSES][models].ranks
     rows = tuple(
-        (visible(name), *map(_rank, value, low, high))
+        (visible(name), *map(_figure, value, low, high))
         for name, value, low, high in zip(results.optimizers, found.value, found.low, found.high, strict=True)
     )
     over = counted(len(results.data), "data set")
@@ -167,8 +178,8 @@ def _sharing(results: Results) -> str:
     return f"losses within {results.tolerance:g} sharing one"
 
 
-def _rank(value: float, low: float, high: float) -> str:
-    return f"{value:.2f}" if isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+def _figure(value: float, low: float, high: float, told: Callable[[float], str] = "{:.2f}".format) -> str:
+    return told(value) if isnan(low) else f"{told(value)} [{told(low)}, {told(high)}]"
 
 
 def _names(results: Results, ahead: tuple[str, ...]) -> str:
@@ -222,15 +233,65 @@ def _longest_ahead(results: Results, models: Models) -> str:
     return max(decades, key=decades.__getitem__)
 
 
+def _verdict(results: Results, judged: Verdict) -> list[Grid | Text]:
+    """What rows that no trial saw say: losses, ranks, and which differences are beyond noise."""
+    found: list[Grid | Text] = [losses_on_test_rows(results, judged, data) for data in results.data]
+    found.append(Text("\noptimism: by how much the loss on rows that no trial saw is above the one that was reported"))
+    if len(results.optimizers) == 1:
+        return found
+    found.append(ranks_on_test_rows(results, judged))
+    if results.resampling is None:
+        return found
+    found.append(Text(f"\ndifferences of {Ranking.MEAN_LOSSES} on rows that no trial saw"))
+    ranked = judged.ranked[Ranking.MEAN_LOSSES]
+    first = results.optimizers[int(ranked.ranks.value[:, 0].argmin())]
+    differences = ranked.differences
+    for row, pair in enumerate(results.pairs):
+        if len(results.pairs) <= PAIRS or first in pair:
+            value, low, high = (float(part[row, 0]) for part in (differences.value, differences.low, differences.high))
+            told = "within noise" if differences.within_noise[row, 0] else f"{visible(pair[value > 0])} ahead"
+            found.append(Text(f"  {visible(' and '.join(pair))}: {told}, {_figure(value, low, high)}"))
+    return found
+
+
+def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Grid:
+    """The losses of winners on rows that no trial saw, those by which they won, and how much too good these were."""
+    place = results.data.index(data)
+    columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
+    rows = tuple(
+        (visible(name), _figure(mean, low, high, _loss), *("-" if isnan(each) else _loss(each) for each in others))
+        for name, mean, low, high, *others in zip(
+            results.optimizers, *(column[place] for column in columns), strict=True
+        )
+    )
+    over = f"mean over {counted(len(results.seeds), 'seed')} [95 % interval]"
+    title = f"{data}: {results.formulas[data]} of the winners, {over}"
+    return Grid(visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
+
+
+def ranks_on_test_rows(results: Results, judged: Verdict) -> Grid:
+    """Both kinds of ranks, by the losses of winners on rows that no trial saw."""
+    estimates = [judged.ranked[ranking].ranks for ranking in Ranking]
+    columns = [map(_figure, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]
+    rows = tuple(zip(map(visible, results.optimizers), *columns, strict=True))
+    title = f"ranks at the end by rows that no trial saw, averaged over {results.over}, {_sharing(results)}"
+    return Grid(title, ("", *map(str, Ranking)), rows)
+
+
 def _apart(results: Results, pair: tuple[str, str], models: Models) -> str:
-    """What is known of two: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`."""
-    shown, left_out = _longest(results.apart(pair, models))
-    texts = (
+    """What is known of two: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
+
+    Where there are many intervals only those in which one is ahead are told, and that the others are noise.
+    """
+    spans = results.apart(pair, models)
+    shown, left_out = _longest(spans if len(spans) <= MOST else [each for each in spans if each.ahead])
+    texts = [
         f"{f'{visible(each.ahead[0])} ahead' if each.ahead else 'within noise'}"
         f" from {seconds(each.start)} to {seconds(each.end)}"
         for each in shown
-    )
-    return f"{visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}"
+    ]
+    others = "" if len(spans) <= MOST else "; else within noise"
+    return f"{visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}{others}"
 
 
 def _without_a_score(results: Results) -> list[Text]:
@@ -244,6 +305,11 @@ def _without_a_score(results: Results) -> list[Text]:
         for run in results.runs
         if not run.reason and not run.curves[Models.FULL].losses
     )
+    lines += [
+        Text(visible(f"{run.key}: the winner has no loss on rows that no trial saw: {run.tested.score.reason}"))
+        for run in results.runs
+        if run.tested is not None and run.tested.score.loss is None
+    ]
     runs = counted(len(results.seeds), "run")
     lines += [
         Text(visible(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows"))

@@ -95,6 +95,18 @@ def test_of_two_it_is_said_who_was_ahead_beyond_noise_and_when_nobody_was() -> N
     assert "a and b: a ahead from 1 s to 3.03 s; within noise from 3.03 s to 60 s" in text[at:]
 
 
+def test_where_two_change_places_often_it_is_said_when_one_was_ahead() -> None:
+    scores = {"a": [(2.0**place, 1 / place) for place in range(2, 9)]}
+    scores["b"] = [(1.5 * seconds, loss - 0.05) for seconds, loss in scores["a"]]
+    data = tuple(f"d{place}" for place in range(6))
+    runs = [run(Key(name, each, 0), found, until=400.0) for name in data for each, found in scores.items()]
+    text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
+    line = next(line for line in text.splitlines() if "a and b: " in line)
+    assert line.startswith("    a and b: a ahead from 4 s to ")
+    assert line.endswith("400 s (2 shorter intervals left out); else within noise")
+    assert line.count("within noise") == 1
+
+
 def test_of_many_pairs_those_with_whoever_was_ahead_longest_are_told() -> None:
     names = ("alpha", "beta", "gamma", "delta", "epsilon")
     text = shown(made(optimizers=names, data=("x", "y", "z")))

@@ -1,0 +1,44 @@
+"""The winner of a run on rows that no trial saw: fitted on all others, scored once, and kept with the run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacelang.ir.task import Limits
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.final import Finale
+    from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.storing.store_tests import StoredTest
+
+
+def scored(
+    outcome: "Outcome", objective: "Objective", executor: "Executor", limits: Limits, place: Path | None
+) -> "StoredTest | None":
+    """The score of a run's winner, kept in its store if it has one; raises InputError, StoreError among them.
+
+    None where there are no test rows or no winner, and after an interruption. The next best is scored where the best
+    cannot be fitted; where none can, there is a score without a loss, which says why.
+    """
+    from spacelang.runtime.final import finish
+    from spacelang.runtime.history import Ending
+    from spacelang.runtime.storing.store_tests import keep
+
+    best = outcome.best
+    if best is None or not objective.test_rows or outcome.ended is Ending.INTERRUPTED:
+        return None
+    found = _found(best, finish(outcome, objective, executor, limits=limits), objective.test_rows)
+    if place is not None:
+        keep(place, found)
+    return found
+
+
+def _found(best: "Record", finale: "Finale", rows: int) -> "StoredTest":
+    from spacelang.ir.trial import TestScore
+    from spacelang.runtime.storing.store_tests import StoredTest
+
+    if finale.record is not None and finale.test is not None:
+        return StoredTest(finale.record.index, finale.test)
+    reason = finale.passed_over[0].reason if finale.passed_over else ""
+    return StoredTest(best.index, TestScore(None, None, None, rows, reason))

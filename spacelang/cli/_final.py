@@ -27,8 +27,9 @@ Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A search that has ended, by which objective, and what a trial might take."""
+    """A search that has ended, on which data, by which objective, and what a trial might take."""
 
+    data: str
     objective: "Objective"
     found: Found
     facts: "Run"
@@ -105,7 +106,7 @@ class Ending:
 
     def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
         """Print the code of a pipeline before it is fitted, and why the one before was passed over."""
-        from spacelang.report.code import source
+        from spacelang.report.code import fitting, source
 
         if passed_over:
             _comment(_failed(self.objective.rows, passed_over[-1]))
@@ -115,6 +116,9 @@ class Ending:
         else:
             print("\nthe best pipeline:\n")
         print_code(source(self.objective.pipeline(record.trial.request.configuration)))
+        line = fitting(self.data, str(self.objective.dataset.target.name))
+        if line is not None:
+            _comment(f"to fit it: {line}")
         sys.stdout.flush()
 
 

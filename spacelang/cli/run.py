@@ -127,7 +127,7 @@ def command(  # noqa: PLR0913 - one argument an option
     seconds = _limit(loaded, given, trials)
     budget = seconds, trials
     with searching(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume) as found:
-        ending = Ending(objective, found, _facts(objective, optimizer, seed, found.place), limits)
+        ending = Ending(data, objective, found, _facts(objective, optimizer, seed, found.place), limits)
         status = ending.tell(as_json=json)
     raise typer.Exit(status)
 

@@ -41,6 +41,22 @@ def source(pipeline: Any) -> str:
     return f"{writer.imports}\n\n{note}pipeline = {text}\n"
 
 
+def fitting(reference: str, label: str) -> str | None:
+    """A line of Python that fits `pipeline` to the data of a reference whose labels are in the column `label`.
+
+    None for data that no line of pandas or scikit-learn reads as this package does.
+    """
+    scheme, _, name = reference.partition(":")
+    if scheme == "sklearn" and label == "target":
+        load = f"load_{name}"
+        return f"from sklearn.datasets import {load}; pipeline.fit(*{load}(return_X_y=True, as_frame=True))"
+    if not reference.lower().endswith((".csv", ".csv.gz")):
+        return None
+    column = _quoted(label)
+    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False)"
+    return f"import pandas; {table}; pipeline.fit(table.drop(columns={column}), table[{column}])"
+
+
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes expressions and remembers what they need imported: by its name here, the module and its name there.

@@ -21,6 +21,7 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
 from spacelang.report import code
 from spacelang.report.code import WIDTH
+from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.labelled import for_labels
@@ -249,3 +250,23 @@ def test_the_comment_on_labels_is_true():
     within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
     assert "#" not in code.source(within)
     assert "# A vote of one codes the labels, as XGBClassifier " in code.source(for_labels(booster, ("a", "b")))
+
+
+@pytest.mark.parametrize("name", ["plain.csv", 'it\'s "quoted".CSV'])
+def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    label = 'the "label"'
+    MIXED.assign(**{label: ["yes", "no"] * 6}).to_csv(name, index=False)
+    table = load_dataset(name, label)
+    made = simple(operator("LogisticRegression"))
+    built = build(made, Configuration({}), preparation=plan(made, table.features), n_jobs=None)
+    names: dict[str, object] = {}
+    exec(f"{code.source(built)}\n{code.fitting(name, label)}", names)
+    wanted = built.fit(table.features, table.target).predict_proba(table.features)
+    assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
+
+
+def test_what_pandas_does_not_read_as_we_do_has_no_line():
+    assert code.fitting("table.arff", "target") is code.fitting("openml:31", "target") is None
+    assert code.fitting("sklearn:iris", "sepal length (cm)") is None
+    assert code.fitting("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from dask_clusters import close_shared, shared
-from misbehaving import FAULTS, LIMITS, NUISANCES, Fault, evaluate, wanted, well
+from misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
 from processes_seen import Marked, marking
 
 from spacelang.ir.configuration import Configuration
@@ -190,6 +190,7 @@ def test_what_is_stopped_is_never_answered(make: Make) -> None:
         executor.start(name, Job(number, wanted(number, "sleep")))
     if isinstance(executor, Processes):
         assert executor.wait(0.2) == ()
+    started = time.monotonic()
     executor.stop()
     assert tuple(executor.free) == names
     assert executor.wait(0) == ()
@@ -197,6 +198,7 @@ def test_what_is_stopped_is_never_answered(make: Make) -> None:
     assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
     executor.stop()
     assert len(work(executor, [wanted(7)])) == 1
+    assert time.monotonic() - started < LONG, "what was stopped went on"
 
 
 @bounding

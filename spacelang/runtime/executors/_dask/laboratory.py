@@ -48,13 +48,16 @@ class Report:
         return pickle.loads(self.answer)  # type: ignore[no-any-return]
 
 
-def assess(run: str, seat: str, request: bytes, seconds: float | None = None) -> Report:
-    """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do."""
+def assess(run: str, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> Report:
+    """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do.
+
+    It is of no use any more where the `era` of the run in which it was given to the cluster has ended.
+    """
     worker = get_worker()
     laboratory = worker.plugins.get(run)
     found: tuple[int, Answer] = (0, OVER)
     if isinstance(laboratory, Laboratory):
-        found = laboratory.evaluate(seat, request, seconds)
+        found = laboratory.evaluate(seat, request, seconds, era)
     attempts, answer = found
     return Report(
         worker.address, label(worker.name, worker.address), attempts, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
@@ -73,11 +76,11 @@ async def prepare(run: str, seats: dict[str, Sequence[str]], dask_worker: Worker
     return await laboratory.prepare(seats[dask_worker.address])
 
 
-def halt(run: str, dask_worker: Worker) -> None:
-    """End the trials at one dask worker, and leave it ready for others."""
+def halt(run: str, era: int, dask_worker: Worker) -> None:
+    """End the trials of earlier eras at one dask worker, and leave it ready for others."""
     laboratory = dask_worker.plugins[run]
     assert isinstance(laboratory, Laboratory)
-    laboratory.halt()
+    laboratory.era = era
 
 
 class Laboratory(WorkerPlugin):
@@ -100,7 +103,7 @@ class Laboratory(WorkerPlugin):
         self._idle: list[_Bench] = []
         self._busy = 0
         self._is_closing = False
-        self._halts = 0
+        self.era = 0
 
     async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - it has only been at one
         """End the trials and all processes."""
@@ -134,22 +137,18 @@ class Laboratory(WorkerPlugin):
             self._give_back(bench, is_sound)
         return None
 
-    def halt(self) -> None:
-        """End the trials that go on."""
-        self._halts += 1
-
-    def evaluate(self, seat: str, request: bytes, seconds: float | None = None) -> tuple[int, Answer]:
-        """How often a request was begun here, and what came of it."""
+    def evaluate(self, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> tuple[int, Answer]:
+        """How often a request was begun here, and what came of it; those of eras that have ended are dropped."""
         try:
             self._check()
             bench = self._taken(seat)
         except InputError as error:
             return 1, error
-        is_sound, halts = False, self._halts
+        is_sound = False
         try:
             bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
             while not (finished := bench.processes.wait(GLANCE)):
-                if self._is_closing or self._halts > halts:
+                if self._is_closing or self.era > era:
                     return 1, OVER
             is_sound = True
             return finished[0].attempts, finished[0].trial

@@ -133,6 +133,8 @@ class Session:
         """How many each dask worker had at the beginning, by address."""
         self._lately_gone: deque[str] = deque(maxlen=100)
         """The dask workers that have ended last."""
+        self._era = 0
+        """How often the trials that went on were stopped."""
         self._broken: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
 
@@ -189,9 +191,10 @@ class Session:
             del self._flights[job.number]
 
     async def halt(self) -> None:
-        """Stop the trials of jobs that nobody waits for any more."""
+        """Stop the trials of jobs that nobody waits for any more, also those that the cluster has not begun yet."""
+        self._era += 1
         if self._client is not None:
-            await self._client.run(halt, self._run, on_error="ignore")
+            await self._client.run(halt, self._run, self._era, on_error="ignore")
 
     async def close(self) -> None:
         """Stop all trials, take everything back from the cluster, and end it if it is the session's own."""
@@ -226,6 +229,7 @@ class Session:
             seat.name,
             request,
             job.seconds,
+            self._era,
             # A key that the cluster has forgotten since: it remembers a hundred thousand that it has not.
             key=(self._run, flight.order % KEYS),
             workers=[flight.wants] if flight.wants else None,

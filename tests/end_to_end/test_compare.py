@@ -2,6 +2,9 @@
 
 import csv
 import json
+import re
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -460,3 +463,39 @@ def test_features_and_labels_are_data_as_well(folder: Path) -> None:
     )
     assert found.results.data == ("wine",)
     assert (found.runs["trials"] == 2).all()
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "blds_paper" / "compare.py"
+
+
+def stages(space: str) -> list[list[str]]:
+    """The alternatives of every stage of a space that has one a line."""
+    text = (EXAMPLE.parents[2] / "spaces" / f"{space}.space").read_text(encoding="utf-8")
+    return [re.findall(r"^  \| (\w+)", stage, re.MULTILINE) for stage in text.split("\nstage ")[1:]]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_example_of_the_blds_paper_compares_on_the_tables_that_there_are(
+    here: Here, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = runpy.run_path(str(EXAMPLE))
+    axes, rng = stages(example["SPACE"]), np.random.default_rng(0)
+    shape = (*map(len, axes), len(SIZES))
+    assert shape[:-1] == (8, 8, 6, 8)
+    (folder / "out").mkdir()
+    for name in example["DATA"]:
+        loss, cost = rng.uniform(0.05, 0.6, shape), rng.uniform(0.05, 0.3, shape)
+        rows = np.array([json.dumps(names) for names in axes])
+        np.savez(folder / "out" / f"{name}.npz", loss=loss, cost=cost, sizes=np.array(SIZES), axes=rows)
+    said = []
+
+    def run(*command: str) -> int:
+        said.append(here(*command))
+        return said[-1].returncode
+
+    monkeypatch.setitem(example["main"].__globals__, "spacelang", run)
+    monkeypatch.setattr(sys, "argv", ["compare.py", str(folder), "--output", "out", "--repeats", "2", "--time", "2s"])
+    assert example["main"]() == 0
+    claims = capsys.readouterr().out
+    assert claims.count("beyond noise: ") == 2 * len(example["CLAIMS"])
+    assert "blds_table1: 10 optimizers, 3 data sets, 2 seeds; 60 runs of 2 s" in said[0].stdout

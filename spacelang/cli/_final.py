@@ -59,13 +59,23 @@ class Ending:
         if finale is None:
             if outcome.best is not None:
                 _comment("it was not fitted on all rows")
+                self._tell_how_to_fit()
         elif finale.record is None:
             _comment(_failed(finale.rows, finale.passed_over[-1]))
         else:
             _comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
             if finale.test is not None:
                 print_code(f"# {visible(self._tested(finale.test))}")
+            self._tell_how_to_fit()
         return status
+
+    def _tell_how_to_fit(self) -> None:
+        """The line that does so, for the pipeline that was printed last."""
+        from spacelang.report.code import fitting
+
+        line = fitting(self.data, str(self.objective.dataset.target.name))
+        if line is not None:
+            print_code(f"# to fit it: {visible(line)}")
 
     def _finale(self, announce: Announce = lambda *_: None) -> "tuple[Finale | None, int]":
         """What became of the best pipelines on all rows, None where that was not tried or interrupted; the status."""
@@ -106,7 +116,7 @@ class Ending:
 
     def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
         """Print the code of a pipeline before it is fitted, and why the one before was passed over."""
-        from spacelang.report.code import fitting, source
+        from spacelang.report.code import source
 
         if passed_over:
             _comment(_failed(self.objective.rows, passed_over[-1]))
@@ -116,9 +126,6 @@ class Ending:
         else:
             print("\nthe best pipeline:\n")
         print_code(source(self.objective.pipeline(record.trial.request.configuration)))
-        line = fitting(self.data, str(self.objective.dataset.target.name))
-        if line is not None:
-            _comment(f"to fit it: {line}")
         sys.stdout.flush()
 
 

@@ -42,7 +42,8 @@ def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None
     assert "# the next best is that of trial " in said[1]
     assert said[1].endswith("with 1 - accuracy 0.1:")
     assert said[2] == "# on all 100 rows it failed: ValueError: the number is wrong"
-    assert said[-1].startswith("# fitted on all 100 rows in ")
+    assert said[-2].startswith("# fitted on all 100 rows in ")
+    assert said[-1].startswith("# to fit it: ")
     assert not ended.stderr
 
 
@@ -70,7 +71,7 @@ def test_ctrl_c_while_it_is_fitted_leaves_the_code(folder: Path) -> None:
         told, _ = run.communicate(timeout=30)
     assert run.returncode == 130
     assert 'Late(deed="sleep", rows=70)' in told
-    assert told.endswith("# it was not fitted on all rows\n")
+    assert "\n# it was not fitted on all rows\n# to fit it: " in told
 
 
 INTERRUPTIBLE = f"""

@@ -126,7 +126,9 @@ def mean_over_seeds(losses: Array) -> Estimate:
     mean, seeds = losses.mean(axis=-1), losses.shape[-1]
     if seeds < FEWEST:
         return _unbounded(mean)
-    return estimate(mean, np.tensordot(losses, _counts(seeds), (-1, 0)) / seeds, seeds)
+    # Losses of nearly all metrics end at 0: an interval goes on below it only where a loss does.
+    bounds = (0.0 if losses.min() >= 0 else -inf, inf)
+    return estimate(mean, np.tensordot(losses, _counts(seeds), (-1, 0)) / seeds, seeds, bounds=bounds)
 
 
 def _drawn(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.report.comparison.noise import Drawn, Ranked, Resampling, ranked, resampling
+from spacelang.report.comparison.noise import Drawn, Ranked, Resampling, mean_over_seeds, ranked, resampling
 from spacelang.report.comparison.ranks import Ranking
 
 PARTS = ("value", "low", "high")
@@ -119,6 +119,14 @@ def test_all_on_one_side_are_evidence_from_six_on(data: int, noise: bool) -> Non
     losses[:, 0] = 0.1
     for ranking in Ranking:
         assert found(losses, ranking).differences.within_noise.all() == noise
+
+
+def test_the_interval_of_a_mean_loss_is_below_0_only_where_losses_are() -> None:
+    losses = np.array([[0.0, 0.0, 0.3], [0.1, 0.1, 0.1]])
+    assert mean_over_seeds(losses).low.tolist() == [0.0, pytest.approx(0.1)]
+    assert (mean_over_seeds(losses - 1).low < -1).tolist() == [True, False]
+    assert mean_over_seeds(losses).high[0] > 0.3
+    assert np.isnan(mean_over_seeds(losses[:, :2]).low).all()
 
 
 def test_what_is_much_better_is_beyond_noise_even_on_few_data_sets() -> None:

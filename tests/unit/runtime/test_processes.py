@@ -233,6 +233,47 @@ def test_what_a_worker_keeps_without_saying_so_has_it_replaced(make: Make) -> No
     assert len({each.trial.predictions for each in finished}) >= 2
 
 
+@pytest.mark.parametrize(("taken", "status"), [(237e6, Status.MEMORY), (120e6, Status.CRASH)])
+def test_who_is_killed_near_the_limit_is_out_of_memory(make: Make, taken: float, status: Status) -> None:
+    def fill(request: Request) -> Trial:
+        held = []
+        while psutil.Process().memory_info().rss < taken:
+            held.append(bytearray(b"x") * 2_000_000)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError(held)
+
+    (finished,) = run(make(fill, limits=Limits(trial_bytes=250e6)), wanted(1))
+    assert (finished.trial.status, finished.attempts) == (status, 3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: signal.Signals) -> None:
+    def slow(request: Request) -> Trial:
+        time.sleep(0.3)
+        return tell_process(request)
+
+    executor = make(slow)
+    (first,) = run(executor, wanted(1))
+    executor.start("1", Job(2, wanted(2)))
+    assert executor.wait(0.1) == ()
+    os.kill(first.trial.predictions, number)
+    (finished,) = executor.wait(60)
+    assert (finished.trial.status, finished.attempts) == (Status.SUCCESS, 2)
+    assert finished.trial.predictions != first.trial.predictions
+
+
+def test_a_nursery_outlives_what_stops_all_processes(make: Make, marked: Marked) -> None:
+    executor = make(tell_process)
+    executor.ready()
+    nursery = nursery_of(marked)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        nursery.send_signal(number)
+    (finished,) = run(executor, wanted(1))
+    assert finished.attempts == 1
+    assert nursery_of(marked) == nursery
+
+
 def test_too_small_a_limit_is_refused_with_the_figure(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_bytes=20e6))
     for _ in range(2):

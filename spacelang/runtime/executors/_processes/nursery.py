@@ -291,8 +291,10 @@ class Nursery:
         if limit is None or not child.is_busy:
             return None
         allowed = limit + child.slot.held
-        child.taken = self._trees.taken(child.process, allowed) - child.slot.held
-        return too_large(limit, child.taken, child.seconds()) if child.taken > limit else None
+        taken = self._trees.taken(child.process, allowed)
+        if taken:  # else it has just been killed
+            child.taken = taken - child.slot.held
+        return too_large(limit, child.taken, child.seconds()) if taken > allowed else None
 
     def _bury(self) -> None:
         """Take leave of the workers that have ended, and end what they have left behind."""

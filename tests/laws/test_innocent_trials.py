@@ -1,0 +1,61 @@
+"""What the bundled spaces try leaves a process as it was: no worker of an innocent trial is replaced."""
+
+import os
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from spacelang.api import bound_by, load_for_data, make_objective
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.trial import Request, Trial
+from spacelang.resources import folder
+from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.executors import Job
+from spacelang.runtime.executors.processes import Processes
+
+BUNDLED = sorted(path.stem for path in folder("spaces").glob("*.space"))
+DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 12
+COLUMNS = 10
+"""Cubic features of more would take minutes."""
+
+
+@cache
+def searched(name: str) -> tuple[Any, Objective]:
+    features, labels = load_breast_cancer(return_X_y=True, as_frame=True)
+    space = load_for_data(name)
+    return bound_by(make_objective(space, make_table(features.iloc[:, :COLUMNS], labels), metric=None, seed=0), space)
+
+
+class Trying:
+    """Evaluates for all the spaces, whose libraries are loaded before there is a worker, and tells in which process."""
+
+    def __init__(self) -> None:
+        self._objectives = {name: searched(name)[1] for name in BUNDLED}
+
+    def __call__(self, request: Request) -> Trial:
+        taken = dict(request.configuration)
+        trial = self._objectives[str(taken.pop("space"))].evaluate(Request(Configuration(taken), request.fidelity))
+        return replace(trial, request=request, predictions=os.getpid())
+
+
+@pytest.mark.slow
+def test_no_trial_of_a_bundled_space_has_its_worker_replaced() -> None:
+    executor = Processes(Trying())
+    workers: dict[object, str] = {}
+    try:
+        for name in BUNDLED:
+            sampler, rng = Sampler(searched(name)[0].counted), np.random.default_rng(1)
+            for number in range(DRAWS):
+                configuration = sampler.configuration(rng)
+                executor.start("1", Job(number, Request(Configuration({**configuration, "space": name}), 80)))
+                (finished,) = executor.wait()
+                workers.setdefault(finished.trial.predictions, f"{name}: {configuration}")
+    finally:
+        executor.close()
+    assert list(workers.values())[1:] == [], "these began in another process than those before"

@@ -54,8 +54,10 @@ class GlobalState:
 
     def _are_modules_there(self) -> bool:
         """Whether no module has gone or given its place to another one; new ones may come."""
+        if self._modules == sys.modules:
+            return True
         before, self._modules = self._modules, dict(sys.modules)
-        return before == self._modules or before.items() <= self._modules.items()
+        return before.items() <= self._modules.items()
 
     def _are_threads_gone(self) -> bool:
         """Whether no thread is left that could do anything by itself."""

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from spacelang.codings.domains import Rows, Selected
+from spacelang.codings.rows import RowCoding, domain_of
 from spacelang.ir.columns import Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default, nearest_admissible
-from spacelang.ir.domain import Integer, literal, parts
+from spacelang.ir.domain import Categorical, Integer, Simple, literal, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler, UnlikelyError
-from spacelang.ir.space import Choice
+from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.targets._constructs import Construct
@@ -29,7 +31,7 @@ from spacelang.targets._lowered import (
     refused,
     report_of,
 )
-from spacelang.targets._random.layout import Column, Layout, Rows
+from spacelang.targets._random.layout import Column, columns_of
 from spacelang.targets._random.source import source
 
 if TYPE_CHECKING:
@@ -97,7 +99,6 @@ class RandomArrays:
         """The arrays of drawn columns."""
         self.structures = structures
         self.space = structures.space
-        self.layout = Layout(self.space)
         self.columns = columns
         self.seed = seed
         self._sampler = sampler
@@ -105,32 +106,32 @@ class RandomArrays:
     @cached_property
     def values(self) -> Rows:
         """The configurations as rows, (n, d); NaN where nothing is active."""
-        return self.layout.rows(self.columns)
+        return self._coding.encode(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the d columns; a union has one more for its part."""
-        return tuple(column.name for column in self.layout.columns)
+        return tuple(column.name for column in self._described)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """What each column holds: decision, part, categorical, ordinal, int, float or mixed."""
-        return tuple(column.kind for column in self.layout.columns)
+        return tuple(column.kind for column in self._described)
 
     @property
     def bounds(self) -> Rows:
         """The least and the greatest number of each column, (d, 2)."""
-        return np.array([(column.lower, column.upper) for column in self.layout.columns]).reshape(-1, 2)
+        return np.array([(column.lower, column.upper) for column in self._described]).reshape(-1, 2)
 
     @property
     def log(self) -> "np.typing.NDArray[np.bool_]":
         """Whether each column is on a logarithmic scale, (d,)."""
-        return np.array([column.log for column in self.layout.columns], bool)
+        return np.array([column.log for column in self._described], bool)
 
     @property
     def categories(self) -> tuple[tuple[Value, ...] | None, ...]:
         """What the places in each column stand for; None where its numbers are numbers."""
-        return tuple(column.categories for column in self.layout.columns)
+        return tuple(column.categories for column in self._described)
 
     @cached_property
     def default(self) -> Rows:
@@ -142,7 +143,8 @@ class RandomArrays:
 
     def encode(self, configuration: Configuration) -> Rows:
         """The row of a member, (d,)."""
-        return self.layout.row(configuration)
+        row: Rows = self.encode_all([configuration])[0]
+        return row
 
     def decode(self, row: Rows) -> Configuration:
         """The configuration of a row; raises ValueError for numbers that stand for nothing."""
@@ -150,14 +152,13 @@ class RandomArrays:
 
     def encode_all(self, configurations: Sequence[Configuration]) -> Rows:
         """The rows of members, (n, d)."""
-        rows = [self.encode(configuration) for configuration in configurations]
-        return np.array(rows, float).reshape(len(rows), len(self.layout.columns))
+        return self._coding.encode(self._tabulator.columns(configurations))
 
     def decode_all(self, rows: Rows) -> list[Configuration]:
         """The configurations of rows, column by column; raises ValueError for numbers that stand for nothing."""
-        if rows.ndim != 2 or rows.shape[1] != len(self.layout.columns):
-            raise ValueError(f"rows have {len(self.layout.columns)} columns")
-        return self.layout.columns_of(rows).configurations()
+        if rows.ndim != 2 or rows.shape[1] != len(self._described):
+            raise ValueError(f"rows have {len(self._described)} columns")
+        return self._coding.decode(rows).configurations()
 
     def reaches(self, row: Rows) -> bool:
         """Whether a row is one that could have been drawn: that of a member, with nothing beside it."""
@@ -170,13 +171,13 @@ class RandomArrays:
 
     def sample(self, count: int, rng: "Generator") -> list[Rows]:
         """So many further rows."""
-        return list(self.layout.rows(self._sampler.columns(count, rng)))
+        return list(self._coding.encode(self._sampler.columns(count, rng)))
 
     def to_json(self) -> dict[str, object]:
         """The columns, the rows with null for what is not active, and the row of the default configuration."""
         return {
             "seed": self.seed,
-            "columns": [self._described(column) for column in self.layout.columns],
+            "columns": [self._column_to_json(column) for column in self._described],
             "default": _listed(self.default),
             "rows": [_listed(row) for row in self.values],
         }
@@ -186,7 +187,7 @@ class RandomArrays:
         active = (~np.isnan(self.values)).sum(axis=0).tolist()
         lines = [f"{self.space.name}: {len(self.columns)} rows, {len(self.names)} columns, seed {self.seed}"]
         wide = max(map(len, self.names), default=0)
-        for column, rows in zip(self.layout.columns, active, strict=True):
+        for column, rows in zip(self._described, active, strict=True):
             lines.append(f"  {column.name:{wide}}  {rows:>7,}  {column.kind:11}  {_range(column)}".rstrip())
         return "\n".join(lines)
 
@@ -198,49 +199,49 @@ class RandomArrays:
         """A module that knows the columns: it reads the rows of a JSON file and makes dictionaries of them."""
         return source(self.space.name, self._specifications())
 
+    @cached_property
+    def _coding(self) -> RowCoding:
+        return RowCoding(self.space, Selected)
+
+    @cached_property
+    def _described(self) -> tuple[Column, ...]:
+        return columns_of(self.space)
+
+    @cached_property
+    def _tabulator(self) -> Tabulator:
+        return Tabulator(self.space)
+
     def _edges(self) -> Iterator[str]:
-        for column in self.layout.columns:
+        for column in self._described:
             yield f"  {_quoted(column.name)} [label={_quoted(f'{column.name}: {column.kind}')}];"
             owners = self.space.variables[column.address].owners
             if owners:
                 owner, branch = owners[-1]
-                above = next(other.name for other in self.layout.columns if other.address == owner)
+                above = next(other.name for other in self._described if other.address == owner)
                 yield f"  {_quoted(above)} -> {_quoted(column.name)} [label={_quoted(branch)}];"
 
-    def _described(self, column: Column) -> dict[str, object]:
+    def _column_to_json(self, column: Column) -> dict[str, object]:
         node = self.space.variables[column.address].node
         found: dict[str, object] = {"name": column.name, "key": node.key, "kind": column.kind}
         found |= {"lower": column.lower, "upper": column.upper, "log": column.log}
         if column.categories is not None:
             found["categories"] = [to_json(value) for value in column.categories]
         if column.inner:
-            found["parts"] = [self._described(inner) for inner in column.inner]
+            found["parts"] = [self._column_to_json(inner) for inner in column.inner]
         return found
 
     def _specifications(self) -> Iterator[Mapping[str, object]]:
         """For each variable its key, where it starts, and how its numbers are read, part by part."""
-        start = 0
-        for variable in self.space.variables.values():
-            node = variable.node
-            if isinstance(node, Choice):
-                yield {"key": node.key, "start": start, "parts": [_names_of(node)]}
-                start += 1
-                continue
-            several = parts(node.domain)
-            yield {"key": node.key, "start": start, "parts": [_read_as(part) for part in several]}
-            start += 1 + (len(several) > 1)
+        for field in self._coding.fields:
+            several = parts(domain_of(field.variable))
+            yield {"key": field.variable.key, "start": field.start, "parts": [_read_as(part) for part in several]}
 
 
-def _names_of(choice: Choice) -> tuple[object, ...]:
-    return ("values", [branch.name for branch in choice.branches])
-
-
-def _read_as(part: object) -> tuple[object, ...]:
+def _read_as(part: Simple) -> tuple[object, ...]:
     """How the numbers of a part become a value: by their place among values, or as they are."""
-    if isinstance(part, Integer):
-        return ("int",)
-    values = getattr(part, "values", None)
-    return ("float",) if values is None else ("values", list(values))
+    if isinstance(part, Categorical):
+        return ("values", list(part.values))
+    return ("int",) if isinstance(part, Integer) else ("float",)
 
 
 def _listed(row: Rows) -> list[float | None]:

@@ -1,15 +1,32 @@
-"""Values as numbers, and back: the members of a domain in their order, where its ends are."""
+"""Values as numbers, and back: the members of a domain, domains as columns, configurations as rows."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
-from hypothesis import assume, given
+import numpy as np
+import pytest
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import Integer, Real, Simple, contains, members
+from spacelang.codings import members as members_coded
+from spacelang.codings.domains import Coding, OneHot, Selected, Units
+from spacelang.codings.rows import RowCoding
+from spacelang.ir.codes import decoded
+from spacelang.ir.columns import Columns
+from spacelang.ir.compiled import UndecidableError
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, members, parts
+from spacelang.ir.priors import Prior
+from spacelang.ir.sampling import Sampler, UnlikelyError
+from spacelang.ir.space import Space
+from spacelang.ir.tabulating import Tabulator, coded
+from spacelang.ir.unit import measure
+from spacelang.ir.value import Value, identity
 
 from .settings import LAW
-from .spaces import domains, member
+from .spaces import domains, general_spaces, member
 
 NUMBERS = st.floats(-1e9, 1e9, allow_subnormal=False)
 
@@ -75,3 +92,182 @@ def test_the_ends_are_the_outermost_members(part: Integer | Real) -> None:
         assert not contains(part, math.nextafter(part.greatest, math.inf))
     else:
         assert (part.least, part.greatest) == (part.at(part.first_index), part.at(part.last_index))
+
+
+# --- one domain ----------------------------------------------------------------------------------------------------
+
+KINDS: tuple[Callable[[Domain], Coding], ...] = (Selected, lambda domain: Selected(domain, marked=True), Units, OneHot)
+held = st.builds(
+    lambda lower, count, step: Integer(lower, lower + count * step + step // 2, step=step),
+    st.one_of(st.integers(-(10**12), 10**12), st.integers(2**52, 2**53 - 10**5)),
+    st.integers(0, 100),
+    st.integers(1, 900),
+)
+numeric = st.one_of(grids(), ranges(), held, st.builds(lambda top: Integer(1, top, log=True), st.integers(1, 10**6)))
+some = st.one_of(domains(finite=False), numeric, numeric.map(lambda part: Union((Categorical((None, "auto")), part))))
+kinds = st.sampled_from(KINDS)
+
+
+def values_of(domain: Domain, data: st.DataObject) -> list[Value]:
+    """Members, among them the outermost ones."""
+    found = data.draw(st.lists(st.one_of(member(domain), drawn_from(domain)), min_size=1, max_size=8))
+    return [*found, *(end for part in parts(domain) for end in ends_of(part))]
+
+
+def ends_of(part: Simple) -> tuple[Value, Value]:
+    if isinstance(part, Categorical):
+        return part.values[0], part.values[-1]
+    return part.least, part.greatest
+
+
+@st.composite
+def drawn_from(draw: st.DrawFn, domain: Domain) -> Value:
+    drawn = Prior(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
+    return decoded(domain, drawn)[0]
+
+
+@LAW
+@given(domain=some, kind=kinds, data=st.data())
+def test_values_come_back_from_their_numbers(domain: Domain, kind: Callable[[Domain], Coding], data: Any) -> None:
+    values, coding = values_of(domain, data), kind(domain)
+    rows = coding.encode(coded(domain, values))
+    assert rows.dtype == np.float64
+    assert rows.shape == (len(values), coding.width)
+    assert np.isfinite(rows).all()
+    found = decoded(domain, coding.decode(rows))
+    if kind in KINDS[:2]:
+        assert list(map(identity, found)) == list(map(identity, values))
+    for value, back in zip(values, found, strict=True):
+        assert is_near(domain, value, back)
+
+
+def is_near(domain: Domain, value: Value, back: Value) -> bool:
+    """Whether two values are one and the same; of a continuous range, but for rounding."""
+    part = next(part for part in parts(domain) if contains(part, value))
+    if part.size is not None and part.size <= 10**6:
+        return identity(value) == identity(back)
+    assert isinstance(part, Real | Integer)
+    assert isinstance(value, int | float)
+    assert isinstance(back, int | float)
+    width = max(abs(part.lower), abs(part.upper)) if not part.log else abs(value)
+    return contains(part, back) and abs(value - back) <= 1e-9 * width + (part.step or 0) * (part.size or 0) * 1e-12
+
+
+@LAW
+@given(domain=some, kind=st.sampled_from(KINDS[2:]), seed=st.integers(0, 2**32))
+def test_every_point_of_the_cube_is_a_members(domain: Domain, kind: Callable[[Domain], Coding], seed: int) -> None:
+    coding, rng = kind(domain), np.random.default_rng(seed)
+    points = np.concatenate(
+        [rng.random((8, coding.width)), rng.integers(0, 2, (8, coding.width)), rng.normal(0.5, 2, (4, coding.width))]
+    )
+    found = decoded(domain, coding.decode(points))
+    assert all(contains(domain, value) for value in found)
+    assert all(type(value) is type(domain.find(value)) for value in found)
+    again = coding.encode(coded(domain, found))
+    assert ((again >= 0) & (again <= 1)).all()
+
+
+@LAW
+@given(domain=some, kind=kinds, data=st.data())
+def test_many_values_together_are_as_each_alone(domain: Domain, kind: Callable[[Domain], Coding], data: Any) -> None:
+    values, coding = values_of(domain, data), kind(domain)
+    together = coding.encode(coded(domain, values))
+    alone = [coding.encode(coded(domain, [value])) for value in values]
+    assert np.array_equal(together, np.concatenate(alone))
+    back = coding.decode(together)
+    each = [decoded(domain, coding.decode(row))[0] for row in alone]
+    assert list(map(identity, decoded(domain, back))) == list(map(identity, each))
+
+
+@LAW
+@given(part=numeric, places=st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_places_of_a_range_are_in_its_order(part: Integer | Real, places: list[float]) -> None:
+    found = members_coded.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
+    assert (np.diff(found) >= 0).all()
+    assert (found[0], found[-1]) == (part.least, part.greatest)
+    shares = members_coded.to_unit(part, found)
+    assert (np.diff(shares) >= 0).all()
+
+
+@LAW
+@given(lower=st.floats(1e-300, 1e300), ratio=st.floats(1.0001, 1e6), share=st.floats(0, 1))
+def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: float, share: float) -> None:
+    part = Real(lower, lower * ratio, log=True)
+    (found,) = members_coded.from_unit(part, np.array([share])).tolist()
+    assert math.isclose(math.log(found / lower), share * math.log(part.upper / lower), rel_tol=1e-6, abs_tol=1e-9)
+
+
+@LAW
+@given(part=numeric, data=st.data())
+def test_arrays_and_single_values_lie_at_the_same_place(part: Integer | Real, data: st.DataObject) -> None:
+    values = values_of(part, data)
+    shares = members_coded.to_unit(part, np.array(values, float))
+    assert np.allclose(shares, [measure(part)(value) for value in values], rtol=0, atol=1e-12)
+
+
+@LAW
+@given(part=st.one_of(grids(), held), data=st.data())
+def test_what_is_half_way_is_rounded_up(part: Integer | Real, data: st.DataObject) -> None:
+    index = data.draw(st.integers(part.first_index, part.last_index))
+    (code,) = members_coded.at(part, np.array([index])).tolist()
+    assert code == part.at(index)
+    assert members_coded.index_of(part, np.array([code])).tolist() == [index]
+    if isinstance(part, Integer) and index < part.last_index and part.upper < 2**50:
+        between = np.array([code + part.step / 2, code + part.step * 0.49])
+        assert members_coded.nearest(part, between).tolist() == [part.at(index + 1), code]
+
+
+def test_rows_that_stand_for_no_value_are_not_read() -> None:
+    domain = Union((Categorical(("a", "b")), Integer(2, 8, step=2), Real(0.0, 1.0, lower_open=True)))
+    coding = Selected(domain)
+    wrong = ((0, 2), (0, 0.5), (0, -1), (1, 3), (1, 10), (1, np.nan), (2, 0), (2, 1.5), (2, np.inf), (3, 0), (0.5, 0))
+    for row in wrong:
+        with pytest.raises(ValueError, match="stands for no"):
+            coding.decode(np.array([row], float))
+
+
+# --- configurations ------------------------------------------------------------------------------------------------
+
+
+@LAW
+@given(space=general_spaces(), kind=kinds, missing=st.sampled_from((math.nan, -1.0)), seed=st.integers(0, 2**32))
+def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missing: float, seed: int) -> None:
+    columns = drawn_rows(space, seed)
+    if missing == -1.0 and kind is Selected:
+        kind = KINDS[1]  # -1 may be a value
+    coding = RowCoding(space, kind, missing=missing)
+    rows = coding.encode(columns)
+    assert rows.dtype == np.float64
+    assert rows.shape == (len(columns), coding.width)
+    found, members = coding.decode(rows).configurations(), columns.configurations()
+    for back, configuration in zip(found, members, strict=True):
+        assert back.keys() == configuration.keys()
+        assert kind not in KINDS[:2] or back == configuration
+    for number, configuration in enumerate(members):
+        alone = coding.encode(Tabulator(space).columns([configuration]))
+        assert np.array_equal(alone[0], rows[number], equal_nan=True)
+
+
+@LAW
+@given(space=general_spaces(), seed=st.integers(0, 2**32))
+def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int) -> None:
+    columns = drawn_rows(space, seed)
+    coding = RowCoding(space, Units)
+    rows = coding.encode(columns)
+    for field in coding.fields:
+        key, mine = field.variable.key, rows[:, field.start : field.end]
+        active = [key in configuration for configuration in columns.configurations()]
+        shared = sum(other.key == key for other in space.variables.values()) > 1
+        if not shared:
+            assert (~np.isnan(mine)).all(axis=1).tolist() == active
+        assert np.isnan(mine).all(axis=1).tolist() == np.isnan(mine).any(axis=1).tolist()
+    assert ((rows >= 0) & (rows <= 1) | np.isnan(rows)).all()
+
+
+def drawn_rows(space: Space, seed: int) -> Columns:
+    try:
+        structures = Structures(space)
+        assume(structures.count)
+        return Sampler(structures).columns(6, np.random.default_rng(seed))
+    except (UndecidableError, UnlikelyError):
+        return reject()

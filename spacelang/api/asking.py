@@ -11,12 +11,13 @@ from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
 from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.optimizers import default_optimizer
 
 
 def ask_and_tell(
     space: Space | str | PathLike[str],
     *,
-    optimizer: str = "blds",
+    optimizer: str | None = None,
     optimizer_options: Mapping[str, Any] | None = None,
     seed: int = 0,
     allow: Iterable[str] = (),
@@ -25,10 +26,15 @@ def ask_and_tell(
 ) -> "Iterator[Asked]":
     """The configurations that an optimizer asks for, one at a time, for any black box; no scikit-learn needed.
 
-    The box is evaluated at full fidelity, and `allow` is as for `load`. `scale` is a loss that is as bad as losses need
-    be told apart, above 0: 1 for a share of errors, that of a guess for others. Optimizers that reckon with more than
-    the order of losses take loss / `scale`, at least 0 and at most 1, and 1 for failures; without `scale` they take
-    1/2 for the first loss that is told, 0 and 1 for losses that differ from it by as much as it differs from 0.
+    The box is evaluated at full fidelity, and `allow` is as for `load`. The optimizer is `hyperband` where the space
+    has hyperparameters, which draws every configuration anew, and `blds` else, unless it is named. Those that select
+    pipelines keep hyperparameters at their defaults, or draw them once for each pipeline with the option
+    `hyperparameters="sample"`, and end once every pipeline was asked for.
+
+    `scale` is a loss that is as bad as losses need be told apart, above 0: 1 for a share of errors, that of a guess for
+    others. Optimizers that reckon with more than the order of losses take loss / `scale`, at least 0 and at most 1, and
+    1 for failures; without `scale` they take 1/2 for the first loss that is told, 0 and 1 for losses that differ from
+    it by as much as it differs from 0.
 
     Ends after so many `trials`, or when the space is exhausted: one with ranges never is. Raises SpaceError,
     UnknownPluginError, OptionError and, for a scale or a number of trials that is none, ValueError at once,
@@ -42,7 +48,8 @@ def ask_and_tell(
         raise ValueError(f"the scale of losses is a number above 0, not {scale}")
     budget = Budget(trials=trials)
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
-    search = configure_optimizer(optimizer, optimizer_options).search(loaded.checked, 1, default_rng(seed))
+    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
+    search = configure_optimizer(name, optimizer_options).search(loaded.checked, 1, default_rng(seed))
     return islice(_asked(search, None if scale is None else Scale(0.0, float(scale))), budget.trials)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from spacelang.ir.trial import TestScore
+    from spacelang.report.searched import Searched
     from spacelang.runtime.evaluation.objective import Objective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
@@ -94,7 +95,8 @@ class Result:
     """What a search found. `best_pipeline` is fitted on all data.
 
     `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered. `finale` is
-    what came of the best pipelines on all rows, where that is known already.
+    what came of the best pipelines on all rows, where that is known already; `searched` says what became of
+    hyperparameters.
     """
 
     outcome: "Outcome" = field(repr=False)
@@ -102,12 +104,24 @@ class Result:
     store: Path | None = None
     crew: Crew | None = field(default=None, repr=False)
     finale: "Finale | None" = field(default=None, repr=False)
+    searched: "Searched | None" = field(default=None, repr=False)
 
     @property
     def best_configuration(self) -> Configuration | None:
         """The configuration of the incumbent."""
         best = self.outcome.best
         return None if best is None else best.trial.request.configuration
+
+    @property
+    def hyperparameters(self) -> str:
+        """Whether the hyperparameters of the space were `searched`, drawn `once` for each pipeline, or at `default`."""
+        return "searched" if self.searched is None else self.searched.hyperparameters.value
+
+    @property
+    def at_defaults(self) -> list[str]:
+        """The keys of the best configuration whose values were not searched but kept at their defaults."""
+        best = self.best_configuration
+        return [] if best is None or self.searched is None else self.searched.at_defaults(best)
 
     @property
     def loss(self) -> float | None:

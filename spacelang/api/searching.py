@@ -14,7 +14,7 @@ from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.task import AnyBound, CrossValidation, Goal, Task, Validation
-from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import Objective
@@ -32,7 +32,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     features: Any,
     target: Any,
     *,
-    optimizer: str = "blds",
+    optimizer: str | None = None,
     optimizer_options: Mapping[str, Any] | None = None,
     metric: str | None = None,
     validate: str | None = None,
@@ -62,6 +62,11 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
     that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
 
+    The optimizer is `hyperband` where the space has hyperparameters, and `blds` else, unless it is named. Those that
+    select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at their defaults, or draw them once
+    for each pipeline with the option `hyperparameters="sample"`: `Result.hyperparameters` and `Result.at_defaults` say
+    what was not searched.
+
     Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
     of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
     says. With `isolate` each has a process of its own, so that none can touch another, and none shares its fitted
@@ -75,13 +80,15 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     OptionError, ValueError for a text that is no validation, time or limit, and the runtime's InputError for data,
     metrics, stores and workers.
     """
+    from spacelang.report.searched import searched_by
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.split import parse_validation
     from spacelang.runtime.evaluation.testing import read_test
     from spacelang.runtime.pipelines.taking import form_of
 
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
-    chosen = with_fidelity(configure_optimizer(optimizer, optimizer_options), loaded, optimizer_options or {})
+    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
+    chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
     validation = None if validate is None else parse_validation(validate)
     limits = trial_limits(loaded, trial_limit)
     table = make_table(features, target)
@@ -103,7 +110,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     form = form_of(features, objective.dataset.features, objective.preparation)
     facts = Crew(workers, executor, limits, form)
     with closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
-        with keeping(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+        with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
             outcome = run(
                 loaded,
                 chosen,
@@ -115,7 +122,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
                 listener=listener,
                 journal=journal,
             )
-        found = Result(outcome, objective, None if store is None else Path(store), facts)
+        searched = searched_by(chosen, loaded.checked)
+        found = Result(outcome, objective, None if store is None else Path(store), facts, searched=searched)
         return succeeded(found).tested_by(crew)
 
 

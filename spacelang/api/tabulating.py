@@ -12,7 +12,7 @@ from spacelang.api.result import Result, succeeded
 from spacelang.api.searching import configure_optimizer, kept, run, with_fidelity
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.task import UNLIMITED, Limits, describe_validation
-from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._fidelity import rungs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     space: Space | str | PathLike[str],
     table: str | PathLike[str],
     *,
-    optimizer: str = "blds",
+    optimizer: str | None = None,
     optimizer_options: Mapping[str, Any] | None = None,
     time: str | float | None = None,
     trials: int | None = None,
@@ -49,20 +49,25 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
 
     All seconds are recorded ones: those of `time`, of the incumbents and of trials. With several `workers` trials end
     as they would have ended with so many. A trial on fewer rows must be one of the table's rungs. The result has no
-    fitted pipeline, as there is no data; all else is as `search` says.
+    fitted pipeline, as there is no data; all else is as `search` says. Without a name the optimizer is `blds` where the
+    table has default hyperparameters only.
 
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
     OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
     table, one of other pipelines, rows that it does not have, and stores.
     """
+    from spacelang.report.searched import searched_by
+
     if isinstance(space, Space):
         loaded = space.bind(**bind) if bind else space
     else:
         loaded = load_for_data(space, allow=allow, bind=bind)
-    chosen = with_fidelity(configure_optimizer(optimizer, optimizer_options), loaded, optimizer_options or {})
     loaded, objective = table_objective(loaded, table, limits=trial_limits(loaded, trial_limit))
+    has_defaults_only = objective.table.has_defaults_only
+    name = default_optimizer(loaded.checked, has_defaults_only=has_defaults_only) if optimizer is None else optimizer
+    chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    with keeping_table(store, loaded, (optimizer, chosen), objective, seed=seed, resume=resume) as journal:
+    with keeping_table(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
         outcome = run_on_table(
             loaded,
             chosen,
@@ -74,7 +79,8 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
             listener=listener,
             journal=journal,
         )
-    return succeeded(Result(outcome, objective, None if store is None else Path(store)))
+    searched = searched_by(chosen, loaded.checked, has_defaults_only=has_defaults_only)
+    return succeeded(Result(outcome, objective, None if store is None else Path(store), searched=searched))
 
 
 def table_objective(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
-from spacelang.cli._shared import bindings, colours, end, fail, show
+from spacelang.cli._shared import bindings, colours, end, fail, note, show
 from spacelang.cli._streams import unguarded
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
     from spacelang.ir.task import Limits, Validation
+    from spacelang.report.searched import Searched
     from spacelang.runtime.evaluation.objective import Objective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
@@ -149,6 +150,16 @@ def warn_unenforced(limits: "Limits") -> None:
     if ignored is not None:
         title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
         print(f"{title}: {ignored}", file=sys.stderr)
+
+
+def say_searched(optimizer: Any, space: "Space", *, has_defaults_only: bool = False) -> "Searched":
+    """What an optimizer searches of a space; what it leaves as it is, is told before it begins."""
+    from spacelang.report.searched import searched_by
+
+    searched = searched_by(optimizer, space.checked, has_defaults_only=has_defaults_only)
+    if searched.sentence:
+        note(searched.sentence, searched.remedy)
+    return searched
 
 
 def objective_of(

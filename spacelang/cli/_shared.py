@@ -125,6 +125,14 @@ def report(message: str, help: str | None = None, notes: Iterable[str] = ()) -> 
         print(f"  = note: {visible(note)}", file=sys.stderr)
 
 
+def note(message: str, help: str = "") -> None:  # noqa: A002
+    """Print what a user should know to standard error, like a diagnostic."""
+    title = "\x1b[1;36mnote\x1b[0m" if colours(sys.stderr) else "note"
+    print(f"{title}: {visible(message)}", file=sys.stderr)
+    if help:
+        print(f"  = help: {visible(help)}", file=sys.stderr)
+
+
 def settings(pairs: list[str] | None) -> dict[str, str]:
     """The options of `--set NAME=VALUE …`; ends the program for what is no pair or is given twice."""
     found: dict[str, str] = {}

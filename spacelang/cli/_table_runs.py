@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._shared import colours, end, fail, print_json, report, show
+from spacelang.cli._shared import colours, end, fail, plugin, print_json, report, settings, show
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OnTable:
-    """A run on a table: which optimizer, by its name and as it is configured, searches how long, and how it is kept."""
+    """A run on a table: which optimizer, by its name, if any, and its options, searches how long; how it is kept."""
 
     table: str
-    optimizer: tuple[str, Any]
+    optimizer: tuple[str | None, list[str] | None]
     seconds: float | None
     trials: int | None
     workers: int
@@ -46,21 +46,35 @@ def refuse(unused: Mapping[str, object]) -> None:
 def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
     """Search, and print what was found; ends the program for bad input, and as `spacelang run` does."""
     from spacelang.api.tabulating import check_rungs, table_objective
-    from spacelang.cli._running import place_of
+    from spacelang.cli._running import place_of, say_searched
 
     with _told(asked.store, as_json=as_json):
         space, objective = table_objective(space, asked.table, limits=asked.limits)
         show(space.warnings)
         _warn(asked.limits)
-        check_rungs(asked.optimizer[1], objective)
+        name, chosen = _optimizer(space, objective, asked)
+        check_rungs(chosen, objective)
     place = place_of(asked.store, space)
+    searched = say_searched(chosen, space, has_defaults_only=objective.table.has_defaults_only)
     with _told(place, as_json=as_json):
-        outcome = _searched(space, objective, asked, place)
-    _report(space, objective, outcome, _facts(objective, asked, place), as_json=as_json)
+        outcome = _searched(space, (name, chosen), objective, asked, place)
+    facts = replace(_facts(objective, name, asked, place), searched=searched)
+    _report(space, objective, outcome, facts, as_json=as_json)
     if outcome.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if outcome.best is None:
         raise typer.Exit(NOTHING_SUCCEEDED)
+
+
+def _optimizer(space: "Space", objective: "TableObjective", asked: OnTable) -> tuple[str, Any]:
+    """The optimizer by its name, and configured."""
+    from spacelang.api import with_fidelity
+    from spacelang.optimizers import OPTIMIZERS, default_optimizer
+
+    given, options = asked.optimizer
+    usual = default_optimizer(space.checked, has_defaults_only=objective.table.has_defaults_only)
+    name = usual if given is None else given
+    return name, with_fidelity(plugin(OPTIMIZERS, name, options), space, settings(options))
 
 
 @contextmanager
@@ -88,15 +102,15 @@ def _warn(limits: "Limits") -> None:
         print(f"{title}: a table does not know what memory its trials took: it is not limited", file=sys.stderr)
 
 
-def _searched(space: "Space", objective: "TableObjective", asked: OnTable, place: Path) -> "Outcome":
+def _searched(
+    space: "Space", optimizer: tuple[str, Any], objective: "TableObjective", asked: OnTable, place: Path
+) -> "Outcome":
     from spacelang.api import tabulating
 
-    with tabulating.keeping_table(
-        place, space, asked.optimizer, objective, seed=asked.seed, resume=asked.resume
-    ) as journal:
+    with tabulating.keeping_table(place, space, optimizer, objective, seed=asked.seed, resume=asked.resume) as journal:
         return tabulating.run_on_table(
             space,
-            asked.optimizer[1],
+            optimizer[1],
             objective,
             # A simulated worker takes nobody's place: without any there is one, too.
             workers=max(asked.workers, 1),
@@ -107,11 +121,11 @@ def _searched(space: "Space", objective: "TableObjective", asked: OnTable, place
         )
 
 
-def _facts(objective: "TableObjective", asked: OnTable, place: Path) -> "Run":
+def _facts(objective: "TableObjective", optimizer: str, asked: OnTable, place: Path) -> "Run":
     from spacelang.report.summary import Run
 
     return Run(
-        asked.optimizer[0],
+        optimizer,
         asked.seed,
         objective.metric,
         objective.training_size,

@@ -23,6 +23,7 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     objective_of,
+    say_searched,
     searching,
     seconds_of,
     validation_of,
@@ -42,6 +43,7 @@ from spacelang.cli._shared import (
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.report.searched import Searched
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import Objective
 
@@ -54,7 +56,12 @@ def command(  # noqa: PLR0913 - one argument an option
     *,
     data: DataOption,
     target_column: TargetColumnOption = None,
-    optimizer: Annotated[str, typer.Option("--optimizer", help="See `spacelang optimizers`.")] = "blds",
+    optimizer: Annotated[
+        str | None,
+        typer.Option(
+            "--optimizer", help="See `spacelang optimizers`; else `hyperband`, or `blds` without hyperparameters."
+        ),
+    ] = None,
     set_: SetOption = None,
     metric: MetricOption = None,
     validate: ValidateOption = None,
@@ -89,13 +96,14 @@ def command(  # noqa: PLR0913 - one argument an option
     losses answers instead of trials, in its recorded seconds.
     """
     from spacelang.api import Recorded, needs_training_loss, with_fidelity
-    from spacelang.optimizers import OPTIMIZERS
+    from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if resume and store is None:
         fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
     given = seconds_of(time)
     validation = validation_of(validate)
-    chosen = plugin(OPTIMIZERS, optimizer, set_)
+    if optimizer is not None:
+        plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
     loaded = load_space(space, allow, bind, as_json=json)
     limits = limits_of(loaded, trial_limit)
     if data.startswith("table:"):
@@ -115,19 +123,22 @@ def command(  # noqa: PLR0913 - one argument an option
                 "--predictions": predictions,
             }
         )
-        chosen, seconds = with_fidelity(chosen, loaded, settings(set_)), _limit(loaded, given, trials)
-        asked = OnTable(data, (optimizer, chosen), seconds, trials, workers, limits, seed, store, resume)
+        seconds = _limit(loaded, given, trials)
+        asked = OnTable(data, (optimizer, set_), seconds, trials, workers, limits, seed, store, resume)
         run_on_table(loaded, asked, as_json=json)
         return
+    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
+    chosen = plugin(OPTIMIZERS, name, set_)
     where = where_of(workers, executor, limits, isolate=isolate)
     recorded = Recorded(_names(metrics), training_score or needs_training_loss(chosen), predictions)
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed, test)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
     seconds = _limit(loaded, given, trials)
-    budget = seconds, trials
-    with searching(loaded, (optimizer, chosen), objective, where, budget, seed, store, resume=resume) as found:
-        ending = Ending(data, objective, found, _facts(objective, optimizer, seed, found.place), limits)
+    budget, searched = (seconds, trials), say_searched(chosen, loaded)
+    with searching(loaded, (name, chosen), objective, where, budget, seed, store, resume=resume) as found:
+        facts = _facts(objective, name, seed, found.place, searched)
+        ending = Ending(data, objective, found, facts, limits)
         status = ending.tell(as_json=json)
     raise typer.Exit(status)
 
@@ -144,7 +155,7 @@ def _limit(space: "Space", given: float | None, trials: int | None) -> float | N
     return DEFAULT_SECONDS if limit is None and trials is None else limit
 
 
-def _facts(objective: "Objective", optimizer: str, seed: int, place: Path) -> "Run":
+def _facts(objective: "Objective", optimizer: str, seed: int, place: Path, searched: "Searched") -> "Run":
     from spacelang.report.summary import Run
 
     return Run(
@@ -155,4 +166,5 @@ def _facts(objective: "Objective", optimizer: str, seed: int, place: Path) -> "R
         preparation=objective.preparation.sentence,
         store=str(place),
         validation=objective.validation,
+        searched=searched,
     )

@@ -46,6 +46,13 @@ def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
     return {variable.address: branch for variable, branch in reached(space, branch_of) if branch is not None}
 
 
+def hyperparameters_of(space: Space, configuration: Configuration) -> dict[str, Hyperparameter]:
+    """The active hyperparameters of a member by their keys, in the order of the walk."""
+    structure = structure_of(space, configuration)
+    nodes = [variable.node for variable, _ in reached(space, lambda choice: structure[choice.address])]
+    return {node.key: node for node in nodes if isinstance(node, Hyperparameter) and node.key in configuration}
+
+
 def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> Configuration:
     """The configuration of a structure in which every active hyperparameter has the value that `value_of` gives.
 

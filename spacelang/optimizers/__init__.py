@@ -1,6 +1,7 @@
 """Optimizers: one file is one algorithm; each is a generator of requests that reads like its paper."""
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Search
@@ -18,6 +19,7 @@ class Optimizer(Protocol):
 
     It may say more of itself to whoever runs it. `in_turn: ClassVar[bool]`: the requests of a round are begun in their
     own order. `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be measured.
+    `draws_configurations: ClassVar[bool]`: its `hyperparameters=sample` gives a pipeline many values, not one.
     An option `ahead`: with so many more workers than one, each round has so many requests that will probably be needed
     (`Request.ahead`); what is needed comes first in its round, and is the same with any number of them.
     """
@@ -31,3 +33,38 @@ class Optimizer(Protocol):
         constraints of the space cannot be decided, and UnlikelyError where values that satisfy them are not found.
         """
         ...
+
+
+class Hyperparameters(StrEnum):
+    """What becomes of the hyperparameters of a space in a search."""
+
+    SEARCHED = "searched"
+    """Pipelines are tried with many values of them; or there are none."""
+    ONCE = "once"
+    """They are drawn once for each pipeline."""
+    DEFAULT = "default"
+    """They are kept at their defaults."""
+
+
+def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
+    """What becomes of the hyperparameters of a space by its option `hyperparameters`, where an optimizer has that."""
+    rule = getattr(optimizer, "hyperparameters", None) if space.hyperparameters else None
+    if rule == "default":
+        return Hyperparameters.DEFAULT
+    draws = getattr(optimizer, "draws_configurations", False)
+    return Hyperparameters.ONCE if rule == "sample" and not draws else Hyperparameters.SEARCHED
+
+
+SEARCHES_THEM = "hyperband"
+"""The default optimizer of spaces that have hyperparameters."""
+
+SELECTS = "blds"
+"""The default optimizer of the others."""
+
+
+def default_optimizer(space: Space, *, has_defaults_only: bool = False) -> str:
+    """The name of the optimizer of a search that names none: one that searches what the space has.
+
+    `has_defaults_only` says that nothing else than the defaults of hyperparameters can be tried.
+    """
+    return SEARCHES_THEM if space.hyperparameters and not has_defaults_only else SELECTS

@@ -38,6 +38,8 @@ class Hyperband:
     )
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
+    draws_configurations: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         settings.check_grid(self.b, self.eta)

@@ -27,6 +27,8 @@ class Random:
 
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
+    draws_configurations: ClassVar[bool] = True
+
     in_turn: ClassVar[bool] = True
     """A round that ends early shall be as random as a whole one: its requests are begun in their own order."""
 

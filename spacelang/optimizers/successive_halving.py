@@ -31,6 +31,8 @@ class SuccessiveHalving:
     n: int = option(128, "configurations on the first rung; at least one of them reaches the last")
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
+    draws_configurations: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         settings.check_grid(self.b, self.eta)

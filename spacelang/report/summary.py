@@ -1,6 +1,7 @@
 """What a run found: for people as a short text, for programs as one JSON document."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING
@@ -14,18 +15,12 @@ from spacelang.ir.scale import UNIT, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation
 from spacelang.ir.trial import Measurement
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
-from spacelang.runtime.history import Ending, Outcome, Record
+from spacelang.report.searched import ENDINGS, Searched
+from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.judging.metric import Metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver
-
-ENDINGS = {
-    Ending.BUDGET: "the budget is used up",
-    Ending.EXHAUSTED: "the optimizer has nothing left to try",
-    Ending.INTERRUPTED: "interrupted",
-}
-"""Why a run ended, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +34,7 @@ class Run:
     preparation: str = ""
     store: str | None = None
     validation: Validation | None = None
+    searched: Searched | None = None
 
 
 def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict[str, object]:
@@ -50,7 +46,8 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
     failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain. `refit`
     is the trial whose pipeline was fitted on all rows, None where there is none, `passed_over` the better ones whose
     could not be, `test` its score on the rows that no trial saw. By `scale` losses stood, for the optimizer, at
-    (loss - origin) / width; it is None without a success to fix it by.
+    (loss - origin) / width; it is None without a success to fix it by. `hyperparameters` are `searched`, drawn `once`
+    for each pipeline, or at their `default`; `at_defaults` has the keys of the configuration that were kept there.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -82,6 +79,8 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
         "passed_over": [] if finale is None else [*map(_passed_over, finale.passed_over)],
         "test": None if finale is None or finale.test is None else asdict(finale.test),
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
+        "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
+        "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
     }
 
 
@@ -114,8 +113,9 @@ def print_summary(outcome: Outcome, run: Run, console: Console) -> None:
 def summary(outcome: Outcome, run: Run) -> RenderableType:
     """The best loss with its configuration, the preparation, the failures and the effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
-    if outcome.best is not None and len(outcome.best.trial.request.configuration) > 0:
-        parts.append(_table(outcome.best.trial.request.configuration))
+    if outcome.best is not None and len(_of(outcome.best)) > 0:
+        parts.append(_table(_of(outcome.best), {} if run.searched is None else run.searched.marks(_of(outcome.best))))
+    parts.extend(_searched(run))
     parts.extend(_constraints(outcome))
     parts.extend(_recorded(outcome))
     if run.preparation:
@@ -142,15 +142,28 @@ def _headline(outcome: Outcome, run: Run) -> Text:
     return text
 
 
-def _table(configuration: Configuration) -> Text:
+def _of(record: Record) -> Configuration:
+    return record.trial.request.configuration
+
+
+def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
     """One line a key; without the blanks at line ends that a drawn table has, for those who copy or compare it."""
     width = max(map(len, configuration))
     text = Text("\n")
     for key, value in configuration.items():
         # A decision for `none` is no value and a word is no string to be quoted: both are shown as they are called.
         text.append(f"  {key:<{width}}", style="cyan")
-        text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}\n")
+        text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}")
+        text.append(f"  ({marks[key]})\n" if key in marks else "\n", style="dim")
     return text
+
+
+def _searched(run: Run) -> list[Text]:
+    """What was not searched, and what searches it."""
+    if run.searched is None or not run.searched.sentence:
+        return []
+    said, remedy = run.searched.sentence, run.searched.remedy
+    return [Text(f"Not searched: {said}{f'; {remedy}' if remedy else ''}.", style="yellow")]
 
 
 def _constraints(outcome: Outcome) -> list[Text]:
@@ -216,7 +229,8 @@ def _scale(outcome: Outcome) -> list[Text]:
 def _effort(outcome: Outcome, run: Run) -> Text:
     trials = _count(len(outcome.records), "trial")
     seconds = f"{outcome.seconds:.1f} s"
-    effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ENDINGS[outcome.ended]}."
+    ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.ending(outcome.ended)
+    effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ending}."
     if outcome.unfinished:
         verb = "was" if outcome.unfinished == 1 else "were"
         effort += f" {outcome.unfinished} more {verb} not finished by then."

@@ -8,15 +8,16 @@ import pytest
 from driving import Objective, arbitrary, drive, failing, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import FINITE, SMALL, continuous, forbid, made, plain, spaces
+from small_spaces import FINITE, SMALL, branch, choice, continuous, forbid, made, number, plain, spaces
 
 from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Search
-from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers import OPTIMIZERS, Hyperparameters, hyperparameters_in
 from spacelang.plugins import OptionError, Plugins
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -102,6 +103,28 @@ def test_draws_hyperparameters_where_it_is_told_to(name: str, space: Space) -> N
     assert driven == drive(start(name, space, hyperparameters="sample"), arbitrary, LIMIT)
     for request in driven.requests:
         assert exclusion(space, request.configuration) is None
+
+
+@pytest.mark.parametrize("rule", ["sample", "default"])
+def test_what_becomes_of_hyperparameters_is_as_it_says(name: str, rule: str) -> None:
+    if not has(name, "hyperparameters"):
+        return
+    rates = [number(f"e.{each}.rate", Real(0.0, 1.0), 0.5, key="e.rate") for each in "fgh"]
+    space = made("rates", choice("s", "a", "b"), choice("e", *map(branch, "fgh", rates)))
+    optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), {"hyperparameters": rule})
+    seen: dict[object, set[object]] = {}
+    for request in drive(start(name, space, hyperparameters=rule), arbitrary, LIMIT).requests:
+        configuration = request.configuration
+        seen.setdefault((configuration["s"], configuration["e"]), set()).add(configuration["e.rate"])
+    match hyperparameters_in(space, optimizer):
+        case Hyperparameters.DEFAULT:
+            assert set().union(*seen.values()) == {0.5}
+        case Hyperparameters.ONCE:
+            assert all(len(values) == 1 for values in seen.values())
+            assert len(set().union(*seen.values())) == len(seen) == 6
+        case Hyperparameters.SEARCHED:
+            assert all(len(values) > 10 for values in seen.values())
+    assert hyperparameters_in(plain(2, 2), optimizer) is Hyperparameters.SEARCHED, "there are none"
 
 
 def test_a_first_rung_beyond_the_data_is_all_of_it(name: str) -> None:

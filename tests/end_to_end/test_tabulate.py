@@ -218,6 +218,10 @@ def test_pipelines_at_default_hyperparameters(folder: Path) -> None:
     assert document(command(*on_table, "--set", "hyperparameters=default", folder=folder))["trials"] == 8
     drawn = command(*on_table, folder=folder)
     assert drawn.returncode == 1
+    chosen = command("run", "toy.space", "--data", "table:toy.npz", "--set", "b=398", "--json", folder=folder)
+    assert chosen.stderr == "note: the 3 hyperparameters of `toy` are kept at their defaults\n"
+    found = document(chosen)
+    assert (found["optimizer"], found["trials"], found["hyperparameters"]) == ("blds", 8, "default"), "it has no others"
     assert "--set hyperparameters=default" in drawn.stderr
 
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,29 @@ class TestSearch:
         features, labels = load_iris(return_X_y=True)
         with pytest.raises(error):
             sl.search(**{"space": tiny, "features": features, "target": labels, "trials": 1} | change)
+
+
+class TestWhatIsSearched:
+    def test_it_is_in_the_result(self, toy: sl.Space) -> None:
+        features, labels = load_iris(return_X_y=True)
+        asked = {"trials": 6, "workers": 0}
+        kept = sl.search(toy, features, labels, optimizer="blds", **asked)
+        assert kept.hyperparameters == "default"
+        assert kept.at_defaults == [key for key in kept.best_configuration or () if "." in key]
+        searched = sl.search(toy, features, labels, **asked)
+        assert (searched.hyperparameters, searched.at_defaults) == ("searched", [])
+        assert len({str(each) for each in searched.trials["configuration"]}) >= 5, "one may go on to all rows"
+
+    def test_a_thousand_trials_of_one_pipeline_are_a_thousand_configurations(self) -> None:
+        space = sl.load("boasf_random_forest")
+        asked = [trial.configuration for trial in told(sl.ask_and_tell(space, trials=1_000))]
+        assert len(set(asked)) == 1_000
+
+
+def told(asking: Iterable[sl.Asked]) -> Iterator[sl.Asked]:
+    for trial in asking:
+        trial.tell(0.5)
+        yield trial
 
 
 class TestAskAndTell:

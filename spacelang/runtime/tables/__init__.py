@@ -121,6 +121,11 @@ class LossTable:
     fingerprint: str = ""
 
     @property
+    def has_defaults_only(self) -> bool:
+        """Whether hyperparameters have no other values in it than their defaults, where the space has any."""
+        return isinstance(self.pipelines, Axes) or self.facts.hyperparameters == "default"
+
+    @property
     def training_size(self) -> int:
         """The training rows of the last rung: all of them."""
         return self.sizes[-1]

@@ -129,6 +129,8 @@ def test_the_document():
         "feasible": True,
         "infeasible": 0,
         "scale": {"origin": 0.0, "width": 1.0},
+        "hyperparameters": None,
+        "at_defaults": [],
         "constraints": {},
         "metrics": {},
         "training_loss": None,

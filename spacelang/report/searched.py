@@ -1,0 +1,94 @@
+"""What a search leaves as it is: in words, before it begins and once it has ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Space
+from spacelang.ir.walk import hyperparameters_of
+from spacelang.optimizers import SEARCHES_THEM, Hyperparameters, hyperparameters_in
+from spacelang.runtime.history import Ending
+
+ENDINGS = {
+    Ending.BUDGET: "the budget is used up",
+    Ending.EXHAUSTED: "the optimizer has nothing left to try",
+    Ending.INTERRUPTED: "interrupted",
+}
+"""Why a run ended, for people."""
+
+EXHAUSTED = {
+    Hyperparameters.DEFAULT: "every pipeline was tried with its default hyperparameters",
+    Hyperparameters.ONCE: "every pipeline was tried with the hyperparameters that were drawn for it",
+}
+"""The same where an optimizer has nothing left to try, and not all of the space was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What becomes of the hyperparameters of a space; `remedy` says what searches them, empty where nothing does."""
+
+    space: Space
+    hyperparameters: Hyperparameters
+    remedy: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What is not searched, for people; empty where everything is."""
+        number = len(self.space.hyperparameters)
+        them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"
+        match self.hyperparameters:
+            case Hyperparameters.DEFAULT:
+                return f"{them} of `{self.space.name}` {_is(number)} kept at {_its(number)} default{'s' * (number > 1)}"
+            case Hyperparameters.ONCE:
+                return f"{them} of `{self.space.name}` {_is(number)} drawn once for each pipeline"
+            case _:
+                return ""
+
+    def marks(self, configuration: Configuration) -> Mapping[str, str]:
+        """What is to be said of values of a configuration that were not searched, by their keys."""
+        if self.hyperparameters is Hyperparameters.SEARCHED:
+            return {}
+        nodes = hyperparameters_of(self.space, configuration)
+        if self.hyperparameters is Hyperparameters.ONCE:
+            return dict.fromkeys(nodes, "drawn once")
+        # A default that a constraint forbids is moved to a value beside it.
+        return {
+            key: "default" if configuration[key] == node.default else "moved default" for key, node in nodes.items()
+        }
+
+    def at_defaults(self, configuration: Configuration) -> list[str]:
+        """The keys of the hyperparameters of a configuration that were kept at their defaults."""
+        return [key for key, mark in self.marks(configuration).items() if mark == "default"]
+
+    def ending(self, ended: Ending) -> str:
+        """Why the run ended."""
+        return EXHAUSTED.get(self.hyperparameters, ENDINGS[ended]) if ended is Ending.EXHAUSTED else ENDINGS[ended]
+
+
+def searched_by(optimizer: Any, space: Space, *, has_defaults_only: bool = False) -> Searched:
+    """What a configured optimizer searches; `has_defaults_only` says that nothing but defaults can be tried."""
+    hyperparameters = hyperparameters_in(space, optimizer)
+    remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
+    return Searched(space, hyperparameters, remedy)
+
+
+def _remedy(hyperparameters: Hyperparameters, draws_configurations: bool) -> str:
+    another = f"`--optimizer {SEARCHES_THEM}` searches them"
+    match hyperparameters:
+        case Hyperparameters.DEFAULT if draws_configurations:
+            return "`--set hyperparameters=sample` searches them"
+        case Hyperparameters.DEFAULT:
+            return f"{another}, `--set hyperparameters=sample` draws them once for each pipeline"
+        case Hyperparameters.ONCE:
+            return another
+        case _:
+            return ""
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _its(number: int) -> str:
+    return "its" if number == 1 else "their"

@@ -1,0 +1,19 @@
+"""The optimizer of a search that names none."""
+
+import pytest
+from small_spaces import SMALL
+
+from spacelang.ir.space import Space
+from spacelang.optimizers import OPTIMIZERS, Hyperparameters, default_optimizer, hyperparameters_in
+
+
+@pytest.mark.parametrize("space", SMALL, ids=lambda space: space.name)
+def test_it_searches_what_the_space_has(space: Space) -> None:
+    name = default_optimizer(space)
+    assert name == ("hyperband" if space.hyperparameters else "blds")
+    assert hyperparameters_in(space, OPTIMIZERS.load(name)()) is Hyperparameters.SEARCHED
+    assert default_optimizer(space, has_defaults_only=True) == "blds"
+
+
+def test_an_optimizer_that_says_nothing_of_hyperparameters_is_taken_to_search_them() -> None:
+    assert all(hyperparameters_in(space, object()) is Hyperparameters.SEARCHED for space in SMALL)

@@ -179,6 +179,20 @@ def wild(form: AdmmForm, count: int, rng: np.random.Generator) -> Points:
     return Points.of(points)
 
 
+@LAW
+@given(space=finite_spaces(), seed=st.integers(0, 2**32))
+def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for form in forms(space):
+        points = form.sample_all(8, rng)
+        assert points.theta_d.dtype == np.float64
+        moved = Points(
+            points.z, points.theta_c, points.theta_d + rng.uniform(-0.49, 0.49, points.theta_d.shape), points.orders
+        )
+        assert form.decode_all(moved) == form.decode_all(points)
+        assert np.array_equal(form.active_all(moved).theta_d, form.active_all(points).theta_d)
+
+
 def check_projection(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Existence is decided with decimals, which a sum of floats may miss: such a space may have no member after all.

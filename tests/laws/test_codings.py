@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from spacelang.codings import members as members_coded
 from spacelang.codings.domains import Coding, OneHot, Selected, Units
+from spacelang.codings.indexed import Indexed
 from spacelang.codings.rows import RowCoding
 from spacelang.ir.codes import decoded
 from spacelang.ir.columns import Columns
@@ -224,6 +225,19 @@ def test_rows_that_stand_for_no_value_are_not_read() -> None:
     for row in wrong:
         with pytest.raises(ValueError, match="stands for no"):
             coding.decode(np.array([row], float))
+
+
+@LAW
+@given(domain=some, data=st.data())
+def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.DataObject) -> None:
+    values, coding = values_of(domain, data), Indexed(domain, domain)
+    whole, numbers = coding.encode(coded(domain, values))
+    assert (whole.dtype, {each.dtype for each in numbers}) == (np.float64, {np.dtype(float)} if numbers else set())
+    assert ((whole >= coding.lower) & (whole <= coding.upper) & (whole == np.rint(whole))).all()
+    found = coding.decode(whole if coding.is_discrete else None, numbers)
+    assert list(map(identity, decoded(domain, found))) == list(map(identity, values))
+    for row, value in enumerate(values):
+        assert identity(coding.value(whole[row], [each[row] for each in numbers])) == identity(value)
 
 
 # --- configurations ------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """theta_c and theta_d: boxes of coordinates, the projection P_D and their scales (ALGORITHMS.md 4.1, 4.2, A13)."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,10 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spacelang.ir.codes import EXACT, Array
+from spacelang.codings.indexed import Piece
+from spacelang.codings.members import half_up
+from spacelang.ir.codes import Array
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, literal
+from spacelang.ir.unit import scale
 from spacelang.ir.value import to_json
-from spacelang.targets._admm.coding import Piece
 
 Owner: TypeAlias = tuple[str, str] | None
 """The stage and the alternative that a variable belongs to; None where it belongs to every pipeline."""
@@ -90,21 +91,19 @@ class Box:
     """Coordinates as arrays, one entry each: their box [lower, upper], log flags, defaults, and D where integral."""
 
     def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
-        """Integers that floats do not hold exactly make all arrays hold Python's own integers."""
+        """Integral coordinates are whole numbers in D, but floats as all others."""
         self.coordinates = coordinates
         self.integral = integral
         self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
         self.owners: tuple[Owner, ...] = tuple(each.owner for each in coordinates)
         ends = [_ends(each, integral=integral) for each in coordinates]
-        giant = integral and any(max(abs(lower), abs(upper)) >= EXACT for lower, upper in ends)
-        self.dtype: np.dtype[np.generic] = np.dtype(object if giant else np.int64 if integral else np.float64)
-        self.lower: Array = np.array([lower for lower, _ in ends], self.dtype)
-        self.upper: Array = np.array([upper for _, upper in ends], self.dtype)
-        self.default: Array = np.array([each.default for each in coordinates], self.dtype)
+        self.lower: Array = np.array([lower for lower, _ in ends], float)
+        self.upper: Array = np.array([upper for _, upper in ends], float)
+        self.default: Array = np.array([each.default for each in coordinates], float)
         self.log: Array = np.array([each.log for each in coordinates], bool)
         self.lattice: dict[int, Array] = {
             column: np.array([code for code in range(each.pieces[0].first, each.pieces[-1].last + 1)
-                              if code not in each.excluded], self.dtype)
+                              if code not in each.excluded], float)
             for column, each in enumerate(coordinates)
             if each.excluded
         }  # fmt: skip
@@ -122,24 +121,15 @@ class Box:
 
     def clip(self, theta: Array) -> Array:
         """The nearest points of the box, shape (..., coordinates); what is no number becomes the default."""
-        given = np.asarray(theta)
-        if given.dtype.kind == "f":
-            given = np.where(np.isnan(given), self.default, given)
-        return np.asarray(np.clip(given, self.lower, self.upper))
+        given = np.asarray(theta, float)
+        return np.asarray(np.clip(np.where(np.isnan(given), self.default, given), self.lower, self.upper))
 
     def nearest(self, theta: Array) -> Array:
         """P_D where the box is integral: clip, then the nearest member of D, the upper one of two; else `clip`."""
         clipped = self.clip(theta)
         if not self.integral:
-            return clipped.astype(float) + 0.0
-        found: Array
-        if self.dtype.kind == "O":
-            flat = [_half_up(value) for value in np.ravel(clipped).tolist()]
-            found = np.array([*flat, None], object)[:-1].reshape(clipped.shape)
-        elif clipped.dtype.kind == "f":
-            found = np.floor(clipped + 0.5).astype(np.int64)
-        else:
-            found = clipped.astype(np.int64)
+            return clipped + 0.0
+        found = half_up(clipped)
         for column in self.lattice:
             found[..., column] = self._nearest_member(column, clipped[..., column])
         return found
@@ -157,14 +147,13 @@ class Box:
 
         The parts of a union share [0, 1] alike, and each of their members has half a step to both of its sides.
         """
-        given = self.clip(theta).astype(float)
-        return self._mapped(given, [scale.to_unit for scale in self._scales])
+        return self._mapped(self.clip(theta), [scale.to_unit for scale in self._scales])
 
     def from_unit(self, places: Array) -> Array:
         """The points of the box at places in [0, 1]; not rounded where the box is integral."""
         given = np.clip(np.asarray(places, float), 0.0, 1.0)
         found = self._mapped(given, [scale.from_unit for scale in self._scales])
-        return np.clip(found, self.lower.astype(float), self.upper.astype(float))
+        return np.clip(found, self.lower, self.upper)
 
     def _mapped(self, given: Array, functions: "list[Callable[[Array], Array]]") -> Array:
         found = np.empty(given.shape)
@@ -178,21 +167,15 @@ class Box:
 
     def _nearest_member(self, column: int, values: Array) -> Array:
         members = self.lattice[column]
-        above = np.clip(np.searchsorted(members, values), 1, max(1, len(members) - 1))
-        if len(members) == 1:
-            return np.full(np.shape(values), members[0], self.dtype)
-        lower, upper = members[above - 1], members[above]
-        return np.where(values - lower < upper - values, lower, upper)
+        return np.asarray(members[np.searchsorted((members[1:] + members[:-1]) / 2, values, "right")])
 
 
 def _ends(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
     if integral:
         return coordinate.pieces[0].first, coordinate.pieces[-1].last
-    return coordinate.pieces[0].ends()
-
-
-def _half_up(value: float) -> int:
-    return value if isinstance(value, int) else math.floor(value + 0.5)
+    part = coordinate.pieces[0].part
+    assert isinstance(part, Real)
+    return part.least, part.greatest
 
 
 class _Scale:
@@ -233,33 +216,26 @@ class _Line:
     def __init__(self, piece: Piece, margin: float, *, integral: bool) -> None:
         part = piece.part
         self._log = isinstance(part, Integer | Real) and part.log and not (integral and piece.is_continuous)
-        self._first = float(piece.first)
-        # Under `log` the scale is that of what codes stand for: `start + step * (code - first)`.
-        self._start, self._step = piece.start_and_step()
-        if not integral:
-            self._first, self._start, self._step = 0.0, 0.0, 1.0
-            lower, upper = piece.ends()
-        else:
+        self._first, self._start, self._step = 0.0, 0.0, 1.0
+        if integral:
             lower, upper = piece.first - margin, piece.last + margin
-        self._lower, self._upper = self._placed(lower), self._placed(upper)
+        else:
+            assert isinstance(part, Real)
+            lower, upper = part.least, part.greatest
+        if integral and self._log:
+            # Under `log` the scale is that of what codes stand for: `start + step * (code - first)`.
+            self._first, (self._start, self._step) = piece.first, piece.start_and_step()
+        self._scale = scale(float(self._placed(lower)), float(self._placed(upper)), log=self._log, functions=np)
 
     def share(self, codes: Array) -> Array:
-        if self._upper == self._lower:
-            return np.zeros(np.shape(codes))
-        # Halves, since the length of a range may be more than any float.
-        return np.asarray((self._placed(codes) / 2 - self._lower / 2) / (self._upper / 2 - self._lower / 2))
+        return np.asarray(self._scale.share(self._placed(codes)))
 
     def code(self, shares: Array) -> Array:
-        found = self._lower * (1 - shares) + self._upper * shares
-        if not self._log:
-            return np.asarray(found)
-        return np.asarray((np.exp(found) - self._start) / (self._step or 1.0) + self._first)
+        return np.asarray((self._scale.number(shares) - self._start) / self._step + self._first)
 
     def _placed(self, codes: Array | float) -> Array:
-        if not self._log:
-            return np.asarray(codes, float)
         members = self._start + self._step * (np.asarray(codes, float) - self._first)
-        return np.log(np.maximum(members, self._start / 2 if self._start else np.finfo(float).tiny))
+        return np.maximum(members, self._start / 2 or np.finfo(float).tiny) if self._log else members
 
 
 def shown(piece: Piece) -> str:

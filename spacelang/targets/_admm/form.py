@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spacelang.codings.indexed import Indexed
 from spacelang.ir.codes import Array
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
@@ -17,7 +18,6 @@ from spacelang.ir.priors import Prior
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
-from spacelang.targets._admm.coding import Coding
 from spacelang.targets._admm.layout import Block, Layout, Order, Slot
 from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
 from spacelang.targets._admm.maps import Maps, order_places, put
@@ -212,8 +212,8 @@ class AdmmForm(Maps):
                 slot = known[0][2]
             if not isinstance(slot, Slot):
                 return MISSING if slot is None else slot[0]
-            integer = 0 if slot.integer is None else int(point.theta_d[slot.integer])
-            return slot.coding.value(integer, [point.theta_c[column] for column in slot.numbers])
+            whole = 0.0 if slot.integer is None else float(point.theta_d[slot.integer])
+            return slot.coding.value(whole, [point.theta_c[column] for column in slot.numbers])
 
         def branch(choice: Choice) -> str:
             if choice.address in places:
@@ -262,7 +262,7 @@ class AdmmForm(Maps):
         ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a piece of the hyperparameter's: its codes are the same
-            put(points, slot, Coding(domain, domain), rows, Prior(domain).draw(count, rng))
+            put(points, slot, Indexed(domain, domain), rows, Prior(domain).draw(count, rng))
         return self.project_all(points) if count else points
 
     # ---- rows of the matrix

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from spacelang.codings.indexed import Indexed
 from spacelang.ir.codes import Array
 from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
@@ -15,7 +16,6 @@ from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, Variable, order_name
 from spacelang.ir.value import identity
 from spacelang.targets._admm.boxes import Box, Coordinate, Owner
-from spacelang.targets._admm.coding import Coding
 from spacelang.targets._admm.flattening import Settled
 
 FEW: Final = 4_096
@@ -27,7 +27,7 @@ class Slot:
     """Where one hyperparameter, or one decision inside an alternative, is coded: its columns in theta_d and theta_c."""
 
     address: str
-    coding: Coding
+    coding: Indexed
     integer: int | None
     numbers: tuple[int, ...]
 
@@ -44,7 +44,7 @@ class Alternative:
     place: int
     settled: Settled
     slots: tuple[Slot, ...]
-    asked: tuple[tuple[str, Coding | None], ...] = ()
+    asked: tuple[tuple[str, Indexed | None], ...] = ()
     """What of their domains hyperparameters take in it, by address; None where they are not active."""
 
 
@@ -202,11 +202,11 @@ class _Writer:
                 slots = self.slots(context, (stage.key, name), settled)
                 yield Alternative(name, branch.name, place, settled, slots, tuple(self._asked(settled)))
 
-    def _asked(self, settled: Settled) -> Iterator[tuple[str, Coding | None]]:
+    def _asked(self, settled: Settled) -> Iterator[tuple[str, Indexed | None]]:
         for address, domain in settled.domains.items():
             node = self._space.variables[address].node
             assert isinstance(node, Hyperparameter)
-            yield address, None if domain is None else Coding(domain, node.domain)
+            yield address, None if domain is None else Indexed(domain, node.domain)
 
     def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[Slot, ...]:
         found = []
@@ -224,19 +224,19 @@ class _Writer:
 
     def _nested(self, choice: Choice, owner: Owner, condition: str) -> Slot:
         domain = Categorical(tuple(choice.places))
-        coding = Coding(domain, domain)
+        coding = Indexed(domain, domain)
         self._integers.append(
             Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
         )
         return Slot(choice.address, coding, len(self._integers) - 1, ())
 
     def _slot(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> Slot:
-        coding, integer = Coding(domain, node.domain), None
+        coding, integer = Indexed(domain, node.domain), None
         given = domain.find(node.default)
         default = domain.middle if isinstance(given, Missing) else given
         if coding.is_discrete:
             integer = len(self._integers)
-            code = next(piece.code(default) for piece in coding.pieces if contains(piece.part, default))
+            code = next(piece.number(default) for piece in coding.pieces if contains(piece.part, default))
             excluded = self._holes(node.address, coding)
             self._integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
         first = len(self._numbers)
@@ -247,7 +247,7 @@ class _Writer:
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return Slot(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
-    def _holes(self, address: str, coding: Coding) -> frozenset[int]:
+    def _holes(self, address: str, coding: Indexed) -> frozenset[int]:
         """The codes that a constraint on this hyperparameter alone excludes, unless it excludes all of them."""
         excluded = self._excluded.get(address)
         if not excluded:

@@ -1,15 +1,16 @@
 """Configurations to points of ADMM and back, many at once."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
+from spacelang.codings.indexed import Indexed
 from spacelang.ir.codes import Array, Codes, concatenated
 from spacelang.ir.columns import Column, Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.targets._admm.coding import Coding
-from spacelang.targets._admm.gathering import codes_of, gathered
+from spacelang.ir.tabulating import Tabulator, coded
 from spacelang.targets._admm.layout import Alternative, Block, Layout, Order, Slot
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._admm.truths import Truths
@@ -33,9 +34,10 @@ class Maps:
         """The point of a member; variables that are not active in it hold their defaults."""
         return self.encode_all([configuration])[0]
 
-    def encode_all(self, configurations: Iterable[Configuration] | Columns) -> Points:
+    def encode_all(self, configurations: Sequence[Configuration] | Columns) -> Points:
         """The points of members, in their order."""
-        columns = configurations if isinstance(configurations, Columns) else gathered(self.space, configurations)
+        given = configurations
+        columns = given if isinstance(given, Columns) else self._tabulator.columns(given)
         points = self.blank(len(columns))
         decisions = {address: self._decision(columns, address) for address in self.choices}
         for order, matrices in zip(self.orders, points.orders, strict=True):
@@ -109,28 +111,41 @@ class Maps:
                     rows, values = rows[kept], values.take(kept)
                 put(points, slot, slot.coding, rows, values)
 
+    @cached_property
+    def _tabulator(self) -> Tabulator:
+        return Tabulator(self.space)
+
     # ---- the way back
 
     def decode(self, point: Point) -> Configuration:
-        """The configuration of a point that `reaches` accepts."""
+        """The configuration of a point that `reaches` accepts.
+
+        Between integers it is that of the nearest point, the upper one of two (ALGORITHMS.md 10, A20): 3.7 stands for
+        4, and so does 3.5. Only `project` sees to it that this is a member.
+        """
         return self.decode_all(Points.of([point]))[0]
 
     def decode_all(self, points: Points | Sequence[Point]) -> list[Configuration]:
-        """The configurations of points that `reaches` accepts, in their order."""
+        """The configurations of points, in their order; see `decode`."""
         return self.columns(points).configurations()
 
     def columns(self, points: Points | Sequence[Point]) -> Columns:
         """The same as columns."""
-        return self.truths(self.together(points)).columns
+        return self.truths(self._nearest(self.together(points))).columns
+
+    def _nearest(self, points: Points) -> Points:
+        """The same points with theta moved to its P_D."""
+        nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
+        return Points(points.z, *nearest, points.orders)
 
     def active(self, point: Point) -> Active:
-        """Which variables count in a point with z and orders of 0 and 1 and theta in D: boolean arrays (C,), (D,)."""
+        """Which variables count in a point with z and orders of 0 and 1: boolean arrays (C,), (D,); see `decode`."""
         found = self.active_all(Points.of([point]))
         return Active(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
     def active_all(self, points: Points | Sequence[Point]) -> Active:
         """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
-        points = self.together(points)
+        points = self._nearest(self.together(points))
         truths, count = self.truths(points), len(points)
         theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
         for slot, taken in self._taken_slots(points):
@@ -184,7 +199,7 @@ class Maps:
         for address, value in alternative.settled.values.items():
             node = self.space.variables[address].node
             assert isinstance(node, Hyperparameter)
-            codes = codes_of(node.domain, [value]).take(np.zeros(len(rows), np.int64))
+            codes = coded(node.domain, [value]).take(np.zeros(len(rows), np.int64))
             pieces.setdefault(address, []).append((rows, codes))
 
     def _read(
@@ -200,9 +215,9 @@ class Maps:
                 places = points.theta_d[rows, slot.integer].astype(np.int64)
                 decisions.setdefault(slot.address, np.full(len(points), -1))[rows] = places
             else:
-                integers = None if slot.integer is None else points.theta_d[rows, slot.integer]
+                whole = None if slot.integer is None else points.theta_d[rows, slot.integer]
                 numbers = [points.theta_c[rows, column] for column in slot.numbers]
-                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(integers, numbers)))
+                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(whole, numbers)))
 
     def _reached(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
         """The decisions with -1 where their owners are not taken."""
@@ -228,11 +243,11 @@ def order_places(order: Order, matrices: Array) -> Array:
     return np.asarray(sums.argmax(axis=1))
 
 
-def put(points: Points, slot: Slot, coding: Coding, rows: Array, values: Codes) -> None:
+def put(points: Points, slot: Slot, coding: Indexed, rows: Array, values: Codes) -> None:
     """Write values to their columns."""
-    integers, numbers = coding.encode(values)
+    whole, numbers = coding.encode(values)
     if slot.integer is not None:
-        points.theta_d[rows, slot.integer] = integers
+        points.theta_d[rows, slot.integer] = whole
     for column, found in zip(slot.numbers, numbers, strict=True):
         known = ~np.isnan(found)
         points.theta_c[rows[known], column] = found[known]

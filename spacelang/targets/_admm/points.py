@@ -13,8 +13,8 @@ class Point:
     """One value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
 
     Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point that
-    comes out of the target holds 0 and 1 in z and orders, floats in theta_c and integers in theta_d; one that a search
-    has moved may hold any numbers, which `project` brings back.
+    comes out of the target holds 0 and 1 in z and orders, and whole numbers in theta_d; one that a search has moved may
+    hold any numbers, which `project` brings back. Both thetas are floats, so that what is moved stays where it is put.
     """
 
     z: Array

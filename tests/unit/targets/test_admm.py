@@ -102,6 +102,17 @@ def test_a13_units() -> None:
     assert form_of(space).theta_d.unit.tolist() == [450, 1, 1]
 
 
+def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest() -> None:
+    form = one(Integer(0, 9), 3)
+    point = form.encode(Configuration({"x": 3}))
+    assert (point.theta_c.dtype, point.theta_d.dtype) == (np.float64, np.float64)
+    for moved, value in ((3.7, 4), (3.5, 4), (3.49, 3), (-2.0, 0), (12.5, 9), (9.0, 9)):
+        point.theta_d[0] = moved
+        assert point.theta_d.tolist() == [moved]
+        assert form.decode(point) == Configuration({"x": value})
+        assert form.reaches(point) == (moved == value)
+
+
 # ---- codes
 
 

@@ -20,16 +20,18 @@ def make_executor(
     executor: str | None = None,
     limits: Limits = UNLIMITED,
     isolate: bool = False,
+    forks: bool = False,
 ) -> "Executor":
     """What evaluates the trials of an objective, `workers` at a time, and is ready to; whoever asks for it closes it.
 
     Without an `executor` they are processes of this machine; with 0 workers it is this very process, which bounds
     nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler. With
     `isolate` every trial has a process of its own, forked from one that has everything loaded, and shares no fitted
-    steps with others. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that
+    steps with others. With `forks` all are forked from this process if it has used one thread alone, so that nothing
+    is imported twice. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that
     none can be, or that isolates nothing.
     """
-    made = _made(objective, workers, executor, limits, isolate=isolate)
+    made = _made(objective, workers, executor, limits, isolate=isolate, forks=forks)
     try:
         made.ready()
     except BaseException:
@@ -38,7 +40,19 @@ def make_executor(
     return made
 
 
-def _made(objective: "Objective", workers: int, executor: str | None, limits: Limits, *, isolate: bool) -> "Executor":
+def use_one_thread() -> None:
+    """Have this process, and all that it starts, use one thread, for `forks`: before anything that counts is imported.
+
+    What has been imported goes on as it is.
+    """
+    from spacelang.runtime.executors._processes import forked
+
+    forked.use_one_thread()
+
+
+def _made(
+    objective: "Objective", workers: int, executor: str | None, limits: Limits, *, isolate: bool, forks: bool
+) -> "Executor":
     if workers < 0 or (executor is not None and workers == 0):
         raise ValueError(f"{workers} workers evaluate nothing")
     if isolate and workers == 0:
@@ -54,7 +68,7 @@ def _made(objective: "Objective", workers: int, executor: str | None, limits: Li
         return Here(objective.evaluate)
     from spacelang.runtime.executors.processes import Processes
 
-    return Processes(objective.evaluate, workers=workers, limits=limits, isolate=isolate)
+    return Processes(objective.evaluate, workers=workers, limits=limits, isolate=isolate, forks=forks)
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:

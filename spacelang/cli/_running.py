@@ -128,6 +128,14 @@ def limits_of(space: "Space", given: str | None) -> "Limits":
         fail(str(error))
 
 
+def be_ready_to_fork(workers: int, executor: str | None) -> None:
+    """Have a command that is to have workers of its own use one thread, before it imports anything that uses more."""
+    if workers > 0 and executor is None:
+        from spacelang.api.executing import use_one_thread
+
+        use_one_thread()
+
+
 def where_of(workers: int, executor: str | None, limits: "Limits", *, isolate: bool) -> Where:
     """Where trials are evaluated; ends the program, or warns, where less holds there than is asked for."""
     if workers == 0 and executor is None:
@@ -250,6 +258,7 @@ def searching(
                 executor=where.executor,
                 limits=where.limits,
                 isolate=where.isolate,
+                forks=True,
             )
         ) as executor:
             place = place_of(store, space)

@@ -19,6 +19,7 @@ from spacelang.cli._running import (
     TrialLimitOption,
     ValidateOption,
     WorkersOption,
+    be_ready_to_fork,
     bound_space,
     limits_of,
     load_space,
@@ -95,6 +96,7 @@ def command(  # noqa: PLR0913 - one argument an option
     `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
     losses answers instead of trials, in its recorded seconds.
     """
+    be_ready_to_fork(workers, executor)
     from spacelang.api import Recorded, needs_training_loss, with_fidelity
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 

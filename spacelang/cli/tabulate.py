@@ -17,6 +17,7 @@ from spacelang.cli._running import (
     TrialLimitOption,
     ValidateOption,
     WorkersOption,
+    be_ready_to_fork,
     bound_space,
     limits_of,
     load_space,
@@ -75,6 +76,7 @@ def command(  # noqa: PLR0913 - one argument an option
     `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it
     takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
     """
+    be_ready_to_fork(workers, executor)
     from spacelang.api import Recorded
 
     if resume and store is None:

@@ -73,7 +73,8 @@ class Processes:
     worker held before a trial is not counted as the trial's. With `isolate` every trial has a process of its own, and
     nothing that an evaluation keeps is there for the next one. A trial whose process somebody else has killed, or whose
     answer cannot be read, is begun again, up to `ATTEMPTS` times. `preload` names modules that can be imported while
-    the evaluation is on its way.
+    the evaluation is on its way. With `forks` the nursery is a fork of this process where that has used one thread
+    alone: then `evaluate` is there without being sent, and nothing is imported twice.
 
     There may be more workers than `cores()`; each is told to use one thread. Raises InputError where there are no such
     processes or the evaluation cannot be sent to one; `ready` raises where it cannot be loaded or where the limit of
@@ -88,6 +89,7 @@ class Processes:
         limits: Limits = UNLIMITED,
         isolate: bool = False,
         preload: Sequence[str] = (),
+        forks: bool = False,
     ) -> None:
         if os.name != "posix":
             raise InputError("trials have processes of their own on Linux and macOS only", HERE)
@@ -97,6 +99,7 @@ class Processes:
         self._limits = limits
         self._isolates = isolate
         self._preload = tuple(preload)
+        self._forks = forks
         self._workers = {name: _Worker(name) for name in map(str, range(1, workers + 1))}
         self._numbers = count(1)
         self._finished: list[Finished] = []
@@ -168,7 +171,8 @@ class Processes:
     def _link(self) -> None:
         """Start a nursery."""
         self._loaded_at = None
-        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), self._preload)]
+        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), self._preload, forks=self._forks)]
+        self._forks = False  # by now files may be open that are no other process's business
         self._selector.register(self._links[0].channel, selectors.EVENT_READ)
 
     def _begin(self, worker: "_Worker") -> None:

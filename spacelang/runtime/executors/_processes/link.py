@@ -11,11 +11,13 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import IO, Final
+from typing import IO, Final, NoReturn
 
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
+from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
+from spacelang.runtime.executors._processes.forked import ONE_THREAD, Forked, may_fork
 from spacelang.runtime.executors._processes.messages import Load, News, Order
 from spacelang.runtime.executors.failures import described, signal_name
 
@@ -28,17 +30,6 @@ main(**given)
 """
 """What the nursery runs: it sees the modules that the coordinator sees, and knows nothing of its `__main__`."""
 
-ONE_THREAD: Final = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
-"""What tells libraries how many threads to use, and how many cores there are for whom wants all."""
-
 MARK: Final = "SPACELANG_NURSERY"
 """The environment variable by which a nursery and all below it are known."""
 
@@ -49,19 +40,23 @@ PATIENCE: Final = 1.0
 class Link:
     """A nursery, its process and the connection to it.
 
-    Raises InputError where the evaluation cannot be sent to another process, or no process can be started.
+    With `forks` it is a fork of this process where that is as good as a fresh one. Raises InputError where the
+    evaluation cannot be sent to another process, or no process can be started.
     """
 
-    def __init__(self, evaluate: Evaluate, order: Load, preload: Sequence[str]) -> None:
+    def __init__(self, evaluate: Evaluate, order: Load, preload: Sequence[str], *, forks: bool = False) -> None:
         self._owner = os.getpid()
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
         reading, self._lifeline = os.pipe()
         self.channel = Channel(ours, PATIENCE)
         try:
-            with _payload(evaluate) as payload:
-                files = {"control": theirs.fileno(), "lifeline": reading, "payload": payload.fileno()}
-                self._process = self._started(files, preload)
+            if forks and may_fork():
+                self._process: subprocess.Popen[bytes] | Forked = self._forked(evaluate, ours, theirs, reading)
+            else:
+                with _payload(evaluate) as payload:
+                    files = {"control": theirs.fileno(), "lifeline": reading, "payload": payload.fileno()}
+                    self._process = self._started(files, preload)
         except BaseException:
             ours.close()
             os.close(self._lifeline)
@@ -70,6 +65,21 @@ class Link:
             theirs.close()
             os.close(reading)
         self.tell(order)
+
+    def _forked(self, evaluate: Evaluate, ours: socket.socket, theirs: socket.socket, reading: int) -> Forked:
+        from spacelang.runtime.executors._processes import nursery
+
+        def serve() -> NoReturn:
+            ours.close()
+            os.close(self._lifeline)
+            nursery.serve(theirs, reading, evaluate, {MARK: self._mark})
+
+        # What it leaves behind should it be killed comes to this process; the kernel knows nothing of its mark.
+        system.adopt_orphans()
+        try:
+            return Forked(serve)
+        except OSError as error:
+            raise InputError(f"no process can be started: {described(error)}", HERE) from error
 
     def _started(self, files: dict[str, int], preload: Sequence[str]) -> "subprocess.Popen[bytes]":
         given = json.dumps({"path": sys.path, "preload": list(preload), **files})
@@ -115,14 +125,16 @@ class Link:
             self._process.kill()
             self._process.wait()
         if self._process.returncode not in (0, -signal.SIGIO):
-            from spacelang.runtime.executors._processes.family import end_marked
+            from spacelang.runtime.executors._processes.family import end_children, end_marked
 
             # It could not clean up. What it had forked is killed by the kernel; those below are found by their mark.
             end_marked(MARK, self._mark)
+            if isinstance(self._process, Forked):
+                end_children()
 
     def how_it_ended(self) -> str:
         """In words, for one that was ended or has ended."""
-        code = self._process.returncode
+        code = self._process.returncode or 0
         return f"was ended by {signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
 

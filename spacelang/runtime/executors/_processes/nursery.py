@@ -13,12 +13,14 @@ import pickle
 import select
 import signal
 import socket
+import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, NoReturn, assert_never
 
 import psutil
@@ -28,6 +30,7 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, kill_tree
+from spacelang.runtime.executors._processes.forked import ONE_THREAD
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import Trees, resident
 from spacelang.runtime.executors._processes.messages import Begin, Ended, Fork, Load, Loaded, Lost, News, Order, Refused
@@ -46,6 +49,9 @@ FOREIGN: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 """By which a user, a terminal or a scheduler stops all processes of a run."""
 
+USUAL: Final = (700, 10, 10)
+"""When Python looks for garbage, unless it is told otherwise."""
+
 GRACE: Final = 0.2
 """How long a worker that has hung up may take to end by itself, so that it can be said how it did."""
 
@@ -54,10 +60,9 @@ def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> N
     """Serve the coordinator until it hangs up; the descriptors are those that it has left open for this process."""
     code = 1
     try:
-        for stop in STOPS:
-            # They are for the search, which ends this process then.
-            signal.signal(stop, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        _leave_stopping_to_the_search()
+        # Imports make no garbage that is worth looking for.
+        gc.disable()
         channel = Channel(socket.socket(fileno=control))
         _end_with(lifeline)
         for name in preload:
@@ -75,6 +80,46 @@ def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> N
     finally:
         # Nothing that a worker inherits may run at the end of this process.
         os._exit(code)
+
+
+def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment: Mapping[str, str]) -> NoReturn:
+    """What `main` does, in a fork of the coordinator, which has the evaluation already."""
+    code = 1
+    try:
+        _leave_stopping_to_the_search()
+        _be_as_a_fresh_process(environment)
+        channel = Channel(control)
+        order = pickle.loads(channel.receive())
+        assert isinstance(order, Load)
+        Nursery(channel, lifeline, evaluate, order).serve()
+        code = 0
+    except EOFError:
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _leave_stopping_to_the_search() -> None:
+    for stop in STOPS:
+        # They are for the search, which ends this process then.
+        signal.signal(stop, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _be_as_a_fresh_process(environment: Mapping[str, str]) -> None:
+    """Have nothing of the coordinator that a process of its own would not have: no terminal, arguments or main module.
+
+    Else what a trial starts in processes of its own might run the command again.
+    """
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+    os.environ.update({**dict.fromkeys(ONE_THREAD, "1"), **environment})
+    sys.argv = ["-c"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    gc.set_threshold(*USUAL)
 
 
 def _end_with(lifeline: int) -> None:
@@ -185,6 +230,7 @@ class Nursery:
         gc.collect()
         # What the collector never visits again it does not write to either: such pages stay shared.
         gc.freeze()
+        gc.enable()
         self._idle = resident(psutil.Process())
 
     def _tell(self, news: News) -> None:

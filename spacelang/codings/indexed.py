@@ -14,7 +14,7 @@ import numpy as np
 
 from spacelang.codings.members import at, index_of
 from spacelang.ir.codes import Array, Codes, code_type
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, part_of, parts
 from spacelang.ir.value import Value
 
 
@@ -106,7 +106,7 @@ class Indexed:
         self._is_union = len(parts(whole)) > 1
         found: list[Piece] = []
         for part in parts(domain):
-            place = next(place for place, each in enumerate(parts(whole)) if contains(each, part.middle))
+            place = part_of(parts(whole), part.middle)
             first = found[-1].last + 1 if found else _first(domain)
             found.append(Piece(part, place, parts(whole)[place], first))
         self.pieces: tuple[Piece, ...] = tuple(found)

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, parts
-from spacelang.ir.value import Value, identity
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, part_of, parts
+from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
 EXACT: Final = 2**53
@@ -52,10 +52,9 @@ def code_type(domain: Domain) -> DTypeLike:
 
 def code_of(domain: Domain, value: Value) -> tuple[int, object]:
     """The place of the part that a member lies in, and its code there."""
-    for place, part in enumerate(parts(domain)):
-        if contains(part, value):
-            return place, part.index[identity(value)] if isinstance(part, Categorical) else part.find(value)
-    raise ValueError("the value does not belong to the domain")
+    place = part_of(parts(domain), value)
+    part = parts(domain)[place]
+    return place, part.index_of(value) if isinstance(part, Categorical) else part.find(value)
 
 
 def decoded(domain: Domain, codes: Codes) -> list[Value]:

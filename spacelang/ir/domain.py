@@ -5,7 +5,7 @@ lies inside, `size` counts exactly (None where the set is infinite).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -302,6 +302,14 @@ def members(part: Simple) -> Iterator[Value]:
 def parts(domain: Domain) -> tuple[Simple, ...]:
     """The simple domains that a domain consists of."""
     return domain.parts if isinstance(domain, Union) else (domain,)
+
+
+def part_of(several: Sequence[Simple], value: Value) -> int:
+    """The place of the domain that has a value among several; raises ValueError where none has it."""
+    for place, part in enumerate(several):
+        if contains(part, value):
+            return place
+    raise ValueError("the value does not belong to the domain")
 
 
 def is_finite(domain: Domain) -> bool:

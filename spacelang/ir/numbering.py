@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from spacelang.ir.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Sizes, Structures
-from spacelang.ir.domain import Simple, contains
+from spacelang.ir.domain import Simple, part_of
 from spacelang.ir.elimination import Bucket, State
 from spacelang.ir.expr import Inactive, Worth
 from spacelang.ir.groups import Context
@@ -234,7 +234,7 @@ def _states(group: Compiled, structure: Structure, values: Mapping[str, Worth]) 
 def _cell_of(cells: Sequence[Simple], value: Worth) -> State:
     if isinstance(value, Inactive):
         return UNREACHED
-    return next(state for state, cell in enumerate(cells) if contains(cell, value))
+    return part_of(cells, value)
 
 
 def _member(cell: Simple, place: int) -> Value:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, Simple, decimals
 from spacelang.ir.unfolding import Fork, Free, Parts
-from spacelang.ir.value import identity, is_number
+from spacelang.ir.value import is_number
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of
 from spacelang.targets._exports.optional import library
@@ -327,24 +327,27 @@ def _grid(name: str, part: Real) -> Code:
 def _value_of(taken: Taken) -> Any:
     if not isinstance(taken.of, Slot):
         return taken.place
-    part = taken.of.part
-    if isinstance(part, Categorical):
-        return part.index[identity(taken.value)]
-    if isinstance(part, Integer):
-        return taken.value if part.log or part.step == 1 else part.index_of(taken.value)
-    return taken.value if part.step is None else part.index_of(taken.value)
+    return taken.value if _is_itself(taken.of.part) else taken.of.part.index_of(taken.value)
+
+
+def _is_itself(part: Simple) -> bool:
+    """Whether a value of a slot is drawn as it is, not by its index."""
+    match part:
+        case Integer():
+            return part.log or part.step == 1
+        case Real():
+            return part.step is None
+        case Categorical():
+            return False
 
 
 def _support(slot: Slot) -> Callable[[Any], bool]:
     part = slot.part
-    if isinstance(part, Real) and part.step is None:
-        return _numbers(part.least, part.greatest)
-    if not isinstance(part, Integer):
+    if isinstance(part, Categorical) or not _is_itself(part):
         return _places(part.first_index, part.last_index)
-    if not part.log:
-        return _places(part.lower, part.upper) if part.step == 1 else _places(0, part.last_index)
-    last = part.greatest
-    return _places(part.lower, last) if part.step == 1 else _numbers(part.lower, last)
+    if isinstance(part, Integer) and part.step == 1:
+        return _places(part.lower, part.upper)
+    return _numbers(part.least, part.greatest)
 
 
 def _places(first: int, last: int) -> Callable[[Any], bool]:

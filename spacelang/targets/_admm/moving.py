@@ -11,7 +11,7 @@ from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Existence, Structures
 from spacelang.ir.defaults import Completer, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, part_of, parts
 from spacelang.ir.elimination import Elimination, State
 from spacelang.ir.expr import references
 from spacelang.ir.linear import Rows, exact, feasible, witness
@@ -19,7 +19,7 @@ from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.model import Solution
 from spacelang.ir.situations import Component
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.ir.value import Value, identity, is_number
+from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
@@ -97,7 +97,7 @@ class Mover:
         given = {node.address: wanted(node) for node in model.space.hyperparameters}
         for number, compiled in enumerate(model.by_context.get((), ())):
             if _is_broken(model.space, compiled, given):
-                own = tuple(_own(cells, given[address]) for address, cells in compiled.cells.items())
+                own = tuple(part_of(cells, given[address]) for address, cells in compiled.cells.items())
                 elimination = self._solved(component, situation, number, own)
                 for moved in _moved(compiled, elimination, given):
                     given |= moved
@@ -154,10 +154,6 @@ def _shift(compiled: Compiled) -> int:
 def _fewest(weight: int, shift: int) -> int:
     """The fewest changes that a weight has a structure for."""
     return ((weight & -weight).bit_length() - 1) // shift
-
-
-def _own(cells: Sequence[Simple], value: Value) -> State:
-    return next(state for state, cell in enumerate(cells) if contains(cell, value))
 
 
 def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
@@ -277,7 +273,7 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
     found = cell.find(value)
     if not isinstance(found, Missing):
         return found
-    own, other = _part_of(domain, cell.middle), _part_of(domain, value)
+    own, other = part_of(parts(domain), cell.middle), part_of(parts(domain), value)
     if isinstance(cell, Categorical):
         whole = parts(domain)[own]
         return min(cell.values, key=lambda each: _distance(whole, own, each, other, value))
@@ -303,19 +299,15 @@ def _distance(whole: Simple, own: int, each: Value, other: int, value: Value) ->
 def _place(part: Simple, value: Value) -> float:
     """The place of a value in a set, a number itself."""
     if isinstance(part, Categorical):
-        return part.index[identity(value)]
+        return part.index_of(value)
     assert isinstance(value, int | float)
     return value
 
 
 def _far(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
     """How far two values of a domain are from each other: parts of a union first."""
-    own, other = _part_of(domain, near), _part_of(domain, wanted)
+    own, other = part_of(parts(domain), near), part_of(parts(domain), wanted)
     if own != other:
         return abs(own - other), 0
     part = parts(domain)[own]
     return 0, abs(_place(part, near) - _place(part, wanted))
-
-
-def _part_of(domain: Domain, value: Value) -> int:
-    return next(place for place, part in enumerate(parts(domain)) if contains(part, value))

@@ -281,7 +281,7 @@ def _in_order(part: Simple, pieces: Sequence[Simple]) -> list[Value]:
     """The values of some pieces that lie in a part of a domain, in its order."""
     found = [value for piece in pieces for value in members(piece) if contains(part, value)]
     if isinstance(part, Categorical):
-        return sorted(found, key=lambda value: part.index[identity(value)])
+        return sorted(found, key=part.index_of)
     return sorted(found, key=float)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from spacelang.ir.domain import (
     Domain,
     Integer,
     Real,
-    contains,
+    part_of,
     parts,
 )
 from spacelang.ir.value import Value, identity
@@ -176,7 +176,7 @@ class Coded:
         """A member as values of the hyperparameters."""
         if self.selector is None:
             return self.pieces[0].encode(value)
-        place = next(place for place, part in enumerate(parts(self.domain)) if contains(part, value))
+        place = part_of(parts(self.domain), value)
         return {self.selector.name: self.selector.choices[place], **self.pieces[place].encode(value)}
 
     def decode(self, values: Mapping[str, Choice]) -> Value:

@@ -5,7 +5,7 @@ from typing import Any, Final, assert_never
 
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals, describe, literal
 from spacelang.ir.unfolding import Fork
-from spacelang.ir.value import Value, identity
+from spacelang.ir.value import Value
 from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
 from spacelang.targets._exports.showing import case_words
 from spacelang.targets._exports.unfolded import Draw, Piece, Slot
@@ -95,7 +95,7 @@ def _is_long(part: Real) -> bool:
 def answer_of(slot: Slot, value: Value) -> Any:
     match slot.part:
         case Ordinal() as part:
-            return part.index[identity(value)]
+            return part.index_of(value)
         case Categorical() as part:
             return value if _are_told_apart(part) else literal(value)
         case Integer():

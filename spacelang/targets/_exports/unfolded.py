@@ -15,7 +15,7 @@ from spacelang.ir.compiled import TooTangledError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Real, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Real, Simple, part_of, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
@@ -31,6 +31,11 @@ class Only:
     """A piece of a domain with a single value: there is nothing to draw."""
 
     value: Value
+
+    @property
+    def part(self) -> Simple:
+        """The set of the value."""
+        return Categorical((self.value,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +58,8 @@ class Draw:
 
     def find(self, value: Value) -> tuple[int, Piece]:
         """The place and the piece of a member."""
-        for place, piece in enumerate(self.pieces):
-            if isinstance(piece, Slot) and contains(piece.part, value):
-                return place, piece
-            if isinstance(piece, Only) and contains(Categorical((piece.value,)), value):
-                return place, piece
-        raise ValueError("the value does not belong to the domain")
+        place = part_of([piece.part for piece in self.pieces], value)
+        return place, self.pieces[place]
 
 
 @dataclass(frozen=True, slots=True)

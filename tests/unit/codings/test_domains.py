@@ -1,0 +1,49 @@
+"""The four ways to write a domain as numbers, by the example of the room's docstring."""
+
+import numpy as np
+import pytest
+
+from spacelang.codings.domains import Coding, OneHot, Selected, Units
+from spacelang.codings.indexed import Indexed
+from spacelang.codings.limits import unheld
+from spacelang.ir.codes import decoded
+from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.space import Hyperparameter, Operator, Space
+from spacelang.ir.tabulating import coded
+
+DOMAIN = Union((Categorical((None,)), Integer(1, 100, log=True)))
+VALUES = (None, 1, 10, 100)
+
+
+@pytest.mark.parametrize(
+    ("coding", "rows"),
+    [
+        (Selected(DOMAIN), [(0, 0), (1, 1), (1, 10), (1, 100)]),
+        (Units(DOMAIN), [(0, 0), (1, 0), (1, 0.5), (1, 1)]),
+        (OneHot(DOMAIN), [(1, 0, 0), (0, 1, 0), (0, 1, 0.5), (0, 1, 1)]),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_the_example(coding: Coding, rows: list[tuple[float, ...]]) -> None:
+    assert np.allclose(coding.encode(coded(DOMAIN, VALUES)), rows)
+    assert decoded(DOMAIN, coding.decode(np.array(rows, float))) == [*VALUES]
+
+
+def test_the_place_among_all_members() -> None:
+    whole, numbers = Indexed(DOMAIN, DOMAIN).encode(coded(DOMAIN, VALUES))
+    assert (whole.tolist(), numbers) == ([0, 1, 10, 100], [])
+
+
+def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None:
+    few = Integer(0, 4)
+    assert decoded(few, Units(few).decode(np.array([[0.124], [0.125], [0.9], [-3.0], [7.0]]))) == [0, 1, 4, 0, 4]
+    open_ = Real(0.0, 1.0, lower_open=True, upper_open=True)
+    least, greatest = decoded(open_, Units(open_).decode(np.array([[0.0], [1.0]])))
+    assert (least, greatest) == (5e-324, 0.9999999999999999)
+
+
+def test_what_floats_do_not_tell_apart_is_named() -> None:
+    domains = {"a": Integer(0, 2**53 - 2), "b": Integer(0, 2**53), "c": Union((Real(0.0, 1.0, step=1e-17),))}
+    nodes = tuple(Hyperparameter(name, name, name, domain, domain.middle) for name, domain in domains.items())
+    found = [node.name for node, _ in unheld(Space("s", Operator("A", "toy.A", nodes)))]
+    assert found == ["b", "c"]

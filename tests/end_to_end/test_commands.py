@@ -273,8 +273,9 @@ class TestRun:
         assert kept["test"] == score
         again = spacelang(*arguments, "--resume", folder=folder)
         shown = " ".join(f"{score[name]:.3g}" for name in ("loss", "low", "high")).split()
-        assert again.stdout.endswith(
-            f"# on 30 rows that no trial saw: 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
+        assert (
+            f"\n# on 30 rows that no trial saw: 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
+            in again.stdout
         )
         other = spacelang(*arguments[:-1], "0.3", "--resume", folder=folder)
         assert other.returncode == 1

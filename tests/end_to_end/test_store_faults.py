@@ -267,8 +267,8 @@ def test_a_read_only_folder_is_an_error() -> None:
         ("other.db", "is an SQLite file, but no store of a run", "is an SQLite file, but no store of a run"),
         (
             "newer.db",
-            "written by a newer spacelang: its version is 3",
-            "written by a newer spacelang: its version is 3",
+            "written by a newer spacelang: its version is 99",
+            "written by a newer spacelang: its version is 99",
         ),
         ("done.db", "there is a store .* already", None),
         ("link.db", "there is a store .* already", None),
@@ -282,7 +282,7 @@ def test_places(tmp_path: Path, place: str, created: str | None, opened: str | N
     made = stored(tmp_path / "done.db")
     stored(tmp_path / "newer.db")
     (tmp_path / "link.db").symlink_to("done.db")
-    for name, statement in (("other.db", "CREATE TABLE t(x)"), ("newer.db", "PRAGMA user_version=3")):
+    for name, statement in (("other.db", "CREATE TABLE t(x)"), ("newer.db", "PRAGMA user_version=99")):
         with sqlite3.connect(tmp_path / name) as connection:
             connection.execute(statement)
         connection.close()

@@ -185,7 +185,8 @@ def make_objective(
     they are chosen by the data.
     """
     from spacelang.runtime.data.labels import check_labels
-    from spacelang.runtime.evaluation.objective import DEFAULT_VALIDATION, Objective, Settings
+    from spacelang.runtime.evaluation.folds import default_validation
+    from spacelang.runtime.evaluation.objective import Objective, Settings
     from spacelang.runtime.evaluation.testing import made_alike, set_apart
     from spacelang.runtime.pipelines.library import check_buildable, task_kind
 
@@ -194,8 +195,9 @@ def make_objective(
     task = space.task or Task(kind)
     table, others = set_apart(table, test, kind, seed)
     goal = task.goal if metric is None else Goal("maximize", metric)
-    chosen = validation or table.validation or task.validation or DEFAULT_VALIDATION
-    dataset = check_labels(table, kind, folds=chosen.folds if isinstance(chosen, CrossValidation) else 2)
+    said = validation or table.validation or task.validation
+    dataset = check_labels(table, kind, folds=said.folds if isinstance(said, CrossValidation) else 2)
+    chosen = said or default_validation(dataset)
     beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
     tested = None if others is None else made_alike(others, table, dataset)
     return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside), tested=tested)

@@ -38,7 +38,10 @@ MetricOption = Annotated[
 ]
 ValidateOption = Annotated[
     str | None,
-    typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as data or task say, or the first."),
+    typer.Option(
+        metavar="SPLIT",
+        help="`holdout(0.3)` or `cv(5)`; else as data or task say, or the second up to 1,000 rows, the first beyond.",
+    ),
 ]
 TimeOption = Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")]
 TestOption = Annotated[

@@ -57,7 +57,9 @@ def command(  # noqa: PLR0913 - one argument an option
     ] = 1,
     seed: SeedOption = 0,
     metric: Annotated[str | None, typer.Option(help="A scikit-learn scorer; else as for `spacelang run`.")] = None,
-    validate: Annotated[str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`.")] = None,
+    validate: Annotated[
+        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as for `run`.")
+    ] = None,
     test: TestOption = None,
     trial_limit: Annotated[
         str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")

@@ -56,6 +56,7 @@ def _document(run: "Summary") -> dict[str, object]:
         "optimizer": run.optimizer,
         "seed": run.seed,
         "metric": run.metric,
+        "validation": run.validation,
         "state": run.state.value,
         "trials": run.trials,
         "loss": run.best,
@@ -67,7 +68,7 @@ def _document(run: "Summary") -> dict[str, object]:
 
 
 def _print(listing: "Listing") -> None:
-    head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss")
+    head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss", "validation")
     lines = [tuple(map(visible, _cells(run))) for run in listing.runs]
     if lines:
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
@@ -83,7 +84,7 @@ def _print(listing: "Listing") -> None:
 def _cells(run: "Summary") -> tuple[str, ...]:
     best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " beyond a bound")
     names = (run.path.name, run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
-    return (*names, f"{run.trials:,}", best, run.metric)
+    return (*names, f"{run.trials:,}", best, run.metric, run.validation)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

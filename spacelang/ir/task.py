@@ -256,6 +256,20 @@ def describe_validation(validation: Validation) -> str:
             assert_never(validation)
 
 
+def judged_on(validation: Validation) -> str:
+    """On which rows a loss was measured, for people, to stand behind its formula: ` on 30 % of the rows, held out`."""
+    match validation:
+        case Holdout(share):
+            return f" on {positional(float(f'{share * 100:.6g}'))} % of the rows, held out"
+        case CrossValidation(folds):
+            return f", mean over {folds} folds"
+        case Given(folds, source):
+            several = f", mean over the {folds} splits of {source}"
+            return several if folds > 1 else f" on the rows that {source} holds out"
+        case _:
+            assert_never(validation)
+
+
 def describe_limits(limits: Limits) -> Iterator[str]:
     """The lines that limit trials and runs, in this order, as the language writes them."""
     trial = [quantity(limits.trial_seconds, SECONDS)] if limits.trial_seconds is not None else []

@@ -12,7 +12,7 @@ from rich.text import Text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
 from spacelang.ir.scale import UNIT, describe_scale
-from spacelang.ir.task import Validation, describe_bound, describe_validation
+from spacelang.ir.task import Validation, describe_bound, describe_validation, judged_on
 from spacelang.ir.trial import Measurement
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.searched import ENDINGS, Searched
@@ -130,11 +130,12 @@ def _headline(outcome: Outcome, run: Run) -> Text:
     best = outcome.best
     if best is None:
         return Text("No trial succeeded.", style="bold red")
-    text = Text.assemble((f"Best {run.metric.formula}: ", "bold"), (f"{best.trial.loss:.6g}", "bold green"))
+    rows = "" if run.validation is None else judged_on(run.validation)
+    text = Text.assemble((f"Best {run.metric.formula}{rows}: ", "bold"), (f"{best.trial.loss:.6g}", "bold green"))
     text.append(f" (trial {best.index})")
-    rows = best.trial.request.fidelity
-    if outcome.incumbent is None and rows is not None and rows < run.training_size:
-        text.append(f", on {rows} of {run.training_size} training rows")
+    fidelity = best.trial.request.fidelity
+    if outcome.incumbent is None and fidelity is not None and fidelity < run.training_size:
+        text.append(f", on {fidelity} of {run.training_size} training rows")
         text.append(": no trial had all of them" if best.trial.is_feasible else "")
     if not best.trial.is_feasible:
         warning = "No trial keeps to all that the task is subject to. This is the one that breaks it the least.\n"

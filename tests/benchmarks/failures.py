@@ -28,6 +28,7 @@ from spacelang import api
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.sampling import Sampler
+from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import Objective
@@ -106,7 +107,9 @@ def judge(name: str, data: str, drawn: int, limit: float) -> list[Verdict]:
 def prepare(name: str, data: str) -> tuple[Structures, Objective]:
     """The structures of a space and what its pipelines are judged by; bound by the data unless it is the control."""
     space = api.load_for_data(name.removesuffix(FREE))
-    objective = api.make_objective(space, load_dataset(f"sklearn:{data}"), metric=None, seed=SEED)
+    objective = api.make_objective(
+        space, load_dataset(f"sklearn:{data}"), metric=None, seed=SEED, validation=Holdout(0.3)
+    )
     if not name.endswith(FREE):
         bound, objective = api.bound_by(objective, space)
         return bound.counted, objective

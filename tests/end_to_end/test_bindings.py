@@ -78,7 +78,7 @@ def test_data_that_leaves_nothing(folder: Path) -> None:
     (folder / "few.csv").write_text(f"x,target\n{rows}\n", encoding="utf-8")
     ended = spacelang("run", "unlimited.space", "--data", "few.csv", "--trials", "3", folder=folder)
     assert ended.returncode == 1
-    assert "for n_samples = 8 the upper bound is 8" in ended.stderr
+    assert "for n_samples = 9 the upper bound is 9" in ended.stderr
     overridden = spacelang(
         "run", "unlimited.space", "--data", "few.csv", "--trials", "3", "--bind", "n_samples=20", folder=folder
     )

@@ -202,7 +202,7 @@ class TestRun:
     def test_for_people(self, folder: Path) -> None:
         ended = spacelang("run", "tiny.space", "--data", "sklearn:breast_cancer", "--trials", "3", folder=folder)
         assert ended.returncode == 0
-        assert "Best 1 - roc_auc: " in ended.stdout
+        assert "Best 1 - roc_auc, mean over 5 folds: " in ended.stdout
         assert "3 trials in " in ended.stdout
         code = ended.stdout[ended.stdout.index("from sklearn.") :]
         compile(code, "printed.py", "exec")

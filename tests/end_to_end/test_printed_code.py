@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from spacelang.api import Space, bound_by, load_for_data, make_objective, parse
+from spacelang.ir.task import Holdout
 from spacelang.report.code import source
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
@@ -191,7 +192,9 @@ def objectives() -> Iterator[tuple[str, Space, Objective]]:
 
 
 def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, Objective]:
-    return bound_by(make_objective(space, make_table(features, target), metric=None, seed=0), space)
+    return bound_by(
+        make_objective(space, make_table(features, target), metric=None, seed=0, validation=Holdout(0.3)), space
+    )
 
 
 @pytest.fixture(scope="module")

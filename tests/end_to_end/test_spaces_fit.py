@@ -28,6 +28,7 @@ from spacelang.ir.defaults import Completer, default
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
+from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
@@ -172,7 +173,9 @@ def test_categories_and_missing_values_are_handled(name: str, taken: dict[str, s
     features.loc[::7, "size"] = np.nan
     features.loc[::11, "colour"] = None
     space = load_for_data(name)
-    space, objective = bound_by(make_objective(space, make_table(features, labels), metric=None, seed=0), space)
+    space, objective = bound_by(
+        make_objective(space, make_table(features, labels), metric=None, seed=0, validation=Holdout(0.3)), space
+    )
     usual = {stage.address: stage.branches[stage.default].name for stage in space.checked.stages}
     decided = {stage: branch for stage, branch in taken.items() if stage in usual}
     trial = objective.evaluate(Request(Completer(space.counted).complete(usual | decided)))

@@ -29,6 +29,7 @@ forbid scaler is Binarizer and estimator is KNeighborsClassifier
 SYLVINE = Path(__file__).parents[3] / "shared" / "data" / "tables" / "sylvine.npz"
 
 DATA = ("--data", "sklearn:breast_cancer")
+HELD_OUT = (*DATA, "--validate", "holdout(0.3)")
 MODULES = """
 import json, sys
 from spacelang.cli import main
@@ -59,14 +60,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny(folder: Path) -> Any:
     """What the command says of a table of four pipelines, `tiny.npz`."""
     return document(
-        spacelang("tabulate", "tiny.space", *DATA, "-o", "tiny.npz", "--training-score", "--json", folder=folder)
+        spacelang("tabulate", "tiny.space", *HELD_OUT, "-o", "tiny.npz", "--training-score", "--json", folder=folder)
     )
 
 
 @pytest.fixture(scope="module")
 def medium(folder: Path) -> Any:
     """The same of one with hyperparameters, a constraint and failures, `medium.npz`."""
-    arguments = ("tabulate", "medium.space", *DATA, "-o", "medium.npz", "--b", "50", "--eta", "3", "--workers", "2")
+    arguments = ("tabulate", "medium.space", *HELD_OUT, "-o", "medium.npz", "--b", "50", "--eta", "3", "--workers", "2")
     return document(spacelang(*arguments, "--store", "medium.db", "--json", folder=folder))
 
 
@@ -110,7 +111,7 @@ def test_a_run_on_a_table_is_the_run_on_its_data(
     optimizer: str, given: tuple[str, ...], folder: Path, medium: Any
 ) -> None:
     arguments = ("run", "medium.space", "--optimizer", optimizer, *given, "--trials", "14", "--seed", "3", "--json")
-    real = document(command(*arguments, *DATA, "--seed", "0", "--store", f"{optimizer}.db", folder=folder))
+    real = document(command(*arguments, *HELD_OUT, "--seed", "0", "--store", f"{optimizer}.db", folder=folder))
     on_table = ("--data", "table:medium.npz", "--seed", "0", "--store", f"{optimizer}-table.db")
     found = document(command(*arguments, *on_table, folder=folder))
     for same in (
@@ -132,7 +133,7 @@ def test_a_run_on_a_table_is_the_run_on_its_data(
 def test_a_run_on_a_table_for_people_and_among_the_runs(folder: Path, tiny: Any) -> None:
     ended = command("run", "tiny.space", "--data", f"table:{tiny['table']}", "--time", "1h", folder=folder)
     assert ended.returncode == 0, ended.stderr
-    assert "Best 1 - roc_auc: " in ended.stdout
+    assert "Best 1 - roc_auc on 30 % of the rows, held out: " in ended.stdout
     assert "Answered from the table `tiny.npz`: all seconds are recorded ones." in ended.stdout
     assert "the best pipeline; a table has no data to fit it to:" in ended.stdout
     compile(ended.stdout[ended.stdout.index("from sklearn.") :], "printed.py", "exec")
@@ -168,7 +169,7 @@ def test_no_scikit_learn_is_needed(folder: Path, tiny: Any) -> None:
 
 
 def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
-    arguments = ("tabulate", "medium.space", *DATA, "-o", "again.npz", "--b", "50", "--eta", "3")
+    arguments = ("tabulate", "medium.space", *HELD_OUT, "-o", "again.npz", "--b", "50", "--eta", "3")
     stop = "import os, signal; from spacelang.cli import main; from spacelang.runtime.history import History\n"
     stop += "add, seen = History.add, []\n"
     stop += "def counted(self, *given):\n"
@@ -199,7 +200,7 @@ def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
 
 
 def test_a_budget_of_time_stops_it_too(folder: Path) -> None:
-    arguments = ("tabulate", "blds_table1", *DATA, "-o", "large.npz", "--workers", "0", "--store", "large.db")
+    arguments = ("tabulate", "blds_table1", *HELD_OUT, "-o", "large.npz", "--workers", "0", "--store", "large.db")
     ended = command(*arguments, "--time", "300ms", folder=folder)
     assert ended.returncode == 130
     assert "of 9,216 trials are missing" in ended.stderr
@@ -207,12 +208,12 @@ def test_a_budget_of_time_stops_it_too(folder: Path) -> None:
 
 
 def test_pipelines_at_default_hyperparameters(folder: Path) -> None:
-    ended = command("tabulate", "toy.space", *DATA, "-o", "toy.npz", folder=folder)
+    ended = command("tabulate", "toy.space", *HELD_OUT, "-o", "toy.npz", folder=folder)
     assert ended.returncode == 1
     assert "`toy` cannot be listed (8 pipelines, but `estimator.C` is continuous)" in ended.stderr
     assert "--hyperparameters default" in ended.stderr
     options = ("--hyperparameters", "default", "--b", "398", "--workers", "0", "--json")
-    found = document(command("tabulate", "toy.space", *DATA, "-o", "toy.npz", *options, folder=folder))
+    found = document(command("tabulate", "toy.space", *HELD_OUT, "-o", "toy.npz", *options, folder=folder))
     assert (found["configurations"], found["sizes"]) == (8, [398])
     on_table = ("run", "toy.space", "--data", "table:toy.npz", "--optimizer", "random", "--json")
     assert document(command(*on_table, "--set", "hyperparameters=default", folder=folder))["trials"] == 8

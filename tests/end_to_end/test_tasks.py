@@ -97,7 +97,7 @@ def test_the_limit_of_the_run_is_its_budget_unless_a_time_is_given(here: Here, f
 def test_people_are_shown_what_was_measured(here: Here) -> None:
     ended = here("run", "screening.space", "--data", DATA, "--trials", "2")
     assert ended.returncode == 0
-    assert "Best log_loss: " in ended.stdout
+    assert "Best log_loss, mean over 3 folds: " in ended.stdout
     assert "Subject to predict_latency <= 1s: " in ended.stdout
     assert "Subject to pickled_size < 1MB: " in ended.stdout
 

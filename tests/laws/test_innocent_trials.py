@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from spacelang.api import bound_by, load_for_data, make_objective
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.sampling import Sampler
+from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
@@ -29,7 +30,12 @@ COLUMNS = 10
 def searched(name: str) -> tuple[Any, Objective]:
     features, labels = load_breast_cancer(return_X_y=True, as_frame=True)
     space = load_for_data(name)
-    return bound_by(make_objective(space, make_table(features.iloc[:, :COLUMNS], labels), metric=None, seed=0), space)
+    return bound_by(
+        make_objective(
+            space, make_table(features.iloc[:, :COLUMNS], labels), metric=None, seed=0, validation=Holdout(0.3)
+        ),
+        space,
+    )
 
 
 class Trying:

@@ -47,10 +47,10 @@ def test_a_search_binds_by_the_data(tmp_path: "pytest.TempPathFactory") -> None:
         sl.load(path)
     features, labels = table(90)
     result = sl.search(path, features, labels, optimizer="random", trials=30, seed=1)
-    # 63 of 90 rows are trained on; two numbers and three columns of one category; three classes.
-    assert result.objective.symbols == {"n_samples": 63, "n_features": 5, "n_classes": 3}
+    # 72 of 90 rows are trained on in each fold; two numbers and three columns of one category; three classes.
+    assert result.objective.symbols == {"n_samples": 72, "n_features": 5, "n_classes": 3}
     tried = list(result.trials["configuration"])
-    for key, most in (("scaler.n_quantiles", 63), ("selector.k", 5), ("estimator.n_neighbors", 21)):
+    for key, most in (("scaler.n_quantiles", 72), ("selector.k", 5), ("estimator.n_neighbors", 24)):
         values = [configuration[key] for configuration in tried if key in configuration]
         assert values
         assert max(values) <= most

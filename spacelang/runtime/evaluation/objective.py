@@ -16,14 +16,14 @@ import numpy as np
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
-from spacelang.ir.task import AnyBound, Bound, Goal, Holdout, Measure, Validation
+from spacelang.ir.task import AnyBound, Bound, Goal, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.chance import kept_chance, seed_chance
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
-from spacelang.runtime.evaluation.folds import Fold, as_floats, make_folds, writes_in_place
+from spacelang.runtime.evaluation.folds import MANY, Fold, as_floats, make_folds, writes_in_place
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
 from spacelang.runtime.evaluation.reasons import described, reason_of
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Parcel, Refit, Refitted
@@ -49,16 +49,13 @@ SEEDS: Final = 2**32
 CACHE_BYTES: Final = 2.0**29
 """What a process keeps of what trials share, unless it is said otherwise: half a gibibyte."""
 
-DEFAULT_VALIDATION: Final = Holdout(0.3)
-"""The split of the papers that compare optimizers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How trials are judged: by which goal (None: by the data), on which rows, and what else is measured."""
 
     goal: Goal | None = None
-    validation: Validation = DEFAULT_VALIDATION
+    validation: Validation = MANY
     bounds: tuple[Bound, ...] = ()
     seed: int = 0
     metrics: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ class Summary:
     space: str
     data: DataFacts
     metric: str
+    validation: str
     optimizer: str
     seed: int
     state: State
@@ -81,6 +82,7 @@ def summary(path: Path) -> Summary:
             space=header.space,
             data=header.data,
             metric=header.metric,
+            validation=header.validation,
             optimizer=header.optimizer,
             seed=header.seed,
             state=run.state,

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
-from spacelang.ir.task import Bound, CrossValidation, Measure
+from spacelang.ir.task import Bound, CrossValidation, Given, Holdout, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
 from spacelang.report.summary import Run, document, print_summary
@@ -87,6 +87,25 @@ def test_without_a_success_it_says_so_and_shows_the_most_frequent_reasons():
     assert "8 trials failed:" in text
     assert text.index("3 x c") < text.index("2 x b") < text.index("1 x a")
     assert "and 2 other reasons" in text
+
+
+@pytest.mark.parametrize(
+    ("validation", "line"),
+    [
+        (Holdout(0.3), "Best 1 - accuracy on 30 % of the rows, held out: 0.5 (trial 1)"),
+        (Holdout(0.125), "Best 1 - accuracy on 12.5 % of the rows, held out: 0.5 (trial 1)"),
+        (Holdout(0.57), "Best 1 - accuracy on 57 % of the rows, held out: 0.5 (trial 1)"),
+        (CrossValidation(5), "Best 1 - accuracy, mean over 5 folds: 0.5 (trial 1)"),
+        (
+            Given(10, "openml-task:31", "0"),
+            "Best 1 - accuracy, mean over the 10 splits of openml-task:31: 0.5 (trial 1)",
+        ),
+        (Given(1, "`t.npz`", "0"), "Best 1 - accuracy on the rows that `t.npz` holds out: 0.5 (trial 1)"),
+    ],
+)
+def test_the_summary_says_on_what_the_loss_was_measured(validation, line):
+    text = printed(outcome_of((0.5, "", None)), replace(FACTS, validation=validation))
+    assert text.splitlines()[0].rstrip() == line
 
 
 def test_an_incumbent_on_some_rows_only_is_called_so():

@@ -16,11 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from storing import header
 
 from spacelang.catalog import Role
-from spacelang.ir.task import CrossValidation, Given, Holdout, describe_validation
+from spacelang.ir.task import CrossValidation, Given, Holdout, describe_validation, judged_on
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.folds import COPIES, Fold, make_folds, writes_in_place
+from spacelang.runtime.evaluation.folds import COPIES, Fold, default_validation, make_folds, writes_in_place
 from spacelang.runtime.evaluation.split import Split
 from spacelang.runtime.pipelines.library import catalogue, class_of
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -96,6 +96,8 @@ def test_what_is_given_has_a_name_and_a_digest():
     assert (found.folds, found.source, len(found.digest)) == (2, "mine", 12)
     assert describe_validation(found) == f"the 2 splits of mine (rows {found.digest})"
     assert describe_validation(Given(1, "mine", "0")) == "the split of mine (rows 0)"
+    assert judged_on(found) == ", mean over the 2 splits of mine"
+    assert judged_on(Given(1, "mine", "0")) == " on the rows that mine holds out"
     assert dataset(labels, splits[:1]).validation.digest != found.digest
     swapped = [Split(rows_of(0, 1, 2, 4), rows_of(3, 5)), splits[1]]
     assert dataset(labels, swapped).validation.digest != found.digest
@@ -277,3 +279,27 @@ def test_sparse_rows_are_copied_as_well():
     for rows in (fold.training_rows(None, own=True)[0], fold.held_out_rows(own=True)):
         rows.data[:] = 7
     assert {*fold.training.data, *fold.held_out.data} == {1}
+
+
+@pytest.mark.parametrize(
+    ("counts", "validation"),
+    [
+        ((500, 500), CrossValidation(5)),
+        ((500, 501), Holdout(0.3)),
+        ((300, 5), CrossValidation(5)),
+        ((300, 4), CrossValidation(4)),
+        ((300, 20, 3), CrossValidation(3)),
+        ((300, 2), Holdout(0.3)),
+        ((1500, 4), Holdout(0.3)),
+    ],
+)
+def test_few_rows_are_judged_in_as_many_folds_as_every_class_has_rows(counts, validation):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    assert default_validation(dataset(labels)) == validation
+    for fold in folds_of(dataset(labels), validation=validation):
+        assert {*fold.held_out_target} == {*fold.training_target} == {*range(len(counts))}
+
+
+@pytest.mark.parametrize(("rows", "validation"), [(30, CrossValidation(5)), (1001, Holdout(0.3))])
+def test_a_regression_has_no_classes_that_could_be_rare(rows, validation):
+    assert default_validation(dataset(np.arange(rows) * 0.5, kind="regression")) == validation

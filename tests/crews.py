@@ -1,6 +1,6 @@
 """Executors for tests: several workers without processes, which end in an order that chance decides."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -36,8 +36,9 @@ class Shuffled:
         ended = [str(name) for name in self._rng.permutation(sorted(self.busy))[:count]]
         return [Finished(job, self._evaluate(job.request), name) for name in ended for job in [self.busy.pop(name)]]
 
-    def stop(self) -> None:
-        self.busy.clear()
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        for name in tuple(self.busy) if workers is None else workers:
+            self.busy.pop(name, None)
 
     def close(self) -> None:
         self.busy.clear()

@@ -1,11 +1,13 @@
 """Driving an optimizer from a table or a function instead of real evaluations."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from spacelang.ir.asking import Search, Told
 from spacelang.ir.scale import UNIT, Scale
-from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.ir.trial import Request, Status, Trial
 
 Objective = Callable[[Request], float | None]
 """The loss of a request; None where it fails."""
@@ -23,23 +25,42 @@ class Driven:
         return tuple(trial.request for trial in self.trials)
 
 
-def drive(search: Search, objective: Objective, limit: int, known: Sequence[Trial] = (), scale: Scale = UNIT) -> Driven:
-    """Answer a search until it returns or has asked `limit` times, the first requests from what is known."""
+def drive(
+    search: Search,
+    objective: Objective,
+    limit: int,
+    known: Sequence[Trial] = (),
+    scale: Scale = UNIT,
+    *,
+    workers: int = 1,
+) -> Driven:
+    """Answer a search until it returns or has asked `limit` times, the first requests from what is known.
+
+    Trials end in the order in which they were begun, with `workers` that begin so many at once.
+    """
     trials: list[Trial] = []
+    out: deque[Request] = deque()
+    room: int | None = None
     try:
-        requests = next(search)
+        ask = next(search)
         while True:
-            answers = []
-            for request in requests:
+            out.extend(ask.begin)
+            answer = None
+            if out:
                 if len(trials) == limit:
                     search.close()
                     return Driven(tuple(trials), False)
+                request = out.popleft()
                 stored = known[len(trials)] if len(trials) < len(known) else None
                 assert stored is None or stored.request == request, "a replay asks for the same trials"
-                answers.append(stored or answered(request, objective(request), scale))
-                trials.append(answers[-1])
-            requests = search.send(answers)
+                answer = stored or answered(request, objective(request), scale)
+                trials.append(answer)
+            else:
+                assert room != workers, "a search that waits for nothing asks for something"
+            room = max(workers - len(out), 0)
+            ask = search.send(Told(answer, room))
     except StopIteration:
+        assert not out, "a search that returns waits for nothing"
         return Driven(tuple(trials), True)
 
 

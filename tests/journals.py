@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spacelang.runtime.history import Record
+from spacelang.runtime.history import Began, Record
 
 
 @dataclass
@@ -15,6 +15,9 @@ class Kept:
     appended: list[Record] = field(default_factory=list)
     ended: str = ""
     keeps_predictions: bool = False
+    sessions: Sequence[Began] = ()
+    workers: int = 1
+    """With how many the present session began."""
 
     @property
     def last(self) -> int:
@@ -27,4 +30,9 @@ class Kept:
         self.ended = ending
 
     def later(self) -> "Kept":
-        return Kept((*self.records, *self.appended), 100.0)
+        return self.cut(len(self.records) + len(self.appended))
+
+    def cut(self, count: int) -> "Kept":
+        """What the next session finds where this one was killed after so many trials."""
+        began = Began(len(self.records), self.workers)
+        return Kept((*self.records, *self.appended)[:count], 100.0, sessions=(*self.sessions, began))

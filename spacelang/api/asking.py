@@ -1,5 +1,6 @@
 """A search of a space for any black box: configurations are asked for, their losses are told."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -9,8 +10,9 @@ from typing import Any
 
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
+from spacelang.ir.asking import IdleSearchError, Search, Told
 from spacelang.ir.scale import Scale
-from spacelang.ir.trial import Request, Search, Status, Trial
+from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import default_optimizer
 
 
@@ -73,20 +75,26 @@ class Asked:
         self.answer = Trial(self._request, number, status=status)
 
 
-def _asked(asking: Search, scale: Scale | None) -> Iterator[Asked]:
-    requests = next(asking, None)
-    while requests is not None:
-        answers: list[Trial] = []
-        for request in requests:
-            asked = Asked(request)
-            yield asked
-            if asked.answer is None:
-                raise RuntimeError("tell the loss of a trial before asking for the next one")
-            answers.append(asked.answer)
-            if scale is None and asked.answer.loss is not None:
-                scale = Scale.around(asked.answer.loss)
-        told = answers if scale is None else [replace(answer, scale=scale) for answer in answers]
-        try:
-            requests = asking.send(told)
-        except StopIteration:
-            return
+def _asked(search: Search, scale: Scale | None) -> Iterator[Asked]:
+    waiting: deque[Request] = deque()
+    room: int | None = None
+    try:
+        ask = next(search)
+        while True:
+            waiting.extend(ask.begin)
+            answer = None
+            if waiting:
+                asked = Asked(waiting.popleft())
+                yield asked
+                answer = asked.answer
+                if answer is None:
+                    raise RuntimeError("tell the loss of a trial before asking for the next one")
+                if scale is None and answer.loss is not None:
+                    scale = Scale.around(answer.loss)
+                answer = answer if scale is None else replace(answer, scale=scale)
+            elif room == 1:
+                raise IdleSearchError
+            room = max(1 - len(waiting), 0)
+            ask = search.send(Told(answer, room))
+    except StopIteration:
+        return

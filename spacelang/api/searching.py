@@ -305,10 +305,7 @@ def run(
     journal: "Journal | None" = None,
     clock: "Clock" = _time.perf_counter,
 ) -> "Outcome":
-    """Run a configured optimizer, its trials on an executor; raises ValueError for a budget that allows nothing.
-
-    With several workers an optimizer that asks for one trial at a time asks ahead for what it will probably need.
-    """
+    """Run a configured optimizer, its trials on an executor; raises ValueError for a budget that allows nothing."""
     from numpy.random import default_rng
 
     from spacelang.runtime.budget import Budget, parse_duration
@@ -316,21 +313,13 @@ def run(
 
     seconds = parse_duration(time) if isinstance(time, str) else time
     return drive(
-        _looking_ahead(optimizer, len(executor.free)).search(space.checked, objective.training_size, default_rng(seed)),
+        optimizer.search(space.checked, objective.training_size, default_rng(seed)),
         executor,
         Budget(seconds, trials),
         clock=clock,
         training_size=objective.training_size,
         listener=listener,
         journal=journal,
-        route=None if getattr(optimizer, "in_turn", False) else objective.route,
+        route=objective.route,
         scale=objective.scale,
     )
-
-
-def _looking_ahead(optimizer: Any, workers: int) -> Any:
-    """The optimizer, asking ahead for as many trials as the other workers can evaluate, unless it was told how many."""
-    options = {option.name for option in OPTIMIZERS.options(type(optimizer))}
-    if workers > 1 and "ahead" in options and optimizer.ahead == 0:
-        return replace(optimizer, ahead=workers - 1)
-    return optimizer

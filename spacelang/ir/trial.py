@@ -1,6 +1,5 @@
 """Requests and trials: what an optimizer asks for and what it is told."""
 
-from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, isnan
@@ -29,15 +28,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them.
-
-    `ahead` says that the optimizer will probably need the answer and does not yet: it asks again, without it, once it
-    does. Requests that differ in nothing else are the same.
-    """
+    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them."""
 
     configuration: Configuration
     fidelity: int | None = None
-    ahead: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +133,3 @@ Order: TypeAlias = tuple[bool, float]
 def order_of(trial: Trial) -> Order:
     """What sorts trials from the best to the worst: by their loss, and failures, all alike, behind every success."""
     return trial.loss is None, 0.0 if trial.loss is None else trial.loss
-
-
-Search: TypeAlias = Generator[Sequence[Request], Sequence[Trial], None]
-"""What every optimizer is: it yields the trials that it wants and is sent their results, in the same order.
-
-It returns when it has nothing left to ask for: the space is exhausted.
-"""

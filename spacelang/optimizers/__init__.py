@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from spacelang.ir.asking import Search
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.plugins import Plugins
 
 if TYPE_CHECKING:

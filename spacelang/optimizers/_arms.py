@@ -1,19 +1,15 @@
 """The arms of a bandit over pipelines: how often each was trained, and the bounds of its loss (ALGORITHMS.md 3.3)."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import inf
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._fidelity import fidelity
 from spacelang.targets.blds import Pipeline
-
-T = TypeVar("T")
-Asking: TypeAlias = Generator[Sequence[Request], Sequence[Trial], T]
-"""A part of a search that may ask for trials before it has its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +62,15 @@ class Arms:
     """What is known of each pipeline; kept over restarts.
 
     The k-th training of a pipeline has `sizes[k - 1]` rows, and its bounds are `widths[k - 1]` above and below what it
-    is `worth`. With each training that is needed, `ahead` others are asked for that probably will be; whoever trains
-    says which. What was asked ahead is asked for again once it is needed, so that it never changes what is.
+    is `worth`.
     """
 
-    def __init__(
-        self,
-        completion: Completion,
-        sizes: Sequence[int],
-        widths: Sequence[float],
-        worth: Worth,
-        ahead: int = 0,
-    ) -> None:
+    def __init__(self, completion: Completion, sizes: Sequence[int], widths: Sequence[float], worth: Worth) -> None:
         self._completion = completion
         self._sizes = sizes
         self._widths = widths
         self._worth = worth
-        self.ahead = ahead
-        self._arms: dict[Pipeline, _Arm] = {}
-        self._asked_ahead: set[tuple[Pipeline, int]] = set()
+        self._arms: MutableMapping[Pipeline, _Arm] = {}
         self.trainings = 0
         self.finished = 0
         """How many pipelines are fully trained."""
@@ -102,45 +88,40 @@ class Arms:
         """The bounds of a pipeline that was trained."""
         return self._arms[pipeline].bounds
 
-    def current_performance(
-        self, pipeline: Pipeline, coming: Iterable[Pipeline] = (), times: int = 1
-    ) -> Asking[Bounds]:
-        """GetCurrentPerformance: the bounds, after so many trainings if there were fewer."""
-        while self.trained(pipeline) < times:
-            yield from self.increase_and_train(pipeline, coming)
-        return self.bounds(pipeline)
+    def increase_and_train(self, pipeline: Pipeline) -> Iterator[Pipeline]:
+        """IncreaseAndTrain: the pipeline, to be trained on the next rung by whoever takes it; nothing if there is none.
 
-    def increase_and_train(self, pipeline: Pipeline, coming: Iterable[Pipeline] = ()) -> Asking[Bounds]:
-        """IncreaseAndTrain: the bounds after a training on the next rung; unchanged if there is none.
-
-        `coming` has the pipelines whose next training will probably be needed after this one, the next one first; it
-        is not looked into unless something is asked ahead.
+        What came of it is noted before the next one is taken.
         """
-        if self.is_fully_trained(pipeline):
-            return self.bounds(pipeline)
-        rung = self.trained(pipeline)
-        trial, *_ = yield [self._request(pipeline, rung), *self._ahead_of(pipeline, rung, coming)]
-        worth, width = self._worth(trial), self._widths[rung]
+        if not self.is_fully_trained(pipeline):
+            yield pipeline
+
+    def current_performance(self, pipeline: Pipeline, times: int = 1) -> Iterator[Pipeline]:
+        """GetCurrentPerformance: the pipeline as often as it must be trained to have been so many times."""
+        while self.trained(pipeline) < times:
+            yield pipeline
+
+    def request(self, pipeline: Pipeline) -> Request:
+        """The request for the next training of a pipeline."""
+        return Request(self._completion.of(pipeline), fidelity(self._sizes[self.trained(pipeline)], self._sizes[-1]))
+
+    def note(self, pipeline: Pipeline, trial: Trial) -> None:
+        """What came of the next training of a pipeline."""
+        worth, rung = self._worth(trial), self.trained(pipeline)
+        width = self._widths[rung]
         self._arms[pipeline] = _Arm(rung + 1, Bounds(worth - width, worth + width, trial.loss is None))
         self.trainings += 1
         self.finished += self.is_fully_trained(pipeline)
-        return self.bounds(pipeline)
 
-    def _request(self, pipeline: Pipeline, rung: int, ahead: bool = False) -> Request:
-        rows = fidelity(self._sizes[rung], self._sizes[-1])
-        return Request(self._completion.of(pipeline), rows, ahead)
+    def imagined(self) -> "ImaginedArms":
+        """The same arms, as they may be later."""
+        return ImaginedArms(self)
 
-    def _ahead_of(self, pipeline: Pipeline, rung: int, coming: Iterable[Pipeline]) -> Iterator[Request]:
-        """What is asked for together with a training; nothing where its own answer is there already."""
-        if (pipeline, rung) in self._asked_ahead:
-            self._asked_ahead.remove((pipeline, rung))
-            return
-        for other in islice(self._not_asked(pipeline, coming), self.ahead):
-            self._asked_ahead.add((other, self.trained(other)))
-            yield self._request(other, self.trained(other), ahead=True)
 
-    def _not_asked(self, pipeline: Pipeline, coming: Iterable[Pipeline]) -> Iterator[Pipeline]:
-        for other in coming:
-            training = (other, self.trained(other))
-            if other != pipeline and not self.is_fully_trained(other) and training not in self._asked_ahead:
-                yield other
+class ImaginedArms(Arms):
+    """Arms as they may be later: what is noted here the arms themselves do not know."""
+
+    def __init__(self, arms: Arms) -> None:
+        super().__init__(arms._completion, arms._sizes, arms._widths, arms._worth)
+        self._arms = ChainMap({}, arms._arms)
+        self.trainings, self.finished = arms.trainings, arms.finished

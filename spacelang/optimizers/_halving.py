@@ -1,16 +1,18 @@
 """Successive halving: many candidates on few rows, ever fewer on ever more (ALGORITHMS.md 3.7)."""
 
-from collections.abc import Sequence
+from bisect import insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from heapq import heappop, heappush
+from itertools import chain
 from math import floor
-from typing import Generic
+from typing import Generic, TypeAlias
 
-from spacelang.ir.trial import Order, Request, Search, order_of
-from spacelang.optimizers._arms import Asking
+from spacelang.ir.asking import Ask, Search
+from spacelang.ir.trial import Order, Request, order_of
 from spacelang.optimizers._candidates import Candidates, K
 from spacelang.optimizers._fidelity import fidelity
-from spacelang.optimizers._leaves import ROUND, TRIES
+from spacelang.optimizers._leaves import TRIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,57 +32,158 @@ class Bracket:
         return (*(max(1, floor(count / eta * (1 + 1e-12))) for count in counts), 0)
 
 
-class Losses(Generic[K]):
-    """The losses of candidates by their rows, shared by all brackets: what is known is not asked for again."""
+class Race(Generic[K]):
+    """One bracket on its way: its candidates in the order in which they were drawn, rung by rung."""
 
-    def __init__(self, candidates: Candidates[K], size: int) -> None:
+    def __init__(self, candidates: Sequence[K], bracket: Bracket, eta: float) -> None:
+        self.candidates = candidates
+        self.sizes = bracket.sizes
+        self._kept = bracket.kept(eta)
+        self._known: list[list[tuple[Order, int]]] = [[] for _ in bracket.sizes]
+        """Of each rung, in order, what is known of it and of whom, by their places among the candidates."""
+        self._gone_on: list[set[int]] = [set() for _ in bracket.sizes]
+
+    def note(self, rung: int, place: int, order: Order) -> list[int]:
+        """What came of a candidate on a rung; the places of those that now go on to the next one for certain.
+
+        The best of a rung go on, the first drawn of equals: so one goes on as soon as too few are left to pass it.
+        """
+        known, gone_on = self._known[rung], self._gone_on[rung]
+        insort(known, (order, place))
+        certain = max(self._kept[rung] - (self._entering(rung) - len(known)), 0)
+        found = [each for _, each in known[:certain] if each not in gone_on]
+        gone_on.update(found)
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is known of the last rung."""
+        return len(self._known[-1]) == self._entering(len(self.sizes) - 1)
+
+    def _entering(self, rung: int) -> int:
+        """How many candidates are trained on a rung."""
+        everybody = len(self.candidates)
+        return everybody if rung == 0 else min(self._kept[rung - 1], everybody)
+
+
+class Races(Generic[K]):
+    """Brackets that go on side by side, earlier ones first; what one has trained no other one asks for again."""
+
+    def __init__(self, candidates: Candidates[K], brackets: Iterator[Bracket], eta: float, size: int) -> None:
         self._candidates = candidates
+        self._brackets = brackets
+        self._eta = eta
         self._size = size
         self._known: dict[tuple[K, int], Order] = {}
         self._finished = 0
         self._repeated = 0
         """So many candidates in a row were to be trained on all rows and had been before."""
+        self._races: dict[int, Race[K]] = {}
+        self._begun = 0
+        self._waiting: list[_Want] = []
+        """What the races want: a heap, in the order of races, rungs and draws."""
+        self._flying: dict[tuple[K, int], list[_Want]] = {}
+        """What is being trained, and who wants it."""
+        self._left: Iterator[K] | None = None
+        """What is left to be trained on all rows, once draws do not find it any more."""
 
-    @property
-    def are_complete(self) -> bool:
-        """Whether every candidate was trained on all rows."""
-        return self._candidates.are_all(self._finished)
+    def search(self) -> Search:
+        """Every candidate is trained on all rows at last; idle workers begin the next bracket."""
+        requests: dict[Request, tuple[K, int]] = {}
+        told = yield Ask()
+        while True:
+            begin = {self._request(*each): each for each in self._begin(told.room)}
+            requests |= begin
+            if not requests:
+                return
+            told = yield Ask(tuple(begin))
+            if told.ended is not None:
+                self._note(*requests.pop(told.ended.request), order_of(told.ended))
 
-    @property
-    def are_nearly_complete(self) -> bool:
-        """Whether so few candidates are left to be trained on all rows that draws do not find them."""
-        return self._candidates.are_exhausted or self._repeated >= TRIES
+    def _request(self, candidate: K, rows: int) -> Request:
+        return Request(self._candidates.configuration(candidate), fidelity(rows, self._size))
 
-    def is_finished(self, candidate: K) -> bool:
-        """Whether the candidate was trained on all rows."""
-        return (candidate, self._size) in self._known
+    def _begin(self, room: int) -> Iterator[tuple[K, int]]:
+        """So many trainings that are wanted next, or as many as there are."""
+        for _ in range(room):
+            training = self._next()
+            if training is None:
+                return
+            yield training
 
-    def of(self, candidates: Sequence[K], rows: int) -> Asking[list[Order]]:
-        """The losses of different candidates on some rows: those that are not known are asked for in one round."""
-        asked = [candidate for candidate in candidates if (candidate, rows) not in self._known]
-        if asked:
-            fewer = fidelity(rows, self._size)
-            answers = yield [Request(self._candidates.configuration(candidate), fewer) for candidate in asked]
-            self._known.update(((each, rows), order_of(trial)) for each, trial in zip(asked, answers, strict=True))
+    def _next(self) -> tuple[K, int] | None:
+        """The next training that nobody has begun; None where there is none before another one has ended."""
+        barren = 0
+        while True:
+            while self._waiting:
+                number, rung, place = want = heappop(self._waiting)
+                race = self._races[number]
+                training = race.candidates[place], race.sizes[rung]
+                if training in self._known:
+                    self._repeated += training[1] == self._size
+                    self._enter(want, self._known[training])
+                elif training in self._flying:
+                    self._flying[training].append(want)
+                else:
+                    self._flying[training] = [want]
+                    return training
+            if self._candidates.are_all(self._finished) or (self._flying and barren):
+                return None
+            if not (self._begin_bracket() if self._left is None else self._begin_rest()):
+                return None
+            barren += 1
+
+    def _begin_bracket(self) -> bool:
+        """Draw another bracket; where that finds nothing new any more, go on with what is left, once nothing flies."""
+        if self._repeated < TRIES and not self._candidates.are_exhausted:
+            bracket = next(self._brackets)
+            drawn = self._candidates.draw(bracket.candidates)
+            self._add(Race(drawn, bracket, self._eta))
+            return True
+        if self._flying:
+            return False
+        self._left = self._rest()
+        return True
+
+    def _begin_rest(self) -> bool:
+        """One of those that are left, in a bracket of its own; whether there is any."""
+        assert self._left is not None
+        candidate = next(self._left, None)
+        if candidate is not None:
+            self._add(Race([candidate], Bracket(1, (self._size,)), self._eta))
+        return candidate is not None
+
+    def _add(self, race: Race[K]) -> None:
+        number, self._begun = self._begun, self._begun + 1
+        self._races[number] = race
+        for place in range(len(race.candidates)):
+            heappush(self._waiting, (number, 0, place))
+
+    def _note(self, candidate: K, rows: int, order: Order) -> None:
+        """What came of a training: known to all who wanted it."""
+        self._known[candidate, rows] = order
         if rows == self._size:
-            self._finished += len(asked)
-            self._repeated = 0 if asked else self._repeated + len(candidates)
-        return [self._known[candidate, rows] for candidate in candidates]
+            self._finished += 1
+            self._repeated = 0
+        for want in self._flying.pop((candidate, rows)):
+            self._enter(want, order)
 
-    def halve(self, bracket: Bracket, eta: float) -> Asking[None]:
-        """One bracket: each rung is a round, and the best of it go on to the next; the first drawn of equals."""
-        survivors = self._candidates.draw(bracket.candidates)
-        for rows, kept in zip(bracket.sizes, bracket.kept(eta), strict=True):
-            found = yield from self.of(survivors, rows)
-            best = sorted(range(len(survivors)), key=found.__getitem__)[:kept]
-            survivors = [survivors[place] for place in best]
+    def _enter(self, want: "_Want", order: Order) -> None:
+        number, rung, place = want
+        race = self._races[number]
+        for other in race.note(rung, place, order):
+            heappush(self._waiting, (number, rung + 1, other))
+        if race.is_over:
+            del self._races[number]
 
-    def rest(self) -> Search:
+    def _rest(self) -> Iterator[K]:
         """Every candidate that was not trained on all rows: those that came furthest first, the better of equals."""
         reached: dict[K, tuple[int, Order]] = {}
         for (candidate, rows), order in self._known.items():
             reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))
         everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.in_order())
-        left = (candidate for candidate in everything if not self.is_finished(candidate))
-        while round_ := list(dict.fromkeys(islice(left, ROUND))):
-            yield from self.of(round_, self._size)
+        return (each for each in everything if (each, self._size) not in self._known)
+
+
+_Want: TypeAlias = tuple[int, int, int]
+"""The number of a race, a rung of it and the place of a candidate."""

@@ -7,7 +7,6 @@ CONFIGURATIONS = "draw configurations, many of them of one pipeline, or keep hyp
 DISC = "the largest discrepancy: how many decisions a neighbour may change"
 B = "training rows of a pipeline's first training"
 ETA = "the factor by which the rows grow from one training to the next"
-AHEAD = "so many trainings that will probably be needed are asked for with each that is"
 
 
 def check(holds: bool, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics
@@ -25,8 +24,3 @@ def check_grid(b: int, eta: float) -> None:
     """Raise OptionError for options of the fidelity grid that give none; `b` may be more than there are rows."""
     check(b >= 1, f"`b` is {b}", "a training takes at least 1 row")
     check(1 < eta < float("inf"), f"`eta` is {eta}", "rows grow by a factor greater than 1")
-
-
-def check_ahead(ahead: int) -> None:
-    """Raise OptionError for a negative number of requests."""
-    check(ahead >= 0, f"`ahead` is {ahead}", "0 asks for nothing ahead")

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_standing
 from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._descent import Rules, descend, initial_pipelines, until
+from spacelang.optimizers._descent import Descents, Rules, Starts, until
 from spacelang.optimizers._fidelity import cumulative, rungs
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
@@ -49,7 +49,6 @@ class Blds:
         "on a single rung, where every pipeline is fully trained, it is always the latter",
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    ahead: int = option(0, settings.AHEAD)
     initial: tuple[Pipeline, ...] = ()
     """Where the first descents start; later ones start from uniform draws."""
 
@@ -57,7 +56,6 @@ class Blds:
         """Raises OptionError for a value out of its bounds."""
         settings.check_disc(self.disc)
         settings.check_grid(self.b, self.eta)
-        settings.check_ahead(self.ahead)
         check(0 < self.log_const < inf, f"`log_const` is {self.log_const}", "it is greater than 0")
         check(0 <= self.log_floor < inf, f"`log_floor` is {self.log_floor}", "it is at least 0")
         check(0 < self.c < inf, f"`c` is {self.c}", "it is greater than 0")
@@ -75,10 +73,9 @@ class Blds:
             return
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing, self.ahead)
+        arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing)
         rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
-        for start in initial_pipelines(tree, arms, rng, self.initial):
-            yield from descend(start, tree, arms, rules)
+        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:

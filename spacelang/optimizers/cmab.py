@@ -1,13 +1,15 @@
 """Combinatorial Thompson sampling, CMAB (ALGORITHMS.md 3.5)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from spacelang.ir.asking import Ask, Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search
+from spacelang.ir.trial import Request
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 PATIENCE: Final = 10
-"""After so many pulls in a row of known pipelines an unknown one is pulled."""
+"""After so many draws in a row of pipelines that were drawn before a new one is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +46,64 @@ class Cmab:
     def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
         """CMAB: pulls until every leaf was evaluated, on all rows.
 
-        A pipeline may be pulled again and again; it is asked for once. After 10 pulls in a row of known pipelines, when
-        the bandit is sure of the best, it pulls one that is not known, uniformly drawn.
+        A pipeline may be pulled again and again; it is asked for once. Whoever draws one that is being evaluated pulls
+        it once more when its loss is known. After 10 such draws in a row, and draws of known pipelines, when the bandit
+        is sure of the best, it pulls one that is neither, uniformly drawn. Idle workers draw while others are busy.
         """
         tree = DiscrepancyTree(Structures(space))
         if not tree.leaves:
             return
         completion = Completion(tree, self.hyperparameters, rng)
         bandit = Bandit(self, tree, rng)
-        standings: dict[Pipeline, float] = {}
-        unknown = (pipeline for pipeline in Leaves(tree, rng).each_once() if pipeline not in standings)
-        idle = 0
-        while len(standings) < tree.leaves:
-            pipeline = bandit.choose(bandit.draw()) if idle < PATIENCE else next(unknown)
-            idle += 1
-            if pipeline not in standings:
-                (trial,) = yield [Request(completion.of(pipeline))]
-                standings[pipeline] = trial.standing
-                idle = 0
-            bandit.pull(pipeline, standings[pipeline])
+        pulls = _Pulls(bandit, tree, Leaves(tree, rng).each_once())
+        pipelines: dict[Request, Pipeline] = {}
+        told = yield Ask()
+        while True:
+            begin = {Request(completion.of(each)): each for each in pulls.draw(told.room)}
+            pipelines |= begin
+            if not pipelines:
+                return
+            told = yield Ask(tuple(begin))
+            if told.ended is not None:
+                pulls.answer(pipelines.pop(told.ended.request), told.ended.standing)
+
+
+class _Pulls:
+    """Which pipelines are pulled, and how often each: at once where it is known, else once it is."""
+
+    def __init__(self, bandit: "Bandit", tree: DiscrepancyTree, leaves: Iterator[Pipeline]) -> None:
+        self._bandit = bandit
+        self._left = tree.leaves
+        """How many pipelines were never drawn."""
+        self._standings: dict[Pipeline, float] = {}
+        self._owed: dict[Pipeline, int] = {}
+        """Of what is being evaluated, how often it is to be pulled."""
+        self._new = (each for each in leaves if each not in self._standings and each not in self._owed)
+
+    def draw(self, count: int) -> Iterator[Pipeline]:
+        """So many new pipelines, or all that are left."""
+        for _ in range(min(count, self._left)):
+            self._left -= 1
+            pipeline = self._next()
+            self._owed[pipeline] = 1
+            yield pipeline
+
+    def answer(self, pipeline: Pipeline, standing: float) -> None:
+        """Pull a pipeline that was evaluated as often as it was drawn."""
+        self._standings[pipeline] = standing
+        for _ in range(self._owed.pop(pipeline)):
+            self._bandit.pull(pipeline, standing)
+
+    def _next(self) -> Pipeline:
+        for _ in range(PATIENCE):
+            pipeline = self._bandit.choose(self._bandit.draw())
+            if pipeline in self._standings:
+                self._bandit.pull(pipeline, self._standings[pipeline])
+            elif pipeline in self._owed:
+                self._owed[pipeline] += 1
+            else:
+                return pipeline
+        return next(self._new)
 
 
 class Bandit:

@@ -1,17 +1,19 @@
 """Data allocation using upper bounds, DAUB (ALGORITHMS.md 3.6)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, nsmallest
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
+from spacelang.ir.asking import Search, together
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search, Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._fidelity import fidelity, rungs
+from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import ROUND, Leaves
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -22,11 +24,17 @@ if TYPE_CHECKING:
 BOOTSTRAP: Final = 3
 """So many trainings of every pipeline come first: the slope of a curve takes as many points."""
 
+SIGHT: Final = 32
+"""So many pipelines are looked at for what will probably be wanted."""
+
 Point: TypeAlias = tuple[int, float]
 """A number of rows and the accuracy after training on them: 1 minus the standing of the loss."""
 
 _Place: TypeAlias = tuple[float, bool]
 """What orders the queue: the upper bound with the sign turned, and of equal ones successes come first."""
+
+_Waiting: TypeAlias = "tuple[_Place, int, Pipeline, _Curve]"
+"""A pipeline that was not trained on all rows, with its place, a number of its own and what is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +66,59 @@ class Daub:
         tree = DiscrepancyTree(Structures(space))
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        queue: list[tuple[_Place, int, Pipeline, _Curve]] = []
+        queue: list[_Waiting] = []
+        foresight = Foresight()
+        yield from foresight.look_around()
+
+        def request(pipeline: Pipeline, rows: int) -> Request:
+            return Request(completion.of(pipeline), fidelity(rows, size))
+
+        def following(curve: _Curve) -> int:
+            return sizes[sizes.index(curve.rows) + 1]
+
         # Bootstrap: the requests of a pipeline stand together, and several pipelines make a round.
         first = sizes[:BOOTSTRAP]
-        for pipelines in _rounds(Leaves(tree, rng).each_once(), max(1, ROUND // len(first))):
-            configurations = [completion.of(pipeline) for pipeline in pipelines]
-            answers = iter((yield [Request(each, fidelity(rows, size)) for each in configurations for rows in first]))
+        rounds = _rounds(Leaves(tree, rng).each_once(), max(1, ROUND // len(first)))
+        for pipelines, later in pairwise(chain(rounds, [[]])):
+            wanted, ahead = ((request(each, rows) for each in some for rows in first) for some in (pipelines, later))
+            answers = iter((yield from together(wanted, ahead)))
             for pipeline in pipelines:
                 curve = _Curve()
                 for rows in first:
                     curve = curve.after(rows, next(answers))
-                heappush(queue, (curve.place(size), len(queue), pipeline, curve))
+                if curve.rows < size:
+                    heappush(queue, (curve.place(size), len(queue), pipeline, curve))
+        guide = _Next(queue, lambda pipeline, curve: request(pipeline, following(curve)))
         while queue:
             _, index, pipeline, curve = heappop(queue)
-            if curve.rows == size:
-                continue  # it returns, and leaves the queue
-            rows = sizes[sizes.index(curve.rows) + 1]
-            (trial,) = yield [Request(completion.of(pipeline), fidelity(rows, size))]
+            rows = following(curve)
+            trial = yield from foresight.trial(request(pipeline, rows), guide)
             curve = curve.after(rows, trial)
-            if rows < size:
+            if rows < size:  # else it returns
                 heappush(queue, (curve.place(size), index, pipeline, curve))
+
+
+@dataclass(slots=True)
+class _Next:
+    """Foresees what stands next in the queue, as if what goes on came back behind it."""
+
+    queue: list[_Waiting]
+    request: "Callable[[Pipeline, _Curve], Request]"
+    _early: set[Request] = field(default_factory=set)
+
+    def coming(self) -> Iterator[Request]:
+        """The next trainings of the pipelines that stand first, those left out that have ended early."""
+        for _, _, pipeline, curve in nsmallest(SIGHT, self.queue):
+            request = self.request(pipeline, curve)
+            if request not in self._early:
+                yield request
+
+    def hear(self, trial: Trial, *, is_early: bool) -> None:
+        """A trial that has ended early needs no worker any more."""
+        if is_early:
+            self._early.add(trial.request)
+        else:
+            self._early.discard(trial.request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
 """Hyperband: successive halving with every balance of many configurations and many rows (ALGORITHMS.md 3.7)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain, count
 from math import ceil, floor, log
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import Drawn, candidates
+from spacelang.optimizers._candidates import candidates
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket, Losses
-from spacelang.optimizers._leaves import ROUND
+from spacelang.optimizers._halving import Bracket, Races
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -47,26 +47,17 @@ class Hyperband:
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
         """Hyperband: iteration after iteration of all brackets until every configuration was trained on all rows.
 
-        A rung is a round; what was trained before is not asked for again. Configurations are drawn as random search
-        draws them, each once; with `hyperparameters=default`, or where there are none, they are pipelines, uniformly
-        drawn for each bracket anew. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been
-        there before, the rest follows, those that came furthest first.
+        What was trained before is not asked for again. Configurations are drawn as random search draws them, each once;
+        with `hyperparameters=default`, or where there are none, they are pipelines, uniformly drawn for each bracket
+        anew. A configuration goes on to the next rung as soon as that is certain, and idle workers begin the next
+        bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
+        rest follows, those that came furthest first.
         """
         drawn = candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng)
-        losses = Losses(drawn, size)
         # A factor beyond the number of rows leads to the same rungs as that number does, and to far more candidates.
         eta = min(self.eta, max(size, 2))
-        while not losses.are_complete:
-            for bracket in brackets(self, size, eta):
-                if losses.are_nearly_complete:
-                    yield from losses.rest()
-                if not losses.are_complete:
-                    yield from losses.halve(_joined(bracket) if isinstance(drawn, Drawn) else bracket, eta)
-
-
-def _joined(bracket: Bracket) -> Bracket:
-    """Many brackets in one where each is a single configuration on all rows, so that several workers have some."""
-    return replace(bracket, candidates=ROUND) if bracket.candidates == 1 else bracket
+        again = chain.from_iterable(brackets(self, size, eta) for _ in count())
+        yield from Races(drawn, again, eta, size).search()
 
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:

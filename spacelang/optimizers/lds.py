@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._descent import Rules, descend, initial_pipelines
+from spacelang.optimizers._descent import Descents, Rules, Starts
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -25,14 +25,12 @@ class Lds:
 
     disc: int = option(1, settings.DISC)
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    ahead: int = option(0, settings.AHEAD)
     initial: tuple[Pipeline, ...] = ()
     """Where the first descents start; later ones start from uniform draws."""
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         settings.check_disc(self.disc)
-        settings.check_ahead(self.ahead)
 
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
         """LDS: descents to local optima, from one initial pipeline after the other until every leaf was evaluated.
@@ -45,7 +43,6 @@ class Lds:
             return
         completion = Completion(tree, self.hyperparameters, rng)
         # One rung with all rows, and bounds of no width: what looks better is better.
-        arms = Arms(completion, sizes=(size,), widths=(0.0,), worth=by_loss, ahead=self.ahead)
+        arms = Arms(completion, sizes=(size,), widths=(0.0,), worth=by_loss)
         rules = Rules(self.disc, until="local_optimum")
-        for start in initial_pipelines(tree, arms, rng, self.initial):
-            yield from descend(start, tree, arms, rules)
+        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)

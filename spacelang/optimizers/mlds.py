@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._descent import Rules, descend, initial_pipelines, until
+from spacelang.optimizers._descent import Descents, Rules, Starts, until
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -34,7 +34,6 @@ class Mlds:
         False, "whether a neighbour is trained as often as the pipeline that it is compared with"
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    ahead: int = option(0, settings.AHEAD)
     initial: tuple[Pipeline, ...] = ()
     """Where the first descents start; later ones start from uniform draws."""
 
@@ -42,7 +41,6 @@ class Mlds:
         """Raises OptionError for a value out of its bounds."""
         settings.check_disc(self.disc)
         settings.check_grid(self.b, self.eta)
-        settings.check_ahead(self.ahead)
 
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
         """MLDS: BLDS with bounds of no width, until every leaf is fully trained.
@@ -56,7 +54,6 @@ class Mlds:
             return
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss, ahead=self.ahead)
+        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss)
         rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
-        for start in initial_pipelines(tree, arms, rng, self.initial):
-            yield from descend(start, tree, arms, rules)
+        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)

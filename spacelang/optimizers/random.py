@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search
+from spacelang.ir.trial import Request
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._leaves import ROUND, Leaves
+from spacelang.optimizers._leaves import Leaves
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -29,13 +30,10 @@ class Random:
 
     draws_configurations: ClassVar[bool] = True
 
-    in_turn: ClassVar[bool] = True
-    """A round that ends early shall be as random as a whole one: its requests are begun in their own order."""
-
     def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
         """Configurations in random order, each once and on all rows; the last ones of a finite space in its order.
 
-        They come in rounds, so that several workers have something to do.
+        As many are begun as there are idle workers, so that a search that ends is as random as a longer one.
         """
         tree = DiscrepancyTree(Structures(space))
         configurations: Iterator[Configuration]
@@ -43,5 +41,12 @@ class Random:
             configurations = map(tree.complete, Leaves(tree, rng).each_once())
         else:
             configurations = Configurations(tree, rng).each_once()
-        while round_ := [Request(configuration) for configuration in islice(configurations, ROUND)]:
-            yield round_
+        told = yield Ask()
+        out = 0
+        while True:
+            begin = tuple(map(Request, islice(configurations, told.room)))
+            out += len(begin)
+            if not out:
+                return
+            told = yield Ask(begin)
+            out -= told.ended is not None

@@ -1,15 +1,16 @@
 """Successive halving over and over with new configurations (ALGORITHMS.md 3.7)."""
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Search
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import candidates
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket, Losses
+from spacelang.optimizers._halving import Bracket, Races
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
@@ -41,15 +42,12 @@ class SuccessiveHalving:
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
         """Successive halving of `n` new configurations, again and again until every one was trained on all rows.
 
-        A rung is a round; what was trained before is not asked for again. Configurations are drawn as random search
-        draws them, each once; with `hyperparameters=default`, or where there are none, they are pipelines, uniformly
-        drawn for each bracket anew. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been
-        there before, the rest follows, those that came furthest first.
+        What was trained before is not asked for again. Configurations are drawn as random search draws them, each once;
+        with `hyperparameters=default`, or where there are none, they are pipelines, uniformly drawn for each bracket
+        anew. A configuration goes on to the next rung as soon as that is certain, and idle workers begin the next
+        bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
+        rest follows, those that came furthest first.
         """
-        losses = Losses(candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng), size)
+        drawn = candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng)
         bracket = Bracket(self.n, rungs(size, self.b, self.eta))
-        while not losses.are_complete:
-            if losses.are_nearly_complete:
-                yield from losses.rest()
-            else:
-                yield from losses.halve(bracket, self.eta)
+        yield from Races(drawn, repeat(bracket), self.eta, size).search()

@@ -1,6 +1,7 @@
 """What has happened in a run: its trials, the best of them, and what earlier sessions left to be replayed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -26,7 +27,8 @@ class Ending(StrEnum):
 class Record:
     """An evaluated trial: its number, counted from 1 in the order in which trials end, and by whom it was evaluated.
 
-    It began and ended so many seconds after the run did; `attempts` counts how often it was begun.
+    It began and ended so many seconds after the run did; `attempts` counts how often it was begun. `workers` is how
+    many there were when the search was told of it; `is_early` says that it was not wanted in earnest by then.
     """
 
     index: int
@@ -35,6 +37,16 @@ class Record:
     finished: float
     worker: str = ""
     attempts: int = 1
+    workers: int = 1
+    is_early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """An earlier session of a run: how many trials there were before it, and how many workers it began with."""
+
+    after: int
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,11 @@ class Journal(Protocol):
         ...
 
     @property
+    def sessions(self) -> Sequence[Began]:
+        """The earlier sessions in their order."""
+        ...
+
+    @property
     def last(self) -> int:
         """The number of the last trial that is safe, 0 without one."""
         ...
@@ -127,6 +144,7 @@ class Unkept:
 
     seconds = 0.0
     records: Sequence[Record] = ()
+    sessions: Sequence[Began] = ()
     keeps_predictions = False
     last = 0
 
@@ -157,29 +175,27 @@ class History:
     least_infeasible: Record | None = None
     answered: int = 0
     memory: dict[Key, Trial] = field(default_factory=dict)
-    unasked: dict[Key, Record] = field(default_factory=dict)
-    """What earlier sessions evaluated and this one has not asked for yet."""
+    unneeded: set[Key] = field(default_factory=set)
+    """What ended before anybody wanted it in earnest, as nobody has until now."""
+    told: int = 0
+    """How many trials the search has wanted in earnest and was told of, each once."""
     pending: Record | None = None
     """A trial that is being kept just now."""
     beginning: float = field(init=False)
-    last: int = field(init=False)
+    earlier: deque[Record] = field(init=False)
+    """What earlier sessions have left and was not replayed yet."""
+    sessions: deque[Began] = field(init=False)
+    """The earlier sessions that were not replayed yet."""
 
     def __post_init__(self) -> None:
-        """What earlier sessions kept is waiting to be asked for."""
+        """What earlier sessions kept is waiting to be replayed."""
         self.beginning = self.clock() - self.journal.seconds
-        earlier = self.journal.records
-        self.unasked.update((self.key(record.trial.request), record) for record in earlier)
-        self.last = max((record.index for record in earlier), default=0)
+        self.earlier, self.sessions = deque(self.journal.records), deque(self.journal.sessions)
 
     @property
     def best(self) -> Record | None:
         """The best record so far, as in an `Outcome`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
-
-    @property
-    def count(self) -> int:
-        """The number of trials, with those of earlier sessions that nobody has asked for yet."""
-        return len(self.records) + len(self.unasked)
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -191,60 +207,55 @@ class History:
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.identity, None if everything else fidelity
 
-    def settle(self, requests: Iterable[Request]) -> None:
-        """Fix the scale by the first success among the answers to these requests, unless it is fixed.
-
-        First is what was asked for first: so neither workers nor the end of a session change it. What was asked for
-        ahead does not count before it is needed, as it depends on the number of workers.
-        """
-        if self.scale is None:
-            losses = (self.memory[self.key(request)].loss for request in requests if not request.ahead)
-            first = next((loss for loss in losses if loss is not None), None)
-            self.scale = None if first is None else Scale.around(first)
+    def began(self) -> int | None:
+        """With how many workers a session began, where one of the earlier ones did after what was replayed so far."""
+        if self.sessions and self.sessions[0].after == len(self.records):
+            return self.sessions.popleft().workers
+        return None
 
     def charge(self, request: Request) -> Trial:
-        """What a request has come to; raises KeyError where nobody has evaluated it."""
+        """What a request has come to that is wanted in earnest for the first time; a first success fixes the scale."""
+        self.unneeded.discard(self.key(request))
+        self.told += 1
+        loss = self.memory[self.key(request)].loss
+        if self.scale is None and loss is not None:
+            self.scale = Scale.around(loss)
+        return self.look(request)
+
+    def look(self, request: Request) -> Trial:
+        """What a request has come to, whether anybody wants it in earnest or not."""
         trial = self.memory[self.key(request)]
         return replace(trial, request=request, scale=UNIT if self.scale is None else self.scale)
 
     def recall(self, request: Request) -> Trial:
-        """The same, but free of charge: somebody asked for it before, be it ahead."""
+        """What a request has come to that was known when it was wanted; free of charge for the second time."""
+        if self.key(request) in self.unneeded:
+            return self.charge(request)
         self.answered += 1
-        trial = self.charge(request)
-        if not request.ahead:
-            self.memory[self.key(request)] = trial
-        return replace(trial, cost=0.0)
+        return replace(self.look(request), cost=0.0)
 
-    def replay(self, requests: Iterable[Request]) -> list[Record]:
-        """The trials of earlier sessions that answer requests, now kept in the order in which they ended."""
-        asked = ((request, self.unasked.pop(self.key(request), None)) for request in requests)
-        found = [replace(record, trial=replace(record.trial, request=request)) for request, record in asked if record]
-        found.sort(key=lambda record: record.index)
-        for record in found:
-            self._keep(record)
-        return found
+    def record(
+        self, trial: Trial, started: float, worker: str, attempts: int, workers: int, *, is_early: bool
+    ) -> Record:
+        """A new trial as it is kept: the next one, which ends now."""
+        return Record(len(self.records) + 1, trial, started, self.now(), worker, attempts, workers, is_early)
 
-    def add(self, trial: Trial, started: float, worker: str, attempts: int) -> Record:
-        """Keep a new trial, in the journal first."""
-        self.last += 1
-        record = Record(self.last, trial, started, self.now(), worker, attempts)
+    def keep(self, record: Record) -> Record:
+        """Keep a trial, in the journal first unless it is there; as it is held from now on."""
         held = record
-        if trial.predictions is not None and self.journal.keeps_predictions:
-            held = replace(record, trial=replace(trial, predictions=None))
-        self.pending = held
-        self.journal.append(record)
-        self._keep(held)
+        if record.trial.predictions is not None and self.journal.keeps_predictions:
+            held = replace(record, trial=replace(record.trial, predictions=None))
+        if record.index > self.journal.last:
+            self.pending = held
+            self.journal.append(record)
+        self._hold(held)
         self.pending = None
         return held
 
     def outcome(self, ended: Ending, unfinished: int) -> Outcome:
         """All of it, once the run has ended; a trial that the user interrupted while it was kept is there if it is."""
-        if self.pending is not None and self.pending.index == self.journal.last not in self._indices():
-            self._keep(self.pending)
-        # With more workers an earlier session asked further ahead; what this one did not need is of the run, too.
-        for record in sorted(self.unasked.values(), key=lambda record: record.index):
-            self._keep(record)
-        self.unasked.clear()
+        if self.pending is not None and self.pending.index == self.journal.last == len(self.records) + 1:
+            self._hold(self.pending)
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,
@@ -255,17 +266,16 @@ class History:
             answered=self.answered,
             least_infeasible=self.least_infeasible,
             unfinished=unfinished,
-            unneeded=sum(trial.request.ahead for trial in self.memory.values()),
+            unneeded=len(self.unneeded),
             scale=self.scale,
         )
 
-    def _indices(self) -> set[int]:
-        return {record.index for record in self.records}
-
-    def _keep(self, record: Record) -> None:
+    def _hold(self, record: Record) -> None:
         trial = record.trial
         self.records.append(record)
         self.memory[self.key(trial.request)] = trial
+        if record.is_early:
+            self.unneeded.add(self.key(trial.request))
         if trial.loss is not None:
             self._compare(record, trial.loss)
 

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_spaces import FINITE, SMALL, branch, choice, continuous, forbid, made, number, plain, spaces
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search
+from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS, Hyperparameters, hyperparameters_in
 from spacelang.plugins import OptionError, Plugins
 from spacelang.targets.blds import DiscrepancyTree

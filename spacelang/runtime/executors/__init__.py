@@ -3,7 +3,7 @@
 What a trial may take is in `ir.task.Limits`: `trial_seconds` of wall-clock time, `trial_bytes` of all its processes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -61,8 +61,8 @@ class Executor(Protocol):
         """
         ...
 
-    def stop(self) -> None:
-        """End the jobs that go on; they are never answered, and all workers are free for others."""
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        """End the jobs of these workers, or of all; they are never answered, and the workers are free for others."""
         ...
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ trial there. Whatever ends a dask worker, its trials are begun again.
 import pickle
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -124,16 +124,17 @@ class Dask:
             raise self._error
         return tuple(finished)
 
-    def stop(self) -> None:
-        """End the jobs that go on; a cluster that does not answer is found out by the next job."""
-        going = [place for place in (self._places or {}).values() if place.task is not None]
-        for place in going:
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        """End the jobs of these places, or all; a cluster that does not answer is found out by the next job."""
+        places = self._places or {}
+        going = {name: place for name, place in places.items() if place.task and (workers is None or name in workers)}
+        for place in going.values():
             task, place.task = place.task, None
             if task is not None:
                 task.cancel()
         if going and not self._is_closed:
             with suppress(Exception):
-                self._loop.submit(self._session.halt()).result(CLOSING)
+                self._loop.submit(self._session.halt([*going])).result(CLOSING)
 
     def close(self) -> None:
         """Stop all trials at once and take back all that the cluster was given; no process of this machine is left."""

@@ -1,6 +1,6 @@
 """In the search's own process: for debugging, and where nothing is limited."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from spacelang.runtime.executors import Evaluate, Finished, Job
@@ -34,7 +34,7 @@ class Here:
         job, self._job = self._job, None
         return () if job is None else (Finished(job, self._evaluate(job.request), WORKER),)
 
-    def stop(self) -> None:
+    def stop(self, workers: Collection[str] | None = None) -> None:  # noqa: ARG002 - there is but one
         """Forget a job that was not begun."""
         self._job = None
 

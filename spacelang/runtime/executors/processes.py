@@ -12,7 +12,7 @@ import selectors
 import socket
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -148,11 +148,12 @@ class Processes:
         finished, self._finished = self._finished, []
         return tuple(finished)
 
-    def stop(self) -> None:
-        """Kill the workers that have a job, and all processes below them; others take their places when needed."""
-        self._finished.clear()
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        """Kill those of the workers that have a job, and all processes below them; others take their places."""
+        stopped = self._workers.keys() if workers is None else set(workers)
+        self._finished = [each for each in self._finished if each.worker not in stopped]
         for worker in self._workers.values():
-            if worker.job is not None:
+            if worker.job is not None and worker.name in stopped:
                 worker.job = None
                 self._lose(worker)
 

@@ -1,7 +1,7 @@
 """In no time at all: trials whose costs are known, evaluated by workers whose clock is these costs."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from spacelang.runtime.executors import Evaluate, Finished, Job
@@ -67,12 +67,14 @@ class Simulated:
         self._busy.remove(finished.worker)
         return (finished,)
 
-    def stop(self) -> None:
-        """Forget all jobs."""
-        self.close()
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        """Forget the jobs of these workers, or all jobs."""
+        stopped = set(self._names if workers is None else workers)
+        self._begun = [each for each in self._begun if each[1] not in stopped]
+        self._ending = [each for each in self._ending if each[2].worker not in stopped]
+        heapq.heapify(self._ending)
+        self._busy -= stopped
 
     def close(self) -> None:
         """Forget all jobs."""
-        self._begun.clear()
-        self._ending.clear()
-        self._busy.clear()
+        self.stop()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search, Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
 from spacelang.runtime.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
@@ -33,7 +34,8 @@ class Tabulate:
         structures = Structures(space)
         for rows in self.sizes:
             fidelity = None if rows == size else rows
-            yield [Request(each, fidelity) for each in configurations(structures, self.hyperparameters)]
+            wanted = configurations(structures, self.hyperparameters)
+            yield from together(Request(each, fidelity) for each in wanted)
 
 
 def check_size(structures: Structures, hyperparameters: Hyperparameters, rungs: int) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 from driving import drive
 from numpy.random import Generator
 
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search
+from spacelang.ir.trial import Request
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 Training = tuple[Pipeline, int]

@@ -8,6 +8,7 @@ from driving import answered, arbitrary, moody
 from journals import Kept
 from small_spaces import nested, plain, tuned
 
+from spacelang.ir.asking import together
 from spacelang.ir.defaults import default
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -107,7 +108,7 @@ def test_a_trial_is_kept_before_the_optimizer_is_told() -> None:
     heard: list[Request] = []
 
     def search():  # type: ignore[no-untyped-def]
-        answers = yield [Request(next(iter(configurations)))]
+        answers = yield from together([Request(next(iter(configurations)))])
         heard.extend(answers)
 
     configurations = [default(plain(2, 2))]

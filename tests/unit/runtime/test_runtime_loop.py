@@ -1,18 +1,19 @@
 import math
-from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacelang.ir.asking import Ask, IdleSearchError, Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Bound, Measure
-from spacelang.ir.trial import Measurement, Request, Search, Status, Trial
+from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome
-from spacelang.runtime.loop import KNOWN_ROUNDS, run
+from spacelang.runtime.loop import KNOWN_ANSWERS, run
 
 
 class Clock:
@@ -45,16 +46,14 @@ class Objective:
 
 def in_turn(*batches: list[Request], told: list[list[Trial]] | None = None) -> Search:
     for batch in batches:
-        answers = yield batch
+        answers = yield from together(batch)
         if told is not None:
             told.append(list(answers))
 
 
-def endless() -> Iterator[list[Request]]:
-    number = 0
-    while True:
-        yield [request(number)]
-        number += 1
+def endless() -> Search:
+    for number in count():
+        yield from together([request(number)])
 
 
 def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
@@ -90,7 +89,7 @@ def test_a_batch_that_the_budget_cuts_is_evaluated_as_far_as_it_goes_and_the_sea
 
     def search() -> Search:
         try:
-            yield [request(number) for number in range(5)]
+            yield from together(request(number) for number in range(5))
         finally:
             closed.append(True)
 
@@ -116,21 +115,22 @@ def test_failures_are_remembered_too():
 
 def known_for_ever() -> Search:
     while True:
-        yield [request(1)]
+        yield from together([request(1)])
 
 
 def test_an_endless_search_for_known_things_ends():
     outcome, _ = drive(known_for_ever(), Budget(trials=5))
     assert (outcome.ended, len(outcome.records)) == (Ending.EXHAUSTED, 1)
-    assert outcome.answered == KNOWN_ROUNDS
+    assert outcome.answered == KNOWN_ANSWERS
 
 
-def test_an_endless_search_for_nothing_ends():
+def test_a_search_that_asks_for_nothing_and_waits_for_nothing_is_a_bug():
     def search() -> Search:
         while True:
-            yield []
+            yield Ask()
 
-    assert drive(search())[0].ended is Ending.EXHAUSTED
+    with pytest.raises(IdleSearchError):
+        drive(search())
 
 
 def test_an_endless_search_for_known_things_ends_with_the_time():
@@ -139,7 +139,7 @@ def test_an_endless_search_for_known_things_ends_with_the_time():
     def search() -> Search:
         while True:
             clock.now += 0.1
-            yield [request(1)]
+            yield from together([request(1)])
 
     outcome = run(search(), Here(Objective(clock)), Budget(seconds=5), clock=clock)
     assert outcome.ended is Ending.BUDGET
@@ -231,11 +231,11 @@ def test_an_interrupt_keeps_everything_so_far(where):
         return objective(wanted)
 
     def search() -> Search:
-        yield [request(0)]
-        yield [request(1)]
+        yield from together([request(0)])
+        yield from together([request(1)])
         if where == "search":
             raise KeyboardInterrupt
-        yield [request(2)]
+        yield from together([request(2)])
 
     outcome = run(search(), Here(evaluate), Budget(), clock=clock)
     assert outcome.ended is Ending.INTERRUPTED
@@ -245,7 +245,7 @@ def test_an_interrupt_keeps_everything_so_far(where):
 
 def test_bugs_of_a_search_are_not_hidden():
     def search() -> Search:
-        yield [request(1)]
+        yield from together([request(1)])
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

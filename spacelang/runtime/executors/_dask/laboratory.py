@@ -8,7 +8,7 @@ import asyncio
 import pickle
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -51,7 +51,7 @@ class Report:
 def assess(run: str, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> Report:
     """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do.
 
-    It is of no use any more where the `era` of the run in which it was given to the cluster has ended.
+    It is of no use any more where the `era` of its seat in which it was given to the cluster has ended.
     """
     worker = get_worker()
     laboratory = worker.plugins.get(run)
@@ -76,11 +76,11 @@ async def prepare(run: str, seats: dict[str, Sequence[str]], dask_worker: Worker
     return await laboratory.prepare(seats[dask_worker.address])
 
 
-def halt(run: str, era: int, dask_worker: Worker) -> None:
-    """End the trials of earlier eras at one dask worker, and leave it ready for others."""
+def halt(run: str, eras: Mapping[str, int], dask_worker: Worker) -> None:
+    """End the trials of seats in earlier eras of theirs at one dask worker, and leave it ready for others."""
     laboratory = dask_worker.plugins[run]
     assert isinstance(laboratory, Laboratory)
-    laboratory.era = era
+    laboratory.eras.update(eras)
 
 
 class Laboratory(WorkerPlugin):
@@ -103,7 +103,8 @@ class Laboratory(WorkerPlugin):
         self._idle: list[_Bench] = []
         self._busy = 0
         self._is_closing = False
-        self.era = 0
+        self.eras: dict[str, int] = {}
+        """The era of each seat in which trials were stopped."""
 
     async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - it has only been at one
         """End the trials and all processes."""
@@ -148,7 +149,7 @@ class Laboratory(WorkerPlugin):
         try:
             bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
             while not (finished := bench.processes.wait(GLANCE)):
-                if self._is_closing or self.era > era:
+                if self._is_closing or self.eras.get(seat, 0) > era:
                     return 1, OVER
             is_sound = True
             return finished[0].attempts, finished[0].trial

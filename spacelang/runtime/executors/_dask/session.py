@@ -10,7 +10,7 @@ import asyncio
 import pickle
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -133,7 +133,8 @@ class Session:
         """How many each dask worker had at the beginning, by address."""
         self._lately_gone: deque[str] = deque(maxlen=100)
         """The dask workers that have ended last."""
-        self._era = 0
+        self._eras: Counter[str] = Counter()
+        """How often the trials of each seat were stopped."""
         """How often the trials that went on were stopped."""
         self._broken: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -190,11 +191,11 @@ class Session:
         finally:
             del self._flights[job.number]
 
-    async def halt(self) -> None:
-        """Stop the trials of jobs that nobody waits for any more, also those that the cluster has not begun yet."""
-        self._era += 1
+    async def halt(self, seats: Sequence[str]) -> None:
+        """Stop the trials of seats whose jobs nobody waits for any more, also those that were not begun yet."""
+        self._eras.update(seats)
         if self._client is not None:
-            await self._client.run(halt, self._run, self._era, on_error="ignore")
+            await self._client.run(halt, self._run, {each: self._eras[each] for each in seats}, on_error="ignore")
 
     async def close(self) -> None:
         """Stop all trials, take everything back from the cluster, and end it if it is the session's own."""
@@ -229,7 +230,7 @@ class Session:
             seat.name,
             request,
             job.seconds,
-            self._era,
+            self._eras[seat.name],
             # A key that the cluster has forgotten since: it remembers a hundred thousand that it has not.
             key=(self._run, flight.order % KEYS),
             workers=[flight.wants] if flight.wants else None,

@@ -1,0 +1,176 @@
+"""Asking: how a search says which trials it wants, and how it is told what came of them, one by one.
+
+A search is a generator. It yields an `Ask` and is sent a `Told`, again and again; what it does depends on nothing but
+its seed and what it was told. Whoever answers tells every trial that was begun exactly once, in the order in which they
+end, so that one slow trial holds up nobody but those who need it:
+
+    told = yield Ask(begin=(first, second))   # both are wanted in earnest
+    told.ended                                # the one of them that has ended first
+    told = yield Ask(begin=(third,))          # the other one goes on meanwhile
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
+
+from spacelang.ir.trial import Request, Trial
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a search wants: nothing new is an `Ask()`, after which it is told of what it has asked for before.
+
+    The trials of `begin` are wanted in earnest and are begun in this order. Those of `ahead` will probably be wanted,
+    the likeliest first; they are begun where a worker has nothing else to do. They take the place of what was said to
+    be probable before.
+    """
+
+    begin: tuple[Request, ...] = ()
+    ahead: tuple[Request, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a search is told: of a trial that has `ended`, of one that has `early`, or only that the room has changed.
+
+    A trial that ends early was probable and is not wanted in earnest yet: what came of it may guide what is probable
+    next, and nothing else. It is told once more, at once, when it is wanted. `room` is how many workers have nothing to
+    do in earnest: their number less the trials that were begun in earnest and have not ended, and at least 0.
+    """
+
+    ended: Trial | None
+    room: int
+    early: Trial | None = None
+
+
+class IdleSearchError(Exception):
+    """A search that asks for nothing and waits for nothing: it would never be told anything."""
+
+
+Asking: TypeAlias = Generator[Ask, Told, T]
+"""A part of a search that may ask for trials before it has its result."""
+
+Search: TypeAlias = Asking[None]
+"""What every optimizer is; it returns when it has nothing left to ask for: the space is exhausted."""
+
+
+def together(requests: Iterable[Request], ahead: Iterable[Request] = ()) -> Asking[tuple[Trial, ...]]:
+    """Begin all requests, wait for all of them, and give what came of them in their order: a round.
+
+    Nothing is asked where there are no requests.
+    """
+    wanted, probable = tuple(requests), tuple(ahead)
+    answers: dict[int, Trial] = {}
+    places: dict[Request, deque[int]] = {}
+    for place, request in enumerate(wanted):
+        places.setdefault(request, deque()).append(place)
+    begin = wanted
+    while len(answers) < len(wanted):
+        told = yield Ask(begin, probable)
+        begin = ()
+        if told.ended is not None:
+            answers[places[told.ended.request].popleft()] = told.ended
+    return tuple(answers[place] for place in range(len(wanted)))
+
+
+def alone(request: Request, ahead: Iterable[Request] = ()) -> Asking[Trial]:
+    """What came of a single request: a round of one."""
+    (trial,) = yield from together((request,), ahead)
+    return trial
+
+
+@dataclass(slots=True)
+class Parts(Generic[T]):
+    """Parts of a search that go on side by side: each is told of the trials that it has asked for.
+
+    The numbers by which parts are known are those of their adding, from 0. A part that returns is among the `results`.
+    """
+
+    results: dict[int, T] = field(default_factory=dict)
+    _going: dict[int, Asking[T]] = field(default_factory=dict)
+    _asked: dict[Request, deque[int]] = field(default_factory=dict)
+    """Who has asked for what and was not told yet, those first who asked first."""
+    _out: dict[int, int] = field(default_factory=dict)
+    """Of each part that goes on, for how many trials it waits."""
+    _ahead: dict[int, tuple[Request, ...]] = field(default_factory=dict)
+    _added: int = 0
+
+    def add(self, part: Asking[T]) -> tuple[Request, ...]:
+        """Begin a part; what it wants to begin."""
+        number, self._added = self._added, self._added + 1
+        self._going[number], self._out[number] = part, 0
+        return self._advance(number, None)
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether any part waits for a trial."""
+        return any(self._out.values())
+
+    @property
+    def going(self) -> tuple[int, ...]:
+        """The parts that have not returned, in the order in which they were added."""
+        return tuple(self._going)
+
+    @property
+    def idle(self) -> tuple[int, ...]:
+        """Those of them that wait for no trial: they want to hear of room."""
+        return tuple(number for number in self._going if not self._out[number])
+
+    @property
+    def ahead(self) -> tuple[Request, ...]:
+        """What the parts will probably want, theirs in turn."""
+        turns = max(map(len, self._ahead.values()), default=0)
+        return tuple(wishes[turn] for turn in range(turns) for wishes in self._ahead.values() if turn < len(wishes))
+
+    def tell(self, told: Told) -> tuple[Request, ...]:
+        """Tell the part that has asked for the trial; what it wants to begin now."""
+        assert told.ended is not None
+        askers = self._asked[told.ended.request]
+        number = askers.popleft()
+        if not askers:
+            del self._asked[told.ended.request]
+        self._out[number] -= 1
+        return self._advance(number, told)
+
+    def offer(self, number: int, room: int) -> tuple[Request, ...]:
+        """Tell a part of the room that there is; what it wants to begin now."""
+        return self._advance(number, Told(None, room))
+
+    def close(self) -> None:
+        """End all parts that go on."""
+        for part in self._going.values():
+            part.close()
+
+    def _advance(self, number: int, told: Told | None) -> tuple[Request, ...]:
+        part = self._going[number]
+        try:
+            ask = next(part) if told is None else part.send(told)
+        except StopIteration as end:
+            self.results[number] = end.value
+            assert not self._out[number], "a part that returns waits for nothing"
+            del self._going[number], self._out[number]
+            self._ahead.pop(number, None)
+            return ()
+        self._out[number] += len(ask.begin)
+        for request in ask.begin:
+            self._asked.setdefault(request, deque()).append(number)
+        self._ahead[number] = ask.ahead
+        return ask.begin
+
+
+def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
+    """All parts at once, each told of its own trials; their results, in their order.
+
+    A part that waits for no trial, and has not returned, is told how much room there is, those first that stand first.
+    """
+    running: Parts[T] = Parts()
+    begin = tuple(request for part in parts for request in running.add(part))
+    while running.going:
+        told = yield Ask(begin, running.ahead)
+        begin = running.tell(told) if told.ended is not None else ()
+        for number in running.idle:
+            begin += running.offer(number, max(told.room - len(begin), 0))
+    return tuple(running.results[number] for number in range(len(parts)))

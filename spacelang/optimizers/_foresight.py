@@ -1,0 +1,50 @@
+"""Foresight: one trial is wanted at a time, and idle workers begin those that will be wanted later."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from spacelang.ir.asking import Ask, Asking
+from spacelang.ir.trial import Request, Trial
+
+
+class Guide(Protocol):
+    """Who foresees what will be wanted."""
+
+    def coming(self) -> Iterable[Request]:
+        """What will probably be wanted after the trial that goes on, the likeliest first."""
+        ...
+
+    def hear(self, trial: Trial, *, is_early: bool) -> None:
+        """A trial has ended that was foreseen, or one that was wanted: what is foreseen may depend on it."""
+        ...
+
+
+@dataclass(slots=True)
+class Foresight:
+    """Asks for one trial after the other; what is foreseen never changes what is wanted."""
+
+    idle: int = 0
+    """How many workers have nothing to do while a trial goes on."""
+
+    def look_around(self) -> Asking[None]:
+        """Learn how many workers there are."""
+        told = yield Ask()
+        self.idle = max(told.room - 1, 0)
+
+    def trial(self, request: Request, guide: Guide) -> Asking[Trial]:
+        """What came of a request; the guide is asked for as much as idle workers can do, and not without any."""
+        begin: tuple[Request, ...] = (request,)
+        while True:
+            coming = (each for each in guide.coming() if each != request) if self.idle else iter(())
+            told = yield Ask(begin, tuple(islice(coming, self.idle)))
+            if told.ended is not None:
+                self.idle = max(told.room - 1, 0)
+                guide.hear(told.ended, is_early=False)
+                return told.ended
+            if told.early is not None:
+                guide.hear(told.early, is_early=True)
+            else:
+                self.idle = told.room
+            begin = ()

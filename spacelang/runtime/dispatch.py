@@ -1,0 +1,248 @@
+"""The dispatcher: between a search and the workers; it begins what is wanted, and tells what has ended, one by one."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from spacelang.ir.asking import Ask, IdleSearchError, Told
+from spacelang.ir.trial import Request
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import Executor, Finished, Job
+from spacelang.runtime.history import History, Key, Record
+from spacelang.runtime.waiting import Waiting
+
+
+class Witness(Protocol):
+    """Who is told of every trial."""
+
+    def trial(self, record: Record, best: Record) -> None:
+        """A trial was evaluated; `best` is the best record so far, this one where none has succeeded."""
+
+
+@dataclass(slots=True)
+class Dispatcher:
+    """Answers a search: from memory, with what earlier sessions have left, and at last by evaluating what it wants."""
+
+    executor: Executor
+    budget: Budget
+    history: History
+    witness: Witness
+    waiting: Waiting
+    running: "dict[Key, _Running]" = field(default_factory=dict)
+    """What workers are at."""
+    _earnest: dict[Key, deque[Request]] = field(default_factory=dict)
+    """What was begun in earnest and not told yet: who wants it, those first who were first."""
+    _ahead: dict[Key, Request] = field(default_factory=dict)
+    """What the search will probably want, the likeliest first."""
+    _known: deque[Request] = field(default_factory=deque)
+    """What is told next, as its answer was known when it was asked for."""
+    _finished: deque[Finished] = field(default_factory=deque)
+    """What has ended and is told after that; until then it counts as running."""
+    _workers: int = 0
+    """How many there were when a trial was told last, or when the session began."""
+    _room_told: int | None = None
+    _is_new: bool = False
+    """Whether a session has begun since the room was told."""
+    _is_live: bool = False
+    """Whether all that earlier sessions have left was told."""
+
+    def take(self, ask: Ask) -> None:
+        """Note what a search wants."""
+        fresh: dict[Key, Request] = {}
+        for request in ask.begin:
+            key = self.history.key(request)
+            if key in self.history.memory:
+                self._known.append(request)
+            elif key in self._earnest:
+                self._earnest[key].append(request)
+            else:
+                self._earnest[key] = deque([request])
+                if key not in self.running:
+                    fresh[key] = request
+        self.waiting.add(fresh)
+        self._ahead = dict(self._unknown(ask.ahead))
+
+    def told(self) -> Told | None:
+        """What the search is told next; None where the budget has ended before there is anything.
+
+        Raises IdleSearchError where there never will be, and InputError where an earlier session told another search.
+        """
+        while not self._is_over():
+            if self._known:
+                return self._say(self._known.popleft(), is_known=True)
+            if self._has_news():
+                return self._say(None)
+            if not self._is_live:
+                if not self._begins():
+                    return self._replayed()
+            elif self._finished:
+                told = self._end(self._finished.popleft())
+                return None if self._is_over() else told
+            elif not self._goes_on():
+                return None
+        return None
+
+    def close(self) -> None:
+        """The search has returned, or nothing more is told: keep what earlier sessions had begun ahead.
+
+        Raises InputError where they had told more of the search than this one was.
+        """
+        while self.history.earlier:
+            record = self.history.earlier.popleft()
+            if not record.is_early:
+                raise _other_search(record)
+            self._keep(record)
+
+    # ---- what earlier sessions have left
+
+    def _begins(self) -> bool:
+        """Whether a session begins here: the present one, where all that is left of earlier ones was told."""
+        workers = self.history.began()
+        if workers is None:
+            if self.history.earlier:
+                return False
+            self._is_live, workers = True, self._count()
+        # A search that was told of the room before is told where it is another one now.
+        self._workers, self._is_new = workers, self._room_told is not None
+        return True
+
+    def _replayed(self) -> Told:
+        """What was told of the next trial of an earlier session."""
+        record = self.history.earlier.popleft()
+        self._workers = record.workers
+        if record.is_early:
+            return self._tell_early(record)
+        key = self.history.key(record.trial.request)
+        if key not in self._earnest:
+            raise _other_search(record)
+        self.waiting.remove(key)
+        return self._tell(record, key)
+
+    # ---- what goes on
+
+    def _goes_on(self) -> bool:
+        """Begin what can be begun and wait for something to end; false where the budget allows nothing of it."""
+        if not self._earnest:
+            raise IdleSearchError
+        self._start()
+        if not any(key in self._earnest for key in self.running):
+            return False
+        self._finished.extend(self.executor.wait(self.budget.seconds_left(self.history.now())))
+        return True
+
+    def _start(self) -> None:
+        """Give everyone something to do who has nothing, as long as there is time."""
+        while self.budget.seconds_left(self.history.now()) != 0:
+            if not (free := self.executor.free):
+                if not self.waiting or self._left() == 0 or not self._give_up():
+                    return
+                continue
+            job = self.waiting.take(free[0], self.history.key, self._left()) or self._job_ahead()
+            if job is None:
+                return
+            self.running[self.history.key(job.request)] = _Running(job, free[0], self.history.now())
+            self.executor.start(free[0], job)
+
+    def _left(self) -> int | None:
+        """How many trials may still be begun in earnest; None where nothing limits them."""
+        left = self.budget.trials_left(self.history.told)
+        under_way = sum(key in self._earnest for key in self.running)
+        return None if left is None else max(left - under_way, 0)
+
+    def _job_ahead(self) -> Job | None:
+        """A job that will probably be wanted, as long as anything may be."""
+        if self.waiting or self._left() == 0:
+            return None
+        request = next((each for key, each in self._ahead.items() if key not in self.running), None)
+        return None if request is None else self.waiting.job(request)
+
+    def _give_up(self) -> bool:
+        """Stop the least probable of what nobody wants in earnest; whether there is anything."""
+        finished = {each.job.number for each in self._finished}
+        unwanted = [
+            key for key, each in self.running.items() if key not in self._earnest and each.job.number not in finished
+        ]
+        if not unwanted:
+            return False
+        places = {key: place for place, key in enumerate(self._ahead)}
+        least = max(unwanted, key=lambda key: (places.get(key, len(places)), self.running[key].job.number))
+        self.executor.stop((self.running.pop(least).worker,))
+        return True
+
+    def _end(self, finished: Finished) -> Told:
+        """What is told of a trial that has ended."""
+        key = self.history.key(finished.job.request)
+        began = self.running.pop(key).began
+        self._workers = self._count()
+        is_wanted = key in self._earnest
+        record = self.history.record(
+            finished.trial, began, finished.worker, finished.attempts, self._workers, is_early=not is_wanted
+        )
+        return self._tell(record, key) if is_wanted else self._tell_early(record)
+
+    # ---- telling
+
+    def _has_news(self) -> bool:
+        """Whether the room is told by itself: where a session begins, and where nothing else will be told."""
+        return self._workers > 0 and self._room != self._room_told and (self._is_new or not self._earnest)
+
+    def _tell(self, record: Record, key: Key) -> Told:
+        """Keep a trial that was wanted in earnest, and tell who wanted it first; the others are told next."""
+        first, *others = self._earnest.pop(key)
+        self._keep(replace(record, trial=replace(record.trial, request=first)))
+        self._known.extend(others)
+        return self._say(first)
+
+    def _tell_early(self, record: Record) -> Told:
+        """Keep a trial that nobody wants in earnest yet, and tell of it."""
+        self._keep(record)
+        self._room_told, self._is_new = self._room, False
+        return Told(None, self._room, self.history.look(record.trial.request))
+
+    def _keep(self, record: Record) -> None:
+        held = self.history.keep(record)
+        self.witness.trial(held, self.history.best or held)
+
+    def _say(self, request: Request | None, *, is_known: bool = False) -> Told:
+        self._room_told, self._is_new = self._room, False
+        if request is None:
+            return Told(None, self._room)
+        return Told(self.history.recall(request) if is_known else self.history.charge(request), self._room)
+
+    @property
+    def _room(self) -> int:
+        """How many workers have nothing to do in earnest."""
+        return max(self._workers - len(self._earnest), 0)
+
+    def _count(self) -> int:
+        """How many workers there are: what has ended holds none, whether it was told or not."""
+        return len(self.executor.free) + len(self.running) - len(self._finished)
+
+    def _unknown(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
+        """Those of the requests that nobody knows the answer to, and nobody wants in earnest."""
+        for request in requests:
+            key = self.history.key(request)
+            if key not in self.history.memory and key not in self._earnest:
+                yield key, request
+
+    def _is_over(self) -> bool:
+        """Whether the budget is, and all was told that ended within it."""
+        if not self._is_live or self._finished:
+            return False
+        return self.budget.is_exhausted(self.history.now(), self.history.told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A job that a worker is at, and when it began."""
+
+    job: Job
+    worker: str
+    began: float
+
+
+def _other_search(record: Record) -> InputError:
+    message = f"trial {record.index} of the store is none that this search asks for"
+    return InputError(message, "the run was made by another version: `spacelang runs` shows it; begin a new one")

@@ -1,0 +1,168 @@
+"""Whatever a search asks for, however many workers there are and in whichever order they end: what it is told."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from crews import Shuffled
+from driving import answered, moody
+from hypothesis import given
+from hypothesis import strategies as st
+from journals import Kept
+
+from spacelang.ir.asking import Ask, Search, Told
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.history import Outcome
+from spacelang.runtime.loop import run
+
+from .settings import LAW
+
+KEYS = 12
+
+
+def request(number: int) -> Request:
+    return Request(Configuration({"x": number}))
+
+
+@dataclass
+class Whim:
+    """A search that asks for whatever its seed and what it is told make it ask for, and remembers both."""
+
+    seed: int
+    steps: int
+    asks: list[Ask] = field(default_factory=list)
+    tolds: list[Told] = field(default_factory=list)
+
+    def search(self) -> Search:
+        out = 0
+        told = Told(None, 0)
+        for step in range(self.steps):
+            heard = 0.0 if told.ended is None else (told.ended.loss or 1.0)
+            rng = np.random.default_rng([self.seed, step, told.room, int(heard * 1000)])
+            begin = rng.integers(0, KEYS, size=rng.integers(0 if out or not step else 1, 4)).tolist()
+            ahead = rng.permutation(KEYS)[: rng.integers(0, 5)].tolist()
+            told = yield from self._ask(Ask(tuple(map(request, begin)), tuple(map(request, ahead))))
+            out += len(begin) - (told.ended is not None)
+        while out:
+            told = yield from self._ask(Ask())
+            out -= told.ended is not None
+
+    def _ask(self, ask: Ask):  # type: ignore[no-untyped-def]
+        self.asks.append(ask)
+        told = yield ask
+        self.tolds.append(told)
+        return told
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def evaluate(asked: Request) -> Trial:
+    return answered(asked, moody(asked))
+
+
+def route(asked: Request) -> tuple[str, ...]:
+    return (str(asked.configuration["x"] // 4),)
+
+
+def made(whim: Whim, workers: int, order: int, trials: int | None = None, journal: Kept | None = None) -> Outcome:
+    crew = Shuffled(evaluate, workers, order)
+    return run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal, route=route)
+
+
+WHIMS = {
+    "seed": st.integers(0, 999),
+    "steps": st.integers(1, 14),
+    "workers": st.integers(1, 5),
+    "order": st.integers(0, 99),
+}
+
+
+@given(**WHIMS)
+@LAW
+def test_what_is_begun_is_told_once_and_evaluated_once(seed: int, steps: int, workers: int, order: int) -> None:
+    whim = Whim(seed, steps)
+    outcome = made(whim, workers, order)
+    begun = Counter(each for ask in whim.asks for each in ask.begin)
+    assert Counter(told.ended.request for told in whim.tolds if told.ended) == begun
+    evaluated = [record.trial.request for record in outcome.records]
+    assert len(set(evaluated)) == len(evaluated)
+    assert set(begun) <= set(evaluated)
+    assert outcome.unneeded == len(set(evaluated) - set(begun))
+    assert outcome.answered == begun.total() - len(begun)
+    costs = Counter[Request]()
+    for told in whim.tolds:
+        if told.ended is not None and told.ended.cost:
+            costs[told.ended.request] += 1
+    assert costs == Counter(set(begun)), "who asks second is told for nothing"
+
+
+@given(**WHIMS)
+@LAW
+def test_the_room_is_what_nobody_works_at_in_earnest(seed: int, steps: int, workers: int, order: int) -> None:
+    whim = Whim(seed, steps)
+    made(whim, workers, order)
+    wanted: set[Request] = set()
+    ended: set[Request] = set()
+    for ask, told in zip(whim.asks, whim.tolds, strict=True):
+        wanted |= {each for each in ask.begin if each not in ended}
+        if told.early is not None:
+            assert told.ended is None
+            assert told.early.request not in wanted
+        for trial in (told.ended, told.early):
+            if trial is not None:
+                wanted.discard(trial.request)
+                ended.add(trial.request)
+        assert told.room == max(workers - len(wanted), 0)
+
+
+@given(**WHIMS, more=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), min_size=1, max_size=3))
+@LAW
+def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
+    seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
+) -> None:
+    kept, told = Kept(workers=workers), Whim(seed, steps)
+    made(told, workers, order, journal=kept)
+    for cut, others in more:
+        records: Sequence[object] = (*kept.records, *kept.appended)
+        later = kept.cut(max(min(cut, len(records)), len(kept.records)))
+        later.workers = others
+        again = Whim(seed, steps)
+        outcome = made(again, others, order + 1, journal=later)
+        before = until(told.tolds, len(later.records))
+        assert again.tolds[: len(before)] == before
+        assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
+        assert list(outcome.records[: len(later.records)]) == list(later.records)
+        kept, told = later, again
+
+
+def until(tolds: Sequence[Told], count: int) -> list[Told]:
+    """What was told until so many trials had ended."""
+    seen: set[Request] = set()
+    for place, told in enumerate(tolds):
+        ended = told.ended or told.early
+        if ended is not None and ended.request not in seen:
+            if len(seen) == count:
+                return [*tolds[:place]]
+            seen.add(ended.request)
+    return [*tolds]
+
+
+@given(**WHIMS, trials=st.integers(1, 10))
+@LAW
+def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
+    whim = Whim(seed, steps)
+    outcome = made(whim, workers, order, trials)
+    needed = [record for record in outcome.records if not record.is_early]
+    assert len(needed) <= trials
+    if len({told.ended.request for told in whim.tolds if told.ended}) < len({e for a in whim.asks for e in a.begin}):
+        assert len(needed) + outcome.unneeded >= 1

@@ -2,10 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
-from spacelang.ir.asking import Search, Told
+from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.trial import Request, Status, Trial
 
@@ -15,14 +15,65 @@ Objective = Callable[[Request], float | None]
 
 @dataclass(frozen=True)
 class Driven:
-    """What an optimizer asked for, with the answers, and whether it returned by itself."""
+    """What an optimizer asked for in earnest, with the answers, and whether it returned by itself.
+
+    `early` has what ended before it was wanted, if it ever was, and `idle` how often a worker had nothing to do.
+    """
 
     trials: tuple[Trial, ...]
     ended: bool
+    early: tuple[Trial, ...] = ()
+    idle: int = 0
 
     @property
     def requests(self) -> tuple[Request, ...]:
         return tuple(trial.request for trial in self.trials)
+
+
+@dataclass
+class Workers:
+    """So many workers, who do first what was asked for in earnest, and end in the order in which they began."""
+
+    count: int
+    ask: Ask = field(default_factory=Ask)
+    waiting: deque[Request] = field(default_factory=deque)
+    running: deque[tuple[Request, bool]] = field(default_factory=deque)
+    """What they are at, and whether it is wanted in earnest."""
+    known: deque[Trial] = field(default_factory=deque)
+    """What ended early and is wanted now."""
+    early: dict[Request, Trial] = field(default_factory=dict)
+    """What ended early and was not wanted since."""
+    told: set[Request] = field(default_factory=set)
+
+    def take(self, ask: Ask) -> None:
+        self.ask = ask
+        for request in ask.begin:
+            if request in self.early:
+                self.known.append(self.early.pop(request))
+            elif (request, False) in self.running:
+                self.running[self.running.index((request, False))] = request, True
+            else:
+                self.waiting.append(request)
+        while self.waiting and (len(self.running) < self.count or self._give_up()):
+            self.running.append((self.waiting.popleft(), True))
+        for request in ask.ahead:
+            if len(self.running) < self.count and self._is_new(request):
+                self.running.append((request, False))
+
+    @property
+    def out(self) -> int:
+        """How much is wanted in earnest and not told."""
+        return len(self.waiting) + len(self.known) + sum(is_wanted for _, is_wanted in self.running)
+
+    def _is_new(self, request: Request) -> bool:
+        going = (*self.waiting, *(each for each, _ in self.running), *(each.request for each in self.known))
+        return request not in self.told and request not in self.early and request not in going
+
+    def _give_up(self) -> bool:
+        unwanted = [place for place, (_, is_wanted) in enumerate(self.running) if not is_wanted]
+        if unwanted:
+            del self.running[unwanted[-1]]
+        return bool(unwanted)
 
 
 def drive(
@@ -34,34 +85,46 @@ def drive(
     *,
     workers: int = 1,
 ) -> Driven:
-    """Answer a search until it returns or has asked `limit` times, the first requests from what is known.
+    """Answer a search until it returns or was told of `limit` trials, the first ones from what is known.
 
-    Trials end in the order in which they were begun, with `workers` that begin so many at once.
+    Trials end in the order in which they were begun, with `workers` that do one at a time.
     """
     trials: list[Trial] = []
-    out: deque[Request] = deque()
-    room: int | None = None
+    early: list[Trial] = []
+    crew, room, idle = Workers(workers), None, 0
+
+    def answer(request: Request) -> Trial:
+        stored = known[len(trials)] if len(trials) < len(known) else None
+        assert stored is None or stored.request == request, "a replay asks for the same trials"
+        return stored or answered(request, objective(request), scale)
+
     try:
-        ask = next(search)
+        crew.take(next(search))
         while True:
-            out.extend(ask.begin)
-            answer = None
-            if out:
-                if len(trials) == limit:
-                    search.close()
-                    return Driven(tuple(trials), False)
-                request = out.popleft()
-                stored = known[len(trials)] if len(trials) < len(known) else None
-                assert stored is None or stored.request == request, "a replay asks for the same trials"
-                answer = stored or answered(request, objective(request), scale)
-                trials.append(answer)
+            ended: Trial | None = None
+            probable: Trial | None = None
+            if crew.out and len(trials) == limit:
+                search.close()
+                return Driven(tuple(trials), False, tuple(early), idle)
+            idle += 0 if crew.known else workers - len(crew.running)
+            if crew.known:
+                ended = crew.known.popleft()
+            elif crew.out:
+                request, is_wanted = crew.running.popleft()
+                ended, probable = (answer(request), None) if is_wanted else (None, answer(request))
             else:
                 assert room != workers, "a search that waits for nothing asks for something"
-            room = max(workers - len(out), 0)
-            ask = search.send(Told(answer, room))
+            if ended is not None:
+                trials.append(ended)
+                crew.told.add(ended.request)
+            if probable is not None:
+                early.append(probable)
+                crew.early[probable.request] = probable
+            room = max(workers - crew.out, 0)
+            crew.take(search.send(Told(ended, room, probable)))
     except StopIteration:
-        assert not out, "a search that returns waits for nothing"
-        return Driven(tuple(trials), True)
+        assert not crew.out, "a search that returns waits for nothing"
+        return Driven(tuple(trials), True, tuple(early), idle)
 
 
 def answered(request: Request, loss: float | None, scale: Scale = UNIT) -> Trial:

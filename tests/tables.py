@@ -6,6 +6,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from driving import arbitrary, drive
 
 from spacelang.api.space import Space as Loaded
 from spacelang.ir.counting import Structures
@@ -14,7 +15,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.tables import Facts, LossTable
 from spacelang.runtime.tables.listing import Hyperparameters
 from spacelang.runtime.tables.reading import read_table
-from spacelang.runtime.tables.tabulation import Tabulate, tabulated
+from spacelang.runtime.tables.tabulation import MOST, Tabulate, tabulated
 from spacelang.runtime.tables.writing import write_table
 
 SIZES = (100, 200, 350)
@@ -32,7 +33,7 @@ def recorded(request: Request) -> Trial:
 def trials(space: Space, hyperparameters: Hyperparameters = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
     """Everything that a table of the space is asked for."""
     search = Tabulate(sizes, hyperparameters).search(space, sizes[-1], np.random.default_rng(0))
-    return [request for round_ in search for request in round_]
+    return [*drive(search, arbitrary, MOST).requests]
 
 
 def table_of(

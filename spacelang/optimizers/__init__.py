@@ -1,4 +1,4 @@
-"""Optimizers: one file is one algorithm; each is a generator of requests that reads like its paper."""
+"""Optimizers: one file is one algorithm; each is a generator that asks for trials and reads like its paper."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -17,20 +17,19 @@ OPTIMIZERS = Plugins("spacelang.optimizers", "spacelang.optimizers")
 class Optimizer(Protocol):
     """An optimizer: a frozen dataclass whose fields are its options.
 
-    It may say more of itself to whoever runs it. `in_turn: ClassVar[bool]`: the requests of a round are begun in their
-    own order. `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be measured.
-    `draws_configurations: ClassVar[bool]`: its `hyperparameters=sample` gives a pipeline many values, not one.
-    An option `ahead`: with so many more workers than one, each round has so many requests that will probably be needed
-    (`Request.ahead`); what is needed comes first in its round, and is the same with any number of them.
+    It may declare `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be
+    measured; and `draws_configurations: ClassVar[bool]`: its `hyperparameters=sample` gives a pipeline many values, not
+    one.
     """
 
     paper: ClassVar[str]
 
     def search(self, space: Space, size: int, rng: "Generator") -> Search:
-        """The requests of one run over a space with `size` training rows; all chance comes from `rng`.
+        """Asks for the trials of one run over a space with `size` training rows (see `spacelang.ir.asking`).
 
-        It returns when there is nothing left to ask for. Raises UndecidableError before the first request where the
-        constraints of the space cannot be decided, and UnlikelyError where values that satisfy them are not found.
+        It depends on nothing but what it is told and `rng`, and returns when there is nothing left to ask for. Raises
+        UndecidableError before the first request where the constraints of the space cannot be decided, and
+        UnlikelyError where values that satisfy them are not found.
         """
         ...
 

@@ -113,15 +113,9 @@ class Arms:
         self.trainings += 1
         self.finished += self.is_fully_trained(pipeline)
 
-    def imagined(self) -> "ImaginedArms":
-        """The same arms, as they may be later."""
-        return ImaginedArms(self)
-
-
-class ImaginedArms(Arms):
-    """Arms as they may be later: what is noted here the arms themselves do not know."""
-
-    def __init__(self, arms: Arms) -> None:
-        super().__init__(arms._completion, arms._sizes, arms._widths, arms._worth)
-        self._arms = ChainMap({}, arms._arms)
-        self.trainings, self.finished = arms.trainings, arms.finished
+    def imagined(self) -> "Arms":
+        """The same arms as they may be later: what is noted there these do not know."""
+        later = Arms(self._completion, self._sizes, self._widths, self._worth)
+        later._arms = ChainMap({}, self._arms)
+        later.trainings, later.finished = self.trainings, self.finished
+        return later

@@ -1,21 +1,24 @@
 """The descents that BLDS, MLDS and LDS share: from a pipeline to better ones around it (ALGORITHMS.md 3.2 to 3.4)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from spacelang.ir.asking import Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._arms import Arms, Bounds, ImaginedArms
+from spacelang.optimizers._arms import Arms, Bounds
 from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import unfinished
 from spacelang.optimizers._settings import check
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
+    from numpy.random import Generator as Rng
+
+T = TypeVar("T")
 
 IDLE_STARTS: Final = 10
 """After so many starts in a row that ask for nothing, the next one is a pipeline that is not fully trained."""
@@ -58,94 +61,111 @@ class Place:
     passed: int = 0
 
 
+class Descent:
+    """One descent: a pipeline is trained on more rows and gives way to the first around it that looks better."""
+
+    def __init__(self, tree: DiscrepancyTree, rules: Rules, place: Place) -> None:
+        self._tree = tree
+        self._rules = rules
+        self.place = place
+
+    def again(self) -> "Descent":
+        """The same descent, to go on from where it is."""
+        return Descent(self._tree, self._rules, self.place)
+
+    def trainings(self, arms: Arms) -> Iterator[Pipeline]:
+        """The pipelines that are trained, one after the other; what came of one is noted before the next is taken."""
+        while True:
+            pipeline, reference = self.place.pipeline, self.place.reference
+            if reference is None:
+                yield from arms.increase_and_train(pipeline)
+                # The bounds are frozen here: a search compares with what was known when it began (A7).
+                reference = arms.bounds(pipeline)
+                self.place = Place(pipeline, reference)
+            better = yield from self._improve(arms, self.place, reference)
+            found = pipeline if better is None else better
+            if arms.is_fully_trained(found) and (better is None or self._rules.until == "paper"):
+                return
+            self.place = Place(found)
+
+    def _improve(self, arms: Arms, place: Place, reference: Bounds) -> "_Training[Pipeline | None]":
+        """SEARCH: the first pipeline that looks better, discrepancy by discrepancy; None where none does."""
+        times = arms.trained(place.pipeline) if self._rules.match_fidelity else 1
+        for theta in range(place.theta, min(self._rules.disc, len(self._tree.layers)) + 1):
+            passed = place.passed if theta == place.theta else 0
+            neighbours = islice(self._tree.walk(place.pipeline, theta), passed, None)
+            for number, neighbour in enumerate(neighbours, start=passed):
+                if neighbour == place.pipeline and not self._rules.examine_init:
+                    continue
+                self.place = Place(place.pipeline, reference, theta, number)
+                if (yield from _is_better(neighbour, reference, arms, times)):
+                    return neighbour
+        return None
+
+
+_Training: TypeAlias = Generator[Pipeline, None, T]
+"""A part of a descent that may have pipelines trained before it has its result."""
+
+
+def _is_better(pipeline: Pipeline, reference: Bounds, arms: Arms, times: int) -> _Training[bool]:
+    """The leaf of SEARCH: whether a pipeline is accepted, after one more training if its bounds overlap."""
+    yield from arms.current_performance(pipeline, times)
+    bounds = arms.bounds(pipeline)
+    if bounds.is_surely_better(reference):
+        return True
+    if bounds.may_be_better(reference):
+        yield from arms.increase_and_train(pipeline)
+    return arms.bounds(pipeline).is_better(reference)
+
+
 class Descents:
     """Descents from one initial pipeline after the other, until every leaf is fully trained."""
 
     def __init__(self, tree: DiscrepancyTree, rules: Rules, starts: "Starts") -> None:
-        self.tree = tree
-        self.rules = rules
-        self.starts = starts
+        self._tree = tree
+        self._rules = rules
+        self._starts = starts
+        self._present: Descent | None = None
         self.number = 0
         """That of the present descent."""
-        self.place: Place | None = None
-        """Where it is; None where it has not begun."""
 
     def search(self, arms: Arms) -> Search:
         """Have every pipeline trained that is taken; idle workers go ahead with the descents to come."""
         foresight, scouts = Foresight(), Scouts(self, arms)
         yield from foresight.look_around()
-        for pipeline in self.trainings(arms):
+        for pipeline in self._trainings(arms):
             trial = yield from foresight.trial(arms.request(pipeline), scouts)
+            scouts.follow(pipeline, trial)
             arms.note(pipeline, trial)
 
-    def trainings(self, arms: Arms, only_one: bool = False) -> Iterator[Pipeline]:
-        """The pipelines that are trained, one after the other; what came of one is noted before the next is taken.
+    def at(self, number: int) -> Descent:
+        """The present descent from where it is, or one to come, for who looks ahead."""
+        if number == self.number and self._present is not None:
+            return self._present.again()
+        return self._from(self._starts.of(number))
 
-        With `only_one` they are those of the present descent.
-        """
-        idle, before = 0, arms.trainings
-        while self.place is not None or self.number < self.starts.given or arms.finished < self.tree.leaves:
-            if self.place is None:
-                start = self.starts.start(self.number, arms, is_idle=idle >= IDLE_STARTS)
-                if start is None:
-                    return
-                self.place = Place(start)
-            yield from self._descend(arms)
-            self.place = None
-            self.number += 1
-            if only_one:
-                return
-            idle = idle + 1 if arms.trainings == before else 0
+    def _trainings(self, arms: Arms) -> Iterator[Pipeline]:
+        rest = unfinished(self._tree, arms.is_fully_trained)
+        idle = 0
+        while self.number < self._starts.given or arms.finished < self._tree.leaves:
+            # In a nearly exhausted space draws hit fully trained pipelines with decided neighbours for ever, and the
+            # search would run without asking for anything: then it starts from the first one that can be trained.
+            self._present = self._from(self._starts.of(self.number) if idle < IDLE_STARTS else next(rest))
             before = arms.trainings
+            yield from self._present.trainings(arms)
+            self.number += 1
+            is_drawn = self.number > self._starts.given
+            idle = idle + 1 if is_drawn and arms.trainings == before else 0
 
-    def at(self, number: int, place: Place | None = None) -> "Descents":
-        """The same descents from that of this number on, for who looks ahead: none that ask for nothing."""
-        other = Descents(self.tree, self.rules, self.starts.without_end())
-        other.number, other.place = number, place
-        return other
-
-    def _descend(self, arms: Arms) -> Iterator[Pipeline]:
-        """One descent: a pipeline is trained on more rows and gives way to the first around it that looks better."""
-        while True:
-            assert self.place is not None
-            pipeline = self.place.pipeline
-            if self.place.reference is None:
-                yield from arms.increase_and_train(pipeline)
-                # The bounds are frozen here: a search compares with what was known when it began (A7).
-                self.place = replace(self.place, reference=arms.bounds(pipeline))
-            yield from self._improve(arms, self.place)
-            better = self.place.pipeline
-            if arms.is_fully_trained(better) and (better == pipeline or self.rules.until == "paper"):
-                return
-            self.place = Place(better)
-
-    def _improve(self, arms: Arms, place: Place) -> Iterator[Pipeline]:
-        """SEARCH: the descent goes to the first pipeline that looks better, if any does, discrepancy by discrepancy."""
-        assert place.reference is not None
-        times = arms.trained(place.pipeline) if self.rules.match_fidelity else 1
-        for theta in range(place.theta, min(self.rules.disc, len(self.tree.layers)) + 1):
-            passed = place.passed if theta == place.theta else 0
-            for neighbour in islice(self.tree.walk(place.pipeline, theta), passed, None):
-                self.place = Place(place.pipeline, place.reference, theta, passed)
-                passed += 1
-                if neighbour == place.pipeline and not self.rules.examine_init:
-                    continue
-                yield from arms.current_performance(neighbour, times)
-                bounds = arms.bounds(neighbour)
-                if not bounds.is_surely_better(place.reference):
-                    if bounds.may_be_better(place.reference):
-                        yield from arms.increase_and_train(neighbour)
-                    if not arms.bounds(neighbour).is_better(place.reference):
-                        continue
-                self.place = Place(neighbour)
-                return
+    def _from(self, start: Pipeline) -> Descent:
+        return Descent(self._tree, self._rules, Place(start))
 
 
 class Scouts:
-    """Go ahead of the descents, each through one of those to come, as far as trials are known.
+    """Scouts go ahead of the descents, each through one of those to come, as far as trials are known.
 
     A descent to come goes the same way whatever comes of the present one, unless both train the same: so what a scout
-    waits for will be wanted. Where the present descent wants what nobody has foreseen, all begin anew.
+    waits for will be wanted. Where the present descent goes another way than its scout, all begin anew.
     """
 
     def __init__(self, descents: Descents, arms: Arms) -> None:
@@ -153,8 +173,6 @@ class Scouts:
         self._arms = arms
         self._early: dict[Request, Trial] = {}
         """What has ended and was not wanted yet."""
-        self._lately: dict[Request, Trial] = {}
-        """What was wanted and has ended since the scouts began."""
         self._imagined = arms.imagined()
         """What all scouts have found, each after those before."""
         self._scouts: dict[int, _Scout] = {}
@@ -164,91 +182,100 @@ class Scouts:
         number = self._descents.number
         for passed in [each for each in self._scouts if each < number]:
             del self._scouts[passed]
-        wanted = (self._scout(each).wanted for each in range(number, number + FARTHEST))
-        return iter(dict.fromkeys(islice((each for each in wanted if each is not None), FARTHEST)))
+        return unique(each for each in map(self._wanted, range(number, number + FARTHEST)) if each is not None)
 
-    def hear(self, trial: Trial, *, is_early: bool) -> None:
+    def hear(self, early: Trial) -> None:
         """Send those on who have waited for a trial."""
-        (self._early if is_early else self._lately)[trial.request] = trial
-        if not is_early and self._early.pop(trial.request, None) is None:
-            self._lately.clear()
+        self._early[early.request] = early
+        self._send_on()
+
+    def follow(self, pipeline: Pipeline, trial: Trial) -> None:
+        """The present descent had a pipeline trained, which the arms do not know yet."""
+        self._early.pop(trial.request, None)
+        if not self._scouts:
+            return
+        scout = self._scouts.get(self._descents.number)
+        if scout is None or not scout.goes_by(trial.request):
             self._imagined = self._arms.imagined()
             self._scouts.clear()
             return
-        for scout in self._scouts.values():
-            scout.go_on(self._known)
+        if self._imagined.trained(pipeline) == self._arms.trained(pipeline):
+            self._imagined.note(pipeline, trial)
+        self._send_on()
 
-    def _scout(self, number: int) -> "_Scout":
+    def _wanted(self, number: int) -> Request | None:
         if number not in self._scouts:
-            place = self._descents.place if number == self._descents.number else None
-            self._scouts[number] = scout = _Scout(self._descents.at(number, place), self._imagined)
-            scout.go_on(self._known)
-        return self._scouts[number]
+            self._scouts[number] = scout = _Scout(self._descents.at(number), self._imagined)
+            scout.go_on(self._early)
+        return self._scouts[number].wanted
 
-    def _known(self, request: Request) -> Trial | None:
-        return self._early.get(request) or self._lately.get(request)
+    def _send_on(self) -> None:
+        for scout in self._scouts.values():
+            scout.go_on(self._early)
 
 
 class _Scout:
-    """Goes through one descent, as far as trials are known."""
+    """A scout of one descent; `wanted` is what it waits for, None where the descent is over."""
 
-    def __init__(self, descents: Descents, arms: ImaginedArms) -> None:
+    def __init__(self, descent: Descent, arms: Arms) -> None:
         self._arms = arms
-        self._trainings = descents.trainings(arms, only_one=True)
-        self._pipeline: Pipeline | None = next(self._trainings, None)
+        self._trainings = descent.trainings(arms)
+        self._passed: deque[Request] = deque()
+        """The trials that it has gone by, and that the descent itself did not want yet."""
+        self._take()
 
-    @property
-    def wanted(self) -> Request | None:
-        """What it waits for; None where the descent is over."""
-        return None if self._pipeline is None else self._arms.request(self._pipeline)
-
-    def go_on(self, known: Callable[[Request], Trial | None]) -> None:
+    def go_on(self, known: Mapping[Request, Trial]) -> None:
         """Go on as far as is known."""
-        while self._pipeline is not None:
-            if not self._arms.is_fully_trained(self._pipeline):
-                trial = known(self._arms.request(self._pipeline))
+        while self._pipeline is not None and self.wanted is not None:
+            # Another scout, or the present descent, may have had the pipeline trained in the meantime.
+            if self._arms.trained(self._pipeline) == self._trained:
+                trial = known.get(self.wanted)
                 if trial is None:
                     return
                 self._arms.note(self._pipeline, trial)
-            self._pipeline = next(self._trainings, None)
+                self._passed.append(self.wanted)
+            self._take()
+
+    def goes_by(self, request: Request) -> bool:
+        """Whether the descent wants what its scout has foreseen."""
+        return self._passed.popleft() == request if self._passed else self.wanted == request
+
+    def _take(self) -> None:
+        self._pipeline = next(self._trainings, None)
+        self._trained = 0 if self._pipeline is None else self._arms.trained(self._pipeline)
+        self.wanted = None if self._pipeline is None else self._arms.request(self._pipeline)
 
 
 class Starts:
     """FindInitialPipeline: the injected pipelines, then uniform draws, each by a generator of its own number."""
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator", initial: tuple[Pipeline, ...] = ()) -> None:
+    def __init__(self, tree: DiscrepancyTree, rng: "Rng", initial: tuple[Pipeline, ...] = ()) -> None:
         for pipeline in initial:
             check(tree.is_leaf(pipeline), f"`initial` has {pipeline}", "it must be a leaf of the discrepancy tree")
+        self._tree = tree
         self._initial = initial
-        self._draw = lru_cache(maxsize=RECENT)(partial(_numbered_draw, tree, int(rng.integers(1 << 63))))
-        self._tree: DiscrepancyTree | None = tree
-        self._rest: Iterator[Pipeline] | None = None
+        self._seed = int(rng.integers(1 << 63))
+        self._drawn = lru_cache(maxsize=RECENT)(self._draw)
 
     @property
     def given(self) -> int:
         """How many were injected."""
         return len(self._initial)
 
-    def start(self, number: int, arms: Arms, *, is_idle: bool) -> Pipeline | None:
-        """The start of that number; None where there is none that asks for anything."""
-        if number < len(self._initial):
-            return self._initial[number]
-        if not is_idle:
-            return self._draw(number)
-        # In a nearly exhausted space draws hit fully trained pipelines with decided neighbours for ever, and the
-        # search would run without asking for anything: then it starts from the first one that can be trained.
-        if self._rest is None and self._tree is not None:
-            self._rest = unfinished(self._tree, arms.is_fully_trained)
-        return None if self._rest is None else next(self._rest)
+    def of(self, number: int) -> Pipeline:
+        """The start of the descent of that number."""
+        return self._initial[number] if number < self.given else self._drawn(number)
 
-    def without_end(self) -> "Starts":
-        """The same starts for who looks ahead: no longer where they ask for nothing."""
-        other = object.__new__(Starts)
-        other._initial, other._draw, other._tree, other._rest = self._initial, self._draw, None, None
-        return other
+    def _draw(self, number: int) -> Pipeline:
+        from numpy.random import default_rng
+
+        return self._tree.random_leaf(default_rng([self._seed, number]))
 
 
-def _numbered_draw(tree: DiscrepancyTree, seed: int, number: int) -> Pipeline:
-    from numpy.random import default_rng
-
-    return tree.random_leaf(default_rng([seed, number]))
+def unique(requests: Iterable[Request]) -> Iterator[Request]:
+    """Each of the requests once, as soon as it comes."""
+    seen: set[Request] = set()
+    for request in requests:
+        if request not in seen:
+            seen.add(request)
+            yield request

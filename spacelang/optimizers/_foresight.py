@@ -16,8 +16,8 @@ class Guide(Protocol):
         """What will probably be wanted after the trial that goes on, the likeliest first."""
         ...
 
-    def hear(self, trial: Trial, *, is_early: bool) -> None:
-        """A trial has ended that was foreseen, or one that was wanted: what is foreseen may depend on it."""
+    def hear(self, early: Trial) -> None:
+        """A trial has ended that is not wanted yet: what is foreseen may depend on it."""
         ...
 
 
@@ -41,10 +41,8 @@ class Foresight:
             told = yield Ask(begin, tuple(islice(coming, self.idle)))
             if told.ended is not None:
                 self.idle = max(told.room - 1, 0)
-                guide.hear(told.ended, is_early=False)
                 return told.ended
+            self.idle = told.room
             if told.early is not None:
-                guide.hear(told.early, is_early=True)
-            else:
-                self.idle = told.room
+                guide.hear(told.early)
             begin = ()

@@ -1,6 +1,6 @@
 """Successive halving: many candidates on few rows, ever fewer on ever more (ALGORITHMS.md 3.7)."""
 
-from bisect import insort
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -41,19 +41,18 @@ class Race(Generic[K]):
         self._kept = bracket.kept(eta)
         self._known: list[list[tuple[Order, int]]] = [[] for _ in bracket.sizes]
         """Of each rung, in order, what is known of it and of whom, by their places among the candidates."""
-        self._gone_on: list[set[int]] = [set() for _ in bracket.sizes]
 
-    def note(self, rung: int, place: int, order: Order) -> list[int]:
-        """What came of a candidate on a rung; the places of those that now go on to the next one for certain.
+    def note(self, rung: int, place: int, order: Order) -> int | None:
+        """What came of a candidate on a rung; the place of the one that now goes on to the next for certain, if any.
 
         The best of a rung go on, the first drawn of equals: so one goes on as soon as too few are left to pass it.
         """
-        known, gone_on = self._known[rung], self._gone_on[rung]
-        insort(known, (order, place))
-        certain = max(self._kept[rung] - (self._entering(rung) - len(known)), 0)
-        found = [each for _, each in known[:certain] if each not in gone_on]
-        gone_on.update(found)
-        return found
+        known = self._known[rung]
+        found = bisect(known, (order, place))
+        known.insert(found, (order, place))
+        certain = self._kept[rung] - (self._entering(rung) - len(known))
+        # All before these went on when fewer were known: it is the new one if it is among them, else the last of them.
+        return known[min(found, certain - 1)][1] if certain > 0 else None
 
     @property
     def is_over(self) -> bool:
@@ -137,8 +136,8 @@ class Races(Generic[K]):
         """Draw another bracket; where that finds nothing new any more, go on with what is left, once nothing flies."""
         if self._repeated < TRIES and not self._candidates.are_exhausted:
             bracket = next(self._brackets)
-            drawn = self._candidates.draw(bracket.candidates)
-            self._add(Race(drawn, bracket, self._eta))
+            if drawn := self._candidates.draw(bracket.candidates):
+                self._add(Race(drawn, bracket, self._eta))
             return True
         if self._flying:
             return False
@@ -171,7 +170,8 @@ class Races(Generic[K]):
     def _enter(self, want: "_Want", order: Order) -> None:
         number, rung, place = want
         race = self._races[number]
-        for other in race.note(rung, place, order):
+        other = race.note(rung, place, order)
+        if other is not None:
             heappush(self._waiting, (number, rung + 1, other))
         if race.is_over:
             del self._races[number]

@@ -6,7 +6,7 @@ from heapq import heappop, heappush, nsmallest
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.asking import Search, together
+from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -66,9 +66,6 @@ class Daub:
         tree = DiscrepancyTree(Structures(space))
         sizes = rungs(size, self.b, self.eta)
         completion = Completion(tree, self.hyperparameters, rng)
-        queue: list[_Waiting] = []
-        foresight = Foresight()
-        yield from foresight.look_around()
 
         def request(pipeline: Pipeline, rows: int) -> Request:
             return Request(completion.of(pipeline), fidelity(rows, size))
@@ -76,18 +73,9 @@ class Daub:
         def following(curve: _Curve) -> int:
             return sizes[sizes.index(curve.rows) + 1]
 
-        # Bootstrap: the requests of a pipeline stand together, and several pipelines make a round.
-        first = sizes[:BOOTSTRAP]
-        rounds = _rounds(Leaves(tree, rng).each_once(), max(1, ROUND // len(first)))
-        for pipelines, later in pairwise(chain(rounds, [[]])):
-            wanted, ahead = ((request(each, rows) for each in some for rows in first) for some in (pipelines, later))
-            answers = iter((yield from together(wanted, ahead)))
-            for pipeline in pipelines:
-                curve = _Curve()
-                for rows in first:
-                    curve = curve.after(rows, next(answers))
-                if curve.rows < size:
-                    heappush(queue, (curve.place(size), len(queue), pipeline, curve))
+        foresight = Foresight()
+        yield from foresight.look_around()
+        queue = yield from _bootstrapped(Leaves(tree, rng).each_once(), sizes, request)
         guide = _Next(queue, lambda pipeline, curve: request(pipeline, following(curve)))
         while queue:
             _, index, pipeline, curve = heappop(queue)
@@ -96,6 +84,28 @@ class Daub:
             curve = curve.after(rows, trial)
             if rows < size:  # else it returns
                 heappush(queue, (curve.place(size), index, pipeline, curve))
+
+
+def _bootstrapped(
+    pipelines: Iterator[Pipeline], sizes: Sequence[int], request: Callable[[Pipeline, int], Request]
+) -> Asking[list[_Waiting]]:
+    """Every pipeline on the first rungs: the queue of those for which there are more.
+
+    The requests of a pipeline stand together, and several pipelines make a round.
+    """
+    first, size = sizes[:BOOTSTRAP], sizes[-1]
+    queue: list[_Waiting] = []
+    rounds = _rounds(pipelines, max(1, ROUND // len(first)))
+    for some, others in pairwise(chain(rounds, [[]])):
+        wanted, ahead = ((request(each, rows) for each in all_of for rows in first) for all_of in (some, others))
+        answers = iter((yield from together(wanted, ahead)))
+        for pipeline in some:
+            curve = _Curve()
+            for rows in first:
+                curve = curve.after(rows, next(answers))
+            if curve.rows < size:
+                heappush(queue, (curve.place(size), len(queue), pipeline, curve))
+    return queue
 
 
 @dataclass(slots=True)
@@ -113,12 +123,9 @@ class _Next:
             if request not in self._early:
                 yield request
 
-    def hear(self, trial: Trial, *, is_early: bool) -> None:
+    def hear(self, early: Trial) -> None:
         """A trial that has ended early needs no worker any more."""
-        if is_early:
-            self._early.add(trial.request)
-        else:
-            self._early.discard(trial.request)
+        self._early.add(early.request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,39 @@
-"""The benchmark of sampling runs, in small sizes; what it prints depends on the machine."""
+"""Benchmarks run, in small sizes; what they print depends on the machine."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tables import recorded, table_of
 
-BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "sampling.py"
+import spacelang
+from spacelang.runtime.tables.writing import write_table
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def test_the_benchmark_of_sampling_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    runpy.run_path(str(BENCHMARK))["main"](["--quick", "--pcs", str(tmp_path / "none.pcs")])
+    runpy.run_path(str(BENCHMARKS / "sampling.py"))["main"](["--quick", "--pcs", str(tmp_path / "none.pcs")])
     printed = capsys.readouterr().out
     for line in ("admm_table_a2: 6776 structures", "columns", "60 neighbours", "the imported MOSAIC space is left out"):
         assert line in printed
     assert "20 conditional children" in printed
     assert "30 pairs: counted in" in printed
+
+
+def test_the_benchmark_of_several_workers_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    benchmark = runpy.run_path(str(BENCHMARKS / "scaling.py"))
+    space = spacelang.parse(benchmark["PART"]).checked
+    write_table(table_of(space, lambda request: replace(recorded(request), cost=0.1)), tmp_path / "part.npz")
+    benchmark["main"]([str(tmp_path / "part.npz"), "--quick"])
+    printed = capsys.readouterr().out
+    assert "part.npz: 384 pipelines, 1.0 s" in printed
+    assert "hyperband" in printed
+
+
+def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark = runpy.run_path(str(BENCHMARKS / "optimizers.py"))
+    optimizer = dict(benchmark["optimizers"]())["blds"]
+    line = benchmark["measured"](optimizer, spacelang.load("blds_table1").checked, 50, 4, 1)
+    assert line.split()[0] in ("49", "50")

@@ -180,6 +180,14 @@ def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_se
     assert local == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((0, 0), 150)]
 
 
+def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -> None:
+    """On all rows (0,) looks better than on half of them, and takes its own place in the midst of the search (A4)."""
+    losses = by_table({(0,): {100: 0.4, 200: 0.1}, (1,): 0.5, (2,): 0.05})
+    options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9, initial=((0,), (2,)))
+    assert widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"
+    assert trainings(options, plain(3), 200, losses, 4) == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
+
+
 @settings(max_examples=60, deadline=None)
 @given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([arbitrary, moody]))
 def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(

@@ -4,13 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from driving import arbitrary, drive, failing
+from driving import answered, arbitrary, drive, failing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from small_spaces import plain, spaces
 from trainings import best_is, trainings
 
+from spacelang.ir.asking import Told
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.optimizers.cmab import Bandit, Cmab, reward
@@ -132,6 +133,29 @@ def test_every_pipeline_is_asked_for_once_and_then_it_ends(objective) -> None:  
 def test_a_bandit_that_is_sure_still_reaches_what_it_would_never_choose() -> None:
     settings = Cmab(alpha0=1e-3, delta0=1e-3)
     assert len(trainings(settings, plain(5, 5, 5), 100, best_is((0, 0, 0)), 1_000)) == 125
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("objective", [arbitrary, failing])
+def test_it_draws_while_others_are_busy(objective, workers: int) -> None:  # type: ignore[no-untyped-def]
+    driven = drive(Cmab().search(plain(4, 4, 4), 100, default_rng(0)), objective, 1_000, workers=workers)
+    assert driven.ended
+    assert len(set(driven.requests)) == len(driven.requests) == 64
+    assert driven.idle <= workers + sum(range(workers)), "only before the first wish, and once nothing is left"
+
+
+def test_whoever_is_drawn_in_flight_is_pulled_when_it_is_answered() -> None:
+    """A bandit of two arms that is sure of one: with both in flight every further draw is owed to it."""
+    search = Cmab(alpha0=1e-3, delta0=1e-3).search(plain(3), 100, default_rng(0))
+    next(search)
+    (first,) = search.send(Told(None, 1)).begin
+    begun = search.send(Told(None, 2)).begin
+    assert len({first, *begun}) == 3, "after 10 draws of what is in flight the unknown ones are begun"
+    assert search.send(Told(answered(first, 0.0), 1)).begin == ()
+    for request in begun:
+        search.send(Told(answered(request, 0.0), 1)) if request != begun[-1] else None
+    with pytest.raises(StopIteration):
+        search.send(Told(answered(begun[-1], 0.0), 3))
 
 
 @pytest.mark.parametrize("name", ["f_hat", "alpha0", "delta0"])

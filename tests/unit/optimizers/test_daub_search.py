@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
-from driving import answered, arbitrary, drive
+from driving import arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from small_spaces import plain
 from trainings import Training, trainings
 
+from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -56,18 +57,20 @@ def by_place(places: Sequence[float]) -> Callable[[Pipeline, int], float]:
 
 
 def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
-    search = Daub().search(plain(8, 8, 6), 7619, default_rng(0))
-    requests = list(next(search))
-    rounds = 1
-    while len(requests) < 3 * 384:
-        more = search.send([answered(request, 0.5) for request in requests[-126:]])
-        assert len(more) > 1
-        requests += more
-        rounds += 1
+    asked: list[int] = []
+
+    def watched() -> Search:
+        search = Daub().search(plain(8, 8, 6), 7619, default_rng(0))
+        ask = next(search)
+        while True:
+            asked.extend([len(ask.begin)] if ask.begin else [])
+            ask = search.send((yield ask))
+
+    requests = drive(watched(), arbitrary, 3 * 384 + 1).requests[: 3 * 384]
     assert len(set(requests)) == 3 * 384
     assert {request.fidelity for request in requests} == {100, 200, 400}
-    assert rounds == -(-384 // 42)
-    assert len(search.send([answered(request, 0.5) for request in requests[-18:]])) == 1, "then one by one"
+    rounds = -(-384 // 42)
+    assert asked == [126] * (rounds - 1) + [18, 1, 1], "then one by one"
 
 
 def test_the_best_of_constant_curves_returns_first() -> None:
@@ -108,8 +111,11 @@ def test_the_training_accuracy_bounds_what_a_curve_promises() -> None:
 
     for seed in range(5):
         search = Daub().search(plain(2), 800, default_rng(seed))
-        requests = search.send([answer(request) for request in next(search)])
-        assert [request.configuration["s0"] for request in requests] == ["a1"]
+        assert next(search) == Ask(), "it looks around"
+        bootstrap = search.send(Told(None, 1)).begin
+        asks = [search.send(Told(answer(request), 1)) for request in bootstrap]
+        assert [ask.begin for ask in asks[:-1]] == [()] * 5
+        assert [request.configuration["s0"] for request in asks[-1].begin] == ["a1"]
 
 
 def test_the_runtime_is_told_that_it_needs_training_losses() -> None:

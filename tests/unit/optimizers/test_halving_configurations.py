@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from driving import answered, arbitrary, drive, failing, moody
+from driving import arbitrary, drive, failing, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
@@ -59,38 +59,37 @@ def test_every_trial_on_a_first_rung_is_of_a_configuration_of_its_own(make) -> N
 
 
 def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
-    search = SuccessiveHalving(n=32).search(forest(), 400, default_rng(0))
-    requests, seen = next(search), []
-    for rows, count in ((100, 32), (200, 16), (None, 8)):
-        assert [request.fidelity for request in requests] == [rows] * count
-        assert len({request.configuration for request in requests}) == count
-        if seen:
-            best = sorted(seen, key=order_of)[:count]
-            assert [request.configuration for request in requests] == [each.request.configuration for each in best]
-        seen = [answered(request, moody(request)) for request in requests]
-        requests = search.send(seen)
-    assert {request.fidelity for request in requests} == {100}
-    assert len({request.configuration for request in requests}) == 32
+    driven = drive(SuccessiveHalving(n=32).search(forest(), 400, default_rng(0)), moody, 32 + 16 + 8 + 32)
+    first, second, third, again = (driven.trials[a:b] for a, b in ((0, 32), (32, 48), (48, 56), (56, 88)))
+    for trials, rows, before in ((first, 100, ()), (second, 200, first), (third, None, second), (again, 100, ())):
+        assert {trial.request.fidelity for trial in trials} == {rows}
+        found = {trial.request.configuration for trial in trials}
+        assert len(found) == len(trials)
+        assert not before or found == {t.request.configuration for t in sorted(before, key=order_of)[: len(trials)]}
 
 
-def test_the_brackets_of_hyperband_are_those_of_the_book() -> None:
-    search = Hyperband().search(forest(), 800, default_rng(0))
-    requests = next(search)
-    for bracket in brackets(Hyperband(), 800, 2.0):
-        kept = bracket.candidates
-        for rows, going in zip(bracket.sizes, bracket.kept(2.0), strict=True):
-            assert [request.fidelity for request in requests] == [None if rows == 800 else rows] * kept
-            requests = search.send([answered(request, arbitrary(request)) for request in requests])
-            kept = going
+@pytest.mark.parametrize("workers", [1, 8])
+def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
+    made = list(brackets(Hyperband(), 800, 2.0))
+    counts = [(bracket.candidates, *bracket.kept(2.0)[:-1]) for bracket in made]
+    limit = sum(map(sum, counts))
+    requests = drive(Hyperband().search(forest(), 800, default_rng(0)), arbitrary, limit, workers=workers).requests
+    whole = drive(Hyperband().search(forest(), 800, default_rng(0)), arbitrary, limit).requests
+    assert [request.fidelity for request in whole] == [
+        None if rows == 800 else rows
+        for bracket, entering in zip(made, counts, strict=True)
+        for rows, count in zip(bracket.sizes, entering, strict=True)
+        for _ in range(count)
+    ]
+    assert len(set(requests) & set(whole)) >= limit - 2 * workers, "idle workers have begun the next iteration"
 
 
-def test_on_a_single_rung_hyperband_is_random_search_in_its_rounds() -> None:
-    searches = [each.search(continuous(), 100, default_rng(3)) for each in (Hyperband(), Random())]
-    rounds = [[next(search)] for search in searches]
-    for search, found in zip(searches, rounds, strict=True):
-        found.append(search.send([answered(request, 0.5) for request in found[0]]))
-    assert rounds[0] == rounds[1]
-    assert [len(each) for each in rounds[0]] == [ROUND, ROUND]
+def test_on_a_single_rung_hyperband_is_random_search() -> None:
+    first, second = (
+        drive(each.search(continuous(), 100, default_rng(3)), arbitrary, 2 * ROUND, workers=4).requests
+        for each in (Hyperband(), Random())
+    )
+    assert first == second
 
 
 @BOTH

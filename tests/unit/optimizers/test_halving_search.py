@@ -1,18 +1,20 @@
 """Successive halving and Hyperband against ALGORITHMS.md 3.7: brackets, survivors, and what is asked for once."""
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import pairwise, product
 
 import pytest
-from driving import answered, arbitrary, drive, failing
+from driving import arbitrary, drive, failing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from small_spaces import plain, single
 from trainings import best_is, trainings
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket
+from spacelang.optimizers._halving import Bracket, Race
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError
@@ -71,34 +73,69 @@ def test_the_work_of_a_bracket_where_the_grid_fits(eta: int, steps: int) -> None
         assert work <= len(found) * size + sum(bracket.sizes)
 
 
-def test_survivors_are_the_best_of_their_rung() -> None:
+def rung(requests: Sequence[Request], rows: int | None) -> list[Configuration]:
+    return [request.configuration for request in requests if request.fidelity == rows]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
     search = SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0))
-    requests, seen = next(search), []
-    for rows, count in ((100, 16), (200, 8), (400, 4), (None, 2)):
-        assert [request.fidelity for request in requests] == [rows] * count
-        if seen:
-            ranked = sorted(seen, key=arbitrary)  # stable: the first drawn of equals
-            assert [r.configuration for r in requests] == [r.configuration for r in ranked[:count]]
-        assert len(set(requests)) == count
-        seen = list(requests)
-        requests = search.send([answered(request, arbitrary(request)) for request in requests])
-    assert {request.fidelity for request in requests} == {100}, "the next bracket begins"
+    driven = drive(search, arbitrary, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
+    first = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 30).requests
+    assert [request.fidelity for request in first] == [100] * 16 + [200] * 8 + [400] * 4 + [None] * 2
+    assert set(first) <= set(driven.requests), "the bracket has the same trainings with any number of workers"
+    for rows, further in pairwise((100, 200, 400, None)):
+        ranked = sorted(rung(first, rows), key=lambda each: arbitrary(Request(each, rows)))
+        assert set(rung(first, further)) == set(ranked[: len(ranked) // 2])
+        in_order = [each for each in rung(first, rows) if each in rung(first, further)]
+        assert rung(first, further) == in_order, "in the order in which they were drawn"
+
+
+def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() -> None:
+    requests = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 46).requests
+    assert {request.fidelity for request in requests[30:36]} == {100}
+
+
+def test_idle_workers_begin_the_next_bracket() -> None:
+    """On its last rung a bracket has two trainings: six of eight workers would wait for them."""
+    driven = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 150, workers=8)
+    assert driven.idle == 8, "only before the first wish there is nothing to do"
 
 
 def test_of_equals_the_first_drawn_survive() -> None:
-    search = SuccessiveHalving(n=8).search(plain(9), 200, default_rng(0))
-    first = next(search)
-    second = search.send([answered(request, 0.5) for request in first])
-    assert [request.configuration for request in second] == [request.configuration for request in first[:4]]
+    requests = drive(SuccessiveHalving(n=8).search(plain(9), 200, default_rng(0)), lambda _: 0.5, 12).requests
+    assert rung(requests, None) == rung(requests, 100)[:4]
+
+
+@given(
+    st.lists(st.sampled_from([0.1, 0.2, 0.3, None]), min_size=1, max_size=12),
+    st.integers(1, 14),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=200, deadline=None)
+def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, random) -> None:  # type: ignore[no-untyped-def]
+    """In whatever order a rung becomes known; and as early as it can be."""
+    bracket = Bracket(wanted, (100, 200))
+    orders = [(loss is None, loss or 0.0) for loss in losses]
+    kept = min(bracket.kept(2.0)[0], len(losses))
+    best = sorted(range(len(losses)), key=lambda place: (orders[place], place))[:kept]
+    race, known, gone_on = Race(range(len(losses)), bracket, 2.0), [], []
+    for place in random.sample(range(len(losses)), len(losses)):
+        known.append(place)
+        found = race.note(0, place, orders[place])
+        gone_on += [] if found is None else [found]
+        left = len(losses) - len(known)
+        ranked = sorted(known, key=lambda each: (orders[each], each))
+        assert sorted(gone_on) == sorted(ranked[: max(bracket.kept(2.0)[0] - left, 0)])
+    assert sorted(gone_on) == sorted(best)
 
 
 def test_failed_trials_rank_last() -> None:
     def loss(request: Request) -> float | None:
         return None if request.configuration["s0"] < "a4" else 0.9
 
-    search = SuccessiveHalving(n=9).search(plain(9), 200, default_rng(0))
-    second = search.send([answered(request, loss(request)) for request in next(search)])
-    assert {request.configuration["s0"] for request in second} <= {f"a{n}" for n in range(4, 9)}
+    requests = drive(SuccessiveHalving(n=9).search(plain(9), 200, default_rng(0)), loss, 13).requests
+    assert {each["s0"] for each in rung(requests, None)} <= {f"a{n}" for n in range(4, 9)}
 
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
@@ -114,7 +151,8 @@ def test_the_last_pipelines_come_in_the_order_of_what_is_known_of_them() -> None
     """A bracket always ends with (0,): the others never get as far by themselves."""
     trained = trainings(SuccessiveHalving(n=6), plain(6), 400, lambda pipeline, _: pipeline[0] / 10, 100)
     assert [leaf for leaf, rows in trained if rows == 400] == [(n,) for n in range(6)]
-    assert [leaf for leaf, rows in trained if rows == 200] == [(n,) for n in range(3)]
+    assert {leaf for leaf, rows in trained[6:9]} == {(n,) for n in range(3)}
+    assert {rows for leaf, rows in trained[6:9]} == {200}
 
 
 def test_an_iteration_of_hyperband_shares_what_its_brackets_know() -> None:

@@ -75,7 +75,7 @@ def test_on_one_rung_it_is_blds_without_a_width(space: Space, seed: int) -> None
     assert first == second
 
 
-@pytest.mark.parametrize("options", [{"disc": 0}, {"b": 0}, {"eta": 1.0}, {"ahead": -1}])
+@pytest.mark.parametrize("options", [{"disc": 0}, {"b": 0}, {"eta": 1.0}])
 def test_options_out_of_bounds(options: dict[str, float]) -> None:
     with pytest.raises(OptionError) as caught:
         Mlds(**options)  # type: ignore[arg-type]

@@ -116,3 +116,13 @@ def test_members_are_lazy() -> None:
 def test_conditions_hold_in_all_members() -> None:
     kernels = Counter(c["e.g.kernel"] for c in members(tuned(), {"s": "none", "e": "g"}))
     assert kernels == {"rbf": 1, "poly": 2, None: 1}
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_every_worker_is_busy_and_the_configurations_are_the_same(workers: int) -> None:
+    alone, together = (
+        drive(Random().search(continuous(), 100, np.random.default_rng(1)), arbitrary, 300, workers=count)
+        for count in (1, workers)
+    )
+    assert together.requests == alone.requests
+    assert together.idle == workers, "only before the first wish there is nothing to do"

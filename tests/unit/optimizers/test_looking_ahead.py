@@ -1,0 +1,146 @@
+"""Looking ahead: more workers have something to do, and no decision changes."""
+
+import tracemalloc
+
+import pytest
+from driving import Objective, answered, arbitrary, drive, moody
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import default_rng
+from small_spaces import plain, spaces, tuned
+
+from spacelang.ir.asking import Search
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.executors.simulated import Simulated
+from spacelang.runtime.history import Outcome
+from spacelang.runtime.loop import run
+
+SIZE = 450
+DESCENDING = ["blds", "lds", "mlds"]
+IN_TURN = [*DESCENDING, "daub"]
+"""Whose next trial depends on the one before."""
+
+
+def search(name: str, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
+    return OPTIMIZERS.load(name)(**options).search(space, size, default_rng(seed))  # type: ignore[no-any-return]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(IN_TURN),
+    spaces(),
+    st.integers(2, 9),
+    st.integers(1, 3),
+    st.sampled_from(["default", "sample"]),
+    st.sampled_from([arbitrary, moody]),
+)
+def test_what_is_wanted_is_the_same(
+    name: str, space: Space, workers: int, disc: int, hyperparameters: str, objective: Objective
+) -> None:
+    options: dict[str, object] = {"disc": disc} if name != "daub" else {}
+    options["hyperparameters"] = hyperparameters
+    alone, together = (drive(search(name, space, **options), objective, 400, workers=each) for each in (1, workers))
+    assert together.trials == alone.trials
+    assert together.ended == alone.ended
+    assert not alone.early
+    early = [trial.request for trial in together.early]
+    assert len(set(early)) == len(early), "nothing is asked ahead twice"
+    assert all(exclusion(space, request.configuration) is None for request in early)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["blds", "mlds"]),
+    spaces(),
+    st.integers(2, 5),
+    st.booleans(),
+    st.sampled_from(["paper", "local_optimum"]),
+)
+def test_nor_does_it_change_under_other_rules(
+    name: str, space: Space, workers: int, flag: bool, until_rule: str
+) -> None:
+    options = {"examine_init": flag, "until_rule": until_rule} if name == "blds" else {"match_fidelity": flag}
+    alone, together = (drive(search(name, space, **options), moody, 500, workers=count) for count in (1, workers))
+    assert together.trials == alone.trials
+
+
+@pytest.mark.parametrize("name", IN_TURN)
+def test_nothing_is_asked_ahead_with_one_worker(name: str) -> None:
+    asking = search(name, plain(3, 3, 3))
+
+    def watched() -> Search:
+        told = None
+        while True:
+            try:
+                ask = next(asking) if told is None else asking.send(told)
+            except StopIteration:
+                return
+            assert name == "daub" or len(ask.begin) <= 1
+            assert name == "daub" or not ask.ahead
+            told = yield ask
+
+    assert drive(watched(), arbitrary, 500).ended
+
+
+@pytest.mark.parametrize("name", DESCENDING)
+def test_the_next_descents_keep_idle_workers_busy(name: str) -> None:
+    driven = drive(search(name, plain(8, 8, 6, 8), size=100), moody, 400, workers=8)
+    assert driven.idle == 8, "only before the first wish there is nothing to do"
+    wanted = set(driven.requests)
+    assert sum(trial.request in wanted for trial in driven.early) > 300, "most of it is wanted within 400 trials"
+
+
+@pytest.mark.parametrize("name", DESCENDING)
+def test_what_is_begun_ahead_is_wanted_soon(name: str) -> None:
+    """Where the first pipeline beats everything around it, every neighbour is needed: no guess is wrong."""
+
+    def best_is_first(request: Request) -> float:
+        return float(any(request.configuration[f"s{n}"] != "a0" for n in range(4)))
+
+    asking = search(name, plain(8, 8, 6, 8), size=100, initial=((0, 0, 0, 0), (7, 7, 5, 7)))
+    driven = drive(asking, best_is_first, 250, workers=4)
+    needed = set(driven.requests)
+    early = [trial.request for trial in driven.early]
+    assert len(set(early[:100]) & needed) >= 95
+
+
+def timed(name: str, workers: int, **options: object) -> Outcome:
+    """A run of trials that take between one and two seconds, until everything was asked for."""
+    crew = Simulated(evaluate, workers=workers)
+    space = plain(6, 5, 4, 4)
+    return run(search(name, space, **options), crew, Budget(), clock=crew.clock, training_size=SIZE)
+
+
+def evaluate(request: Request) -> Trial:
+    loss = moody(request)
+    return Trial(request, loss, 1.0 + arbitrary(request), status=answered(request, loss).status)
+
+
+@pytest.mark.parametrize("name", IN_TURN)
+def test_eight_workers_need_hardly_more_than_an_eighth_of_the_time(name: str) -> None:
+    alone, together = timed(name, 1), timed(name, 8)
+    assert alone.seconds / together.seconds > (6 if name in DESCENDING else 2.5)
+    assert {record.trial.request for record in together.records} == {record.trial.request for record in alone.records}
+    assert together.unneeded == 0, "in a finite space all of it is wanted at last"
+
+
+@pytest.mark.parametrize("name", DESCENDING)
+def test_scouts_take_little_memory(name: str) -> None:
+    space = plain(8, 8, 6, 8)
+    drive(search(name, space), arbitrary, 100, workers=8)
+    tracemalloc.start()
+    driven = drive(search(name, space), arbitrary, 400, workers=8)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak / (len(driven.trials) + len(driven.early)) < 2_000, "bytes a trial, the trial itself included"
+
+
+def test_hyperparameters_of_what_is_asked_ahead_are_those_of_what_is_wanted() -> None:
+    space = tuned()
+    driven = drive(search("lds", space, hyperparameters="sample"), arbitrary, 100, workers=4)
+    wanted = {str(request.configuration) for request in driven.requests}
+    assert {str(trial.request.configuration) for trial in driven.early} <= wanted

@@ -1,8 +1,10 @@
-"""Journals for tests."""
+"""Journals for tests, and what searches are told."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spacelang.ir.asking import Ask, Search, Told
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.history import Began, Record
 
 
@@ -16,12 +18,15 @@ class Kept:
     ended: str = ""
     keeps_predictions: bool = False
     sessions: Sequence[Began] = ()
-    workers: int = 1
-    """With how many the present session began."""
+    workers: int | None = None
+    """With how many the present session began, if it has."""
 
     @property
     def last(self) -> int:
         return max((each.index for each in (*self.records, *self.appended)), default=0)
+
+    def begin(self, workers: int) -> None:
+        self.workers = workers
 
     def append(self, record: Record) -> None:
         self.appended.append(record)
@@ -34,5 +39,46 @@ class Kept:
 
     def cut(self, count: int) -> "Kept":
         """What the next session finds where this one was killed after so many trials."""
-        began = Began(len(self.records), self.workers)
-        return Kept((*self.records, *self.appended)[:count], 100.0, sessions=(*self.sessions, began))
+        began = () if self.workers is None else (Began(len(self.records), self.workers),)
+        return Kept((*self.records, *self.appended)[:count], 100.0, sessions=(*self.sessions, *began))
+
+
+@dataclass
+class Heard:
+    """What a search asks for and is told, in their order."""
+
+    asks: list[Ask] = field(default_factory=list)
+    tolds: list[Told] = field(default_factory=list)
+
+    def of(self, search: Search) -> Search:
+        """The search, overheard."""
+        try:
+            ask = next(search)
+            while True:
+                self.asks.append(ask)
+                told = yield ask
+                self.tolds.append(told)
+                ask = search.send(told)
+        except StopIteration:
+            return
+
+    @property
+    def begun(self) -> list[Request]:
+        """What was begun in earnest."""
+        return [request for ask in self.asks for request in ask.begin]
+
+    @property
+    def ended(self) -> list[Trial]:
+        """What was told of that."""
+        return [told.ended for told in self.tolds if told.ended is not None]
+
+    def until(self, count: int) -> list[Told]:
+        """What was told before a trial had ended that was the next one after so many."""
+        seen: set[Request] = set()
+        for place, told in enumerate(self.tolds):
+            ended = told.ended or told.early
+            if ended is not None and ended.request not in seen:
+                if len(seen) == count:
+                    return self.tolds[:place]
+                seen.add(ended.request)
+        return [*self.tolds]

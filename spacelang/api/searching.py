@@ -283,13 +283,17 @@ def kept(
 
     What is not `durable` may be lost with the machine: trials that are made again in no time.
     """
+    from spacelang.runtime.errors import OtherSearchError
     from spacelang.runtime.storing.journal import StoredJournal
     from spacelang.runtime.storing.store import Store, is_blank
 
     begins = not resume or is_blank(place)
     make = Store.create if begins else Store.open
     with make(place, header, durable=durable) as store:
-        yield StoredJournal(store, bounds)
+        try:
+            yield StoredJournal(store, bounds)
+        except OtherSearchError as error:
+            raise store.refused(error.trial) from error
 
 
 def run(

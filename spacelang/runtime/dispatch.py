@@ -8,7 +8,7 @@ from typing import Protocol
 from spacelang.ir.asking import Ask, IdleSearchError, Told
 from spacelang.ir.trial import Request
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import OtherSearchError
 from spacelang.runtime.executors import Executor, Finished, Job
 from spacelang.runtime.history import History, Key, Record
 from spacelang.runtime.waiting import Waiting
@@ -44,7 +44,7 @@ class Dispatcher:
     """How many there were when a trial was told last, or when the session began."""
     _room_told: int | None = None
     _is_new: bool = False
-    """Whether a session has begun since the room was told."""
+    """Whether a session has begun with other workers since the room was told."""
     _is_live: bool = False
     """Whether all that earlier sessions have left was told."""
 
@@ -67,33 +67,27 @@ class Dispatcher:
     def told(self) -> Told | None:
         """What the search is told next; None where the budget has ended before there is anything.
 
-        Raises IdleSearchError where there never will be, and InputError where an earlier session told another search.
+        Raises IdleSearchError where there never will be, and OtherSearchError where an earlier session told another
+        search.
         """
         while not self._is_over():
             if self._known:
-                return self._say(self._known.popleft(), is_known=True)
+                return self._unless_over(self._say(self._known.popleft(), is_known=True))
             if self._has_news():
                 return self._say(None)
             if not self._is_live:
                 if not self._begins():
                     return self._replayed()
             elif self._finished:
-                told = self._end(self._finished.popleft())
-                return None if self._is_over() else told
+                return self._unless_over(self._end(self._finished.popleft()))
             elif not self._goes_on():
                 return None
         return None
 
     def close(self) -> None:
-        """The search has returned, or nothing more is told: keep what earlier sessions had begun ahead.
-
-        Raises InputError where they had told more of the search than this one was.
-        """
-        while self.history.earlier:
-            record = self.history.earlier.popleft()
-            if not record.is_early:
-                raise _other_search(record)
-            self._keep(record)
+        """Nothing more is told; raises OtherSearchError where earlier sessions had told more of the search."""
+        if self.history.earlier:
+            raise OtherSearchError(self.history.earlier[0].index)
 
     # ---- what earlier sessions have left
 
@@ -104,8 +98,10 @@ class Dispatcher:
             if self.history.earlier:
                 return False
             self._is_live, workers = True, self._count()
-        # A search that was told of the room before is told where it is another one now.
-        self._workers, self._is_new = workers, self._room_told is not None
+            self.history.journal.begin(workers)
+        # A search that knows how much room there was is told where there are more or fewer workers now.
+        self._is_new = self._room_told is not None and workers != self._workers
+        self._workers = workers
         return True
 
     def _replayed(self) -> Told:
@@ -116,7 +112,7 @@ class Dispatcher:
             return self._tell_early(record)
         key = self.history.key(record.trial.request)
         if key not in self._earnest:
-            raise _other_search(record)
+            raise OtherSearchError(record.index)
         self.waiting.remove(key)
         return self._tell(record, key)
 
@@ -227,11 +223,17 @@ class Dispatcher:
             if key not in self.history.memory and key not in self._earnest:
                 yield key, request
 
+    def _unless_over(self, told: Told) -> Told | None:
+        return None if self._is_over() else told
+
     def _is_over(self) -> bool:
         """Whether the budget is, and all was told that ended within it."""
-        if not self._is_live or self._finished:
+        if self.history.earlier:
             return False
-        return self.budget.is_exhausted(self.history.now(), self.history.told)
+        # Of what has ended, only what was begun ahead can be more than the trials that may be told.
+        if self.budget.trials_left(self.history.told) == 0:
+            return True
+        return not self._finished and self.budget.is_exhausted(self.history.now(), self.history.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +243,3 @@ class _Running:
     job: Job
     worker: str
     began: float
-
-
-def _other_search(record: Record) -> InputError:
-    message = f"trial {record.index} of the store is none that this search asks for"
-    return InputError(message, "the run was made by another version: `spacelang runs` shows it; begin a new one")

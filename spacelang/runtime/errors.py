@@ -26,6 +26,15 @@ class BuildError(InputError):
     """No pipeline can be made of a configuration: it does not belong to the space, or nothing builds its structure."""
 
 
+class OtherSearchError(InputError):
+    """Earlier sessions of a run were told of a trial that its search does not ask for: the one with this number."""
+
+    def __init__(self, trial: int) -> None:
+        message = f"trial {trial} of the earlier sessions is none that this search asks for"
+        super().__init__(message, "the run was made by another version: begin a new one")
+        self.trial = trial
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The help text ``did you mean `NAME`?`` for the known name nearest to one; empty where none is near."""
     near = nearest(name, known)

@@ -130,6 +130,10 @@ class Journal(Protocol):
         """Whether predictions can be forgotten once a trial was appended."""
         ...
 
+    def begin(self, workers: int) -> None:
+        """The session goes on from what earlier ones have left, with so many workers; it is safe when this returns."""
+        ...
+
     def append(self, record: Record) -> None:
         """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
         ...
@@ -147,6 +151,9 @@ class Unkept:
     sessions: Sequence[Began] = ()
     keeps_predictions = False
     last = 0
+
+    def begin(self, workers: int) -> None:
+        """Forget it."""
 
     def append(self, record: Record) -> None:
         """Forget all but its number."""

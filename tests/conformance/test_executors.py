@@ -201,6 +201,29 @@ def test_what_is_stopped_is_never_answered(make: Make) -> None:
     assert time.monotonic() - started < LONG, "what was stopped went on"
 
 
+@all_executors
+def test_whoever_is_stopped_alone_is_never_answered_and_the_others_go_on(make: Make) -> None:
+    executor = make(evaluate)
+    executor.ready()
+    names = tuple(executor.free)
+    stopped, *others = names
+    for number, name in enumerate(names):
+        executor.start(name, Job(number, wanted(number, "sleep" if name == stopped else "well")))
+    executor.stop(())
+    assert not executor.free
+    answered = [*executor.wait(0.2)] if isinstance(executor, Processes) else []
+    started = time.monotonic()
+    executor.stop((stopped,))
+    assert stopped in executor.free
+    executor.start(stopped, Job(99, wanted(99)))
+    while not {stopped, *others} <= {*executor.free}:
+        answered.extend(executor.wait(20))
+    assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
+    assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
+    assert len(work(executor, [wanted(number) for number in range(3)])) == 3
+    assert time.monotonic() - started < LONG, "what was stopped went on"
+
+
 @bounding
 def test_a_job_may_have_a_limit_of_its_own(make: Make) -> None:
     executor = make(evaluate, Limits(trial_seconds=0.1))

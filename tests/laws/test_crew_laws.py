@@ -1,31 +1,43 @@
-"""However many workers evaluate, and in whichever order they end: the search is told the same."""
+"""However many workers evaluate, and in whichever order they end: what the optimizers ask for and are told."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from crews import Shuffled
-from driving import answered, moody
-from hypothesis import given
+from driving import answered, arbitrary, moody
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from journals import Kept
-from small_spaces import nested, plain, tuned
+from journals import Heard, Kept
+from small_spaces import continuous, nested, plain, spaces
 
+from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Search, Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors import Executor
+from spacelang.runtime.executors import Executor, Finished
 from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
+from spacelang.runtime.waiting import RouteOf
 
-from .settings import LAW
+from .settings import EXAMPLES, LAW
 
 SIZE = 400
+TRIALS = 24
+
+ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
+"""Those that want one trial at a time, whatever idle workers are given to do."""
+
+HALVING = ("hyperband", "successive_halving")
+
+FEW = settings(LAW, max_examples=EXAMPLES // 4, phases=[Phase.generate])
 
 
 class Clock:
@@ -47,10 +59,9 @@ def errors(request: Request) -> Trial:
     return answered(request, None if loss is None else 40 * loss)
 
 
-def rounds(batches: Sequence[Sequence[int]], told: list[list[Trial]]) -> Search:
-    for batch in batches:
-        answers = yield [Request(Configuration({"x": number})) for number in batch]
-        told.append(list(answers))
+def timed(request: Request) -> Trial:
+    """Some take fifty times as long as others."""
+    return replace(evaluate(request), cost=0.02 + arbitrary(replace(request, fidelity=(request.fidelity or SIZE) + 1)))
 
 
 def route(request: Request) -> tuple[str, ...]:
@@ -64,41 +75,20 @@ def kept(records: Sequence[Record]) -> set[tuple[str, int | None, float | None]]
     return set(found)
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=6),
-    st.integers(1, 5),
-    st.integers(0, 99),
-    st.none() | st.integers(1, 20),
-)
-@LAW
-def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once(
-    batches: list[list[int]], workers: int, seed: int, trials: int | None
-) -> None:
-    one: list[list[Trial]] = []
-    many: list[list[Trial]] = []
-    alone = run(rounds(batches, one), Here(evaluate), Budget(trials=trials), clock=Clock())
-    crew = Shuffled(evaluate, workers, seed)
-    together = run(rounds(batches, many), crew, Budget(trials=trials), clock=Clock(), route=route)
-    assert many == one
-    assert kept(together.records) == kept(alone.records)
-    assert (together.answered, together.ended, together.unfinished) == (alone.answered, alone.ended, 0)
-    assert [each.index for each in together.records] == [*range(1, len(together.records) + 1)]
-    assert crew.most_busy <= workers
-    assert not crew.busy
-
-
 def searched(
     name: str,
     space: Space,
     executor: Executor,
-    trials: int,
+    trials: int = TRIALS,
     journal: Kept | None = None,
+    heard: Heard | None = None,
     scale: Scale | None = UNIT,
+    route: RouteOf | None = route,
     **options: object,
 ) -> Outcome:
     search = OPTIMIZERS.load(name)(**options).search(space, SIZE, np.random.default_rng(0))
     return run(
-        search,
+        search if heard is None else heard.of(search),
         executor,
         Budget(trials=trials),
         clock=Clock(),
@@ -109,77 +99,209 @@ def searched(
     )
 
 
-@pytest.mark.parametrize("name", ["blds", "cmab", "daub"])
-def test_what_is_the_first_success_depends_neither_on_workers_nor_on_where_a_run_was_stopped(name: str) -> None:
-    space = plain(3, 3, 2)
-    more = {"ahead": 2} if name == "blds" else {}
-    alone = searched(name, space, Here(errors), 60, scale=None)
-    together = searched(name, space, Shuffled(errors, 3, seed=3), 60, scale=None, **more)
-    assert alone.scale == together.scale
-    assert alone.scale is not None
-    assert alone.scale != UNIT
-    assert more or kept(together.records) == kept(alone.records)
-    for stop in range(1, 20):
-        second = Kept(tuple(together.records[:stop]), 100.0)
-        resumed = searched(name, space, Here(errors), 60, second, scale=None)
-        assert resumed.scale == alone.scale
+# ---- rounds
+
+
+def rounds(batches: Sequence[Sequence[int]], told: list[tuple[Trial, ...]]) -> Search:
+    for batch in batches:
+        answers = yield from together(Request(Configuration({"x": number})) for number in batch)
+        told.append(answers)
+
+
+BATCHES = st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=6)
+
+
+@given(BATCHES, st.integers(1, 5), st.integers(0, 99))
+@LAW
+def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once(
+    batches: list[list[int]], workers: int, seed: int
+) -> None:
+    one: list[tuple[Trial, ...]] = []
+    many: list[tuple[Trial, ...]] = []
+    alone = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
+    crew = Shuffled(evaluate, workers, seed)
+    crowd = run(rounds(batches, many), crew, Budget(), clock=Clock(), route=route)
+    assert [[each.loss for each in batch] for batch in many] == [[each.loss for each in batch] for batch in one]
+    assert [[each.request for each in batch] for batch in many] == [[each.request for each in batch] for batch in one]
+    assert kept(crowd.records) == kept(alone.records)
+    assert (crowd.answered, crowd.ended, crowd.unfinished) == (alone.answered, alone.ended, 0)
+    assert [each.index for each in crowd.records] == [*range(1, len(crowd.records) + 1)]
+    assert crew.most_busy <= workers
+    assert not crew.busy
+
+
+@given(BATCHES, st.integers(1, 5), st.integers(1, 5), st.integers(0, 99), st.integers(1, 30), st.integers(1, 30))
+@LAW
+def test_rounds_that_were_killed_anywhere_go_on_as_those_that_were_not(
+    batches: list[list[int]], workers: int, others: int, seed: int, stop: int, trials: int
+) -> None:
+    one: list[tuple[Trial, ...]] = []
+    again: list[tuple[Trial, ...]] = []
+    first = Kept()
+    whole = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
+    part = Budget(trials=trials)
+    run(rounds(batches, []), Shuffled(evaluate, workers, seed), part, clock=Clock(), journal=first)
+    second = first.cut(min(stop, len(first.appended)))
+    resumed = run(rounds(batches, again), Shuffled(evaluate, others, seed), Budget(), clock=Clock(), journal=second)
+    assert [[each.loss for each in batch] for batch in again] == [[each.loss for each in batch] for batch in one]
+    assert kept(resumed.records) == kept(whole.records)
+
+
+# ---- no method in disguise
+
+
+def in_earnest(heard: Heard, name: str) -> list[tuple[Request, float | None, float]]:
+    """What was told, as far as its order is decided: `daub` begins with rounds, which end in any order."""
+    found = [(each.request, each.loss, each.cost) for each in heard.ended]
+    if name != "daub":
+        return found
+    places = {request: place for place, request in reversed([*enumerate(heard.begun)])}
+    return sorted(found, key=lambda each: places[each[0]])
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@given(space=spaces(), workers=st.integers(2, 9), order=st.integers(0, 99))
+@FEW
+def test_what_is_wanted_one_by_one_depends_neither_on_workers_nor_on_who_ends_first(
+    name: str, space: Space, workers: int, order: int
+) -> None:
+    one, many = Heard(), Heard()
+    trials = 2_000 if name == "daub" else TRIALS  # which of a round are told within a budget depends on who ends first
+    alone = searched(name, space, Here(timed), trials, heard=one)
+    crowd = searched(name, space, Shuffled(timed, workers, order), trials, heard=many)
+    assert many.begun == one.begun
+    assert in_earnest(many, name) == in_earnest(one, name)
+    assert crowd.ended == alone.ended
+    assert (alone.unneeded, {each.is_early for each in alone.records} - {False}) == (0, set())
+    assert len(crowd.records) - crowd.unneeded == len(alone.records)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_what_is_wanted_one_by_one_is_the_same_in_any_time(name: str) -> None:
+    one, many = Heard(), Heard()
+    trials = 2_000 if name == "daub" else 60
+    searched(name, plain(4, 4, 3), Simulated(timed), trials, heard=one)
+    outcome = searched(name, plain(4, 4, 3), Simulated(timed, workers=5), trials, heard=many)
+    assert in_earnest(many, name) == in_earnest(one, name)
+    assert any(each.is_early for each in outcome.records)
+
+
+@pytest.mark.parametrize("name", HALVING)
+@given(space=spaces(), workers=st.integers(2, 9), order=st.integers(0, 99))
+@FEW
+def test_the_trainings_of_brackets_are_the_same_whoever_ends_first(
+    name: str, space: Space, workers: int, order: int
+) -> None:
+    """Run to their end, all brackets are over."""
+    options = {"hyperparameters": "default", "b": 25} | ({"n": 4} if name == "successive_halving" else {})
+    one, many = Heard(), Heard()
+    alone = searched(name, space, Here(timed), 2_000, heard=one, **options)
+    crowd = searched(name, space, Shuffled(timed, workers, order), 2_000, heard=many, **options)
+    assert alone.ended == crowd.ended == "exhausted"
+    assert Counter(many.begun) == Counter(one.begun)
+    assert kept(crowd.records) == kept(alone.records)
+    assert not crowd.unneeded
+
+
+# ---- killed and resumed
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
-@pytest.mark.parametrize("space", [plain(2, 3, 2), nested(), tuned()], ids=lambda space: space.name)
-@pytest.mark.parametrize("workers", [2, 5])
-def test_an_optimizer_asks_for_the_same_with_any_number_of_workers(name: str, space: Space, workers: int) -> None:
-    alone = searched(name, space, Here(evaluate), 40)
-    together = searched(name, space, Shuffled(evaluate, workers, seed=3), 40)
-    assert kept(together.records) == kept(alone.records)
-    assert (together.best and together.best.trial.loss) == (alone.best and alone.best.trial.loss)
+@given(
+    space=spaces(),
+    workers=st.integers(1, 5),
+    order=st.integers(0, 99),
+    kills=st.lists(st.tuples(st.integers(0, TRIALS), st.integers(1, 5)), min_size=1, max_size=3),
+)
+@FEW
+def test_what_a_search_was_told_before_it_was_killed_it_is_told_again(
+    name: str, space: Space, workers: int, order: int, kills: list[tuple[int, int]]
+) -> None:
+    journal, told = Kept(), Heard()
+    whole = searched(name, space, Shuffled(evaluate, workers, order), journal=journal, heard=told)
+    for place, (stop, others) in enumerate(kills):
+        journal = journal.cut(min(max(stop, len(journal.records)), len(journal.records) + len(journal.appended)))
+        again = Heard()
+        outcome = searched(name, space, Shuffled(evaluate, others, order + place), journal=journal, heard=again)
+        before = told.until(len(journal.records))
+        assert again.tolds[: len(before)] == before
+        assert outcome.records[: len(journal.records)] == tuple(journal.records)
+        assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
+        kept(outcome.records)
+        if name in ONE_BY_ONE:
+            assert outcome.ended == whole.ended
+            assert len(outcome.records) - outcome.unneeded == len(whole.records) - whole.unneeded
+        told = again
+
+
+class BegunAnew(Simulated):
+    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
+
+    def __init__(self, workers: int, moment: int) -> None:
+        super().__init__(timed, workers=workers)
+        self._left = moment
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        finished = super().wait(seconds)
+        self._left -= len(finished)
+        if self._left == 0:
+            jobs = sorted(((job.number, worker, job) for worker, job in self._going()), key=lambda each: each[0])
+            self.stop()
+            for _, worker, job in jobs:
+                self.start(worker, job)
+        return finished
+
+    def _going(self) -> list[tuple[str, object]]:
+        return [(each.worker, each.job) for _, _, each in self._ending] + [(name, job) for _, name, job in self._begun]
+
+
+@pytest.mark.parametrize("name", sorted({*OPTIMIZERS.names()} - {*ONE_BY_ONE}))
+@pytest.mark.parametrize("space", [nested(), continuous()], ids=lambda space: space.name)
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_resumed_run_makes_what_one_makes_whose_trials_were_begun_anew(name: str, space: Space, workers: int) -> None:
+    first = Kept()
+    searched(name, space, Simulated(timed, workers=workers), journal=first, route=None)
+    for stop in range(1, len(first.appended), 3):
+        anew, resumed = Heard(), Heard()
+        searched(name, space, BegunAnew(workers, stop), heard=anew, route=None)
+        crew = Simulated(timed, workers=workers)
+        searched(name, space, crew, journal=first.cut(stop), heard=resumed, route=None)
+        assert resumed.tolds == anew.tolds
+
+
+@pytest.mark.parametrize("name", ["blds", "mlds"])
+def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
+    space, first = plain(4, 4, 3), Kept()
+    whole = searched(name, space, Shuffled(evaluate, 4), journal=first)
+    assert whole.unneeded
+    again = searched(name, space, Here(evaluate), journal=first.later())
+    assert (again.unneeded, again.records) == (whole.unneeded, whole.records)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
-@pytest.mark.parametrize("space", [plain(2, 3, 2), nested(), tuned()], ids=lambda space: space.name)
-def test_a_run_of_several_workers_that_was_killed_anywhere_goes_on_to_the_same_trials(name: str, space: Space) -> None:
-    whole = searched(name, space, Shuffled(evaluate, 3, seed=1), 24)
-    for stop in range(1, len(whole.records)):
-        # A kill may come after any trial that was stored, whichever of its round these are.
-        second = Kept(tuple(whole.records[:stop]), 100.0)
-        resumed = searched(name, space, Shuffled(evaluate, 3, seed=stop), 24, second)
-        assert kept(resumed.records) == kept(whole.records)
-        assert [each.index for each in second.appended] == [*range(stop + 1, len(whole.records) + 1)]
-        assert sorted(each.index for each in resumed.records) == [*range(1, len(whole.records) + 1)]
-        seconds = [point.seconds for point in resumed.curve]
-        assert seconds == sorted(seconds)
-
-
-@pytest.mark.parametrize("ahead", [1, 3])
-def test_what_was_asked_ahead_in_vain_is_counted_also_after_a_resume(ahead: int) -> None:
-    def ran(kept: Kept) -> Outcome:
-        search = OPTIMIZERS.load("blds")(ahead=ahead).search(plain(4, 4, 3), SIZE, np.random.default_rng(0))
-        return run(search, Shuffled(evaluate, ahead + 1), Budget(trials=60), clock=Clock(), journal=kept)
-
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("trials", [12, TRIALS])
+def test_a_run_that_is_over_stays_so(name: str, workers: int, trials: int) -> None:
+    """Also with fewer or more workers than before, and within a budget that has become smaller."""
     first = Kept()
-    whole = ran(first)
-    assert 0 < whole.unneeded < 60
-    again = ran(Kept([replace(each, trial=unmarked(each.trial)) for each in first.appended], 100.0))
-    assert (again.unneeded, len(again.records)) == (whole.unneeded, 60)
-    alone = searched("blds", plain(4, 4, 3), Here(evaluate), 60)
-    assert alone.unneeded == 0
-    needed = {key for key, _, _ in kept(alone.records)}
-    assert {
-        each.trial.request.configuration.identity for each in whole.records if not each.trial.request.ahead
-    } <= needed
-
-
-def unmarked(trial: Trial) -> Trial:
-    """As a store gives it back."""
-    return replace(trial, request=replace(trial.request, ahead=False))
-
-
-@pytest.mark.parametrize("ahead", [1, 3])
-def test_a_run_that_is_over_stays_so_with_fewer_workers(ahead: int) -> None:
-    first = Kept()
-    search = OPTIMIZERS.load("blds")(ahead=ahead).search(plain(4, 4, 3), SIZE, np.random.default_rng(0))
-    run(search, Shuffled(evaluate, ahead + 1), Budget(trials=60), clock=Clock(), journal=first)
-    second = Kept(tuple(first.appended), 100.0)
-    again = searched("blds", plain(4, 4, 3), Here(evaluate), 60, second)
+    whole = searched(name, plain(4, 4, 3), Shuffled(evaluate, 3), journal=first)
+    second = first.later()
+    again = searched(name, plain(4, 4, 3), Shuffled(evaluate, workers), trials, second)
     assert not second.appended
-    assert kept(again.records) == kept(first.appended)
+    assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS.names())
+def test_what_is_the_first_success_depends_not_on_where_a_run_was_stopped(name: str) -> None:
+    space = plain(3, 3, 2)
+    alone = searched(name, space, Here(errors), scale=None)
+    first = Kept()
+    crowd = searched(name, space, Shuffled(errors, 3, seed=3), journal=first, scale=None)
+    assert crowd.scale not in (None, UNIT)
+    if name in ONE_BY_ONE and name != "daub":  # which begins with rounds, of which any may end first
+        assert crowd.scale == alone.scale
+    for stop in range(1, len(first.appended), 4):
+        later = first.cut(stop)
+        resumed = searched(name, space, Here(errors), journal=later, scale=None)
+        if any(each.trial.loss is not None and not each.is_early for each in later.records):
+            assert resumed.scale == crowd.scale

@@ -130,12 +130,11 @@ def test_the_room_is_what_nobody_works_at_in_earnest(seed: int, steps: int, work
 def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
 ) -> None:
-    kept, told = Kept(workers=workers), Whim(seed, steps)
+    kept, told = Kept(), Whim(seed, steps)
     made(told, workers, order, journal=kept)
     for cut, others in more:
         records: Sequence[object] = (*kept.records, *kept.appended)
         later = kept.cut(max(min(cut, len(records)), len(kept.records)))
-        later.workers = others
         again = Whim(seed, steps)
         outcome = made(again, others, order + 1, journal=later)
         before = until(told.tolds, len(later.records))

@@ -34,9 +34,10 @@ class Here:
         job, self._job = self._job, None
         return () if job is None else (Finished(job, self._evaluate(job.request), WORKER),)
 
-    def stop(self, workers: Collection[str] | None = None) -> None:  # noqa: ARG002 - there is but one
+    def stop(self, workers: Collection[str] | None = None) -> None:
         """Forget a job that was not begun."""
-        self._job = None
+        if workers is None or WORKER in workers:
+            self._job = None
 
     def close(self) -> None:
         """Forget it, too."""

@@ -30,6 +30,7 @@ FIXED: Final = {
     "training_loss": "float64",
     "worker": "object",
     "attempts": "int64",
+    "early": "bool",
     "reason": "object",
 }
 """The columns that every run has."""
@@ -104,6 +105,7 @@ def _row(trial: StoredTrial) -> dict[str, object]:
         "training_loss": trial.training_loss,
         "worker": trial.worker,
         "attempts": trial.attempts,
+        "early": trial.is_early,
         "reason": trial.reason,
         **{f"constraint.{name}": value for name, value in trial.constraints},
         **{f"metric.{name}": value for name, value in trial.metrics},

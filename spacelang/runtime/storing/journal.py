@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from spacelang.ir.task import AnyBound
-from spacelang.runtime.history import Record
+from spacelang.runtime.history import Began, Record
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.stored import stored
 
@@ -18,26 +18,33 @@ class StoredJournal:
         self._store = store
         self.seconds = store.seconds
         self.records = tuple(
-            Record(each.index, each.trial(bounds), each.started, each.finished, each.worker, each.attempts)
+            Record(
+                each.index,
+                each.trial(bounds),
+                each.started,
+                each.finished,
+                each.worker,
+                each.attempts,
+                each.workers,
+                each.is_early,
+            )
             for each in store.records()
         )
+        # What a session was told that never went on is what the next one is told.
+        self.sessions = tuple(Began(each.after, each.workers) for each in store.sessions if each.workers is not None)
 
     @property
     def last(self) -> int:
         """The number of the last trial that is stored."""
         return self._store.count
 
+    def begin(self, workers: int) -> None:
+        """Store with how many workers the session goes on; raises StoreError."""
+        self._store.begin(workers)
+
     def append(self, record: Record) -> None:
         """Store a trial and its predictions, if it has any; raises StoreError."""
-        kept = stored(
-            record.index,
-            record.trial,
-            record.started,
-            record.finished,
-            worker=record.worker,
-            attempts=record.attempts,
-        )
-        self._store.append(kept, record.trial.predictions)
+        self._store.append(stored(record), record.trial.predictions)
 
     def end(self, ending: str, seconds: float) -> None:
         """Store how the session ended."""

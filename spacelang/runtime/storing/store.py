@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from spacelang.runtime.storing import store_predictions
-from spacelang.runtime.storing.header import Header, versions
+from spacelang.runtime.storing.header import Header, version_changes, versions
 from spacelang.runtime.storing.store_faults import (
     StoreError,
     damaged,
@@ -28,6 +28,7 @@ from spacelang.runtime.storing.store_faults import (
     moved,
     must_allow_a_store,
     must_be_a_store,
+    other_search,
     told,
 )
 from spacelang.runtime.storing.store_file import (
@@ -42,6 +43,7 @@ from spacelang.runtime.storing.store_file import (
     mark_log,
     must_be_blank,
     must_be_same,
+    must_go_on,
     must_have_its_log,
     places,
     prepare,
@@ -50,6 +52,7 @@ from spacelang.runtime.storing.store_file import (
     take_over_log,
 )
 from spacelang.runtime.storing.stored import (
+    Row,
     Session,
     StoredTrial,
     digest,
@@ -109,7 +112,7 @@ class Store(StoredRun):
         """The store of an earlier session of the run with this header, to go on with it; `durable` is as for `create`.
 
         Raises StoreError where there is none, where another process writes to it, where anything in it is not what was
-        written, and where it is of another run: then `differences` says in what.
+        written, where it was written in rounds, and where it is of another run: then `differences` says in what.
         """
         must_be_a_store(path)
         with told(path):
@@ -117,6 +120,7 @@ class Store(StoredRun):
             must_have_its_log(path)
         with told(path), closing_on_error(path, "rw") as connection:
             check_kind(path, connection)
+            must_go_on(path, connection)
             prepare(connection, durable=durable)
             seize(path, connection)
             check_log(path)
@@ -124,8 +128,9 @@ class Store(StoredRun):
             store = Store(path, connection, now)
             store._check_trials()
             must_be_same(path, store.header, header)
+            found = header.versions or versions()
             number = len(store.sessions) + 1
-            store._begin_session(Session(number, _said(now), os.getpid(), store.seconds, header.versions or versions()))
+            store._begin_session(Session(number, _said(now), os.getpid(), store.seconds, found, after=store.count))
             return store
 
     @staticmethod
@@ -143,24 +148,30 @@ class Store(StoredRun):
         """The number of trials."""
         return self._last[0]
 
+    def begin(self, workers: int) -> None:
+        """Note with how many workers the session goes on from what earlier ones have left; raises StoreError."""
+        if self._session is None:
+            return
+        begun = replace(self._session, workers=workers)
+        with self._writing():
+            self._connection.execute(SAME_SESSION, session_row(begun))
+            self._commit()
+            self._session = begun
+
     def append(self, trial: StoredTrial, predictions: Any = None) -> None:
         """Keep the next trial, with its predictions if any: when this returns, it outlives the process and the machine.
 
         Raises StoreError where it could not be written; the store is closed for writing then, with all trials before.
-        Raises ValueError for a trial that is not the next one, for one that is there already (the same configuration
-        at the same fidelity), and for numbers that are none: the store stays as it is.
+        Raises ValueError for a trial that is not the next one and for numbers that are none: the store stays as it is.
         """
         number, before = self._last
         if trial.index != number + 1:
             raise ValueError(f"trial {trial.index} is not the one after trial {number}")
-        row = row_of(trial, self.header.training_size)
+        row = row_of(trial)
         packed = None if predictions is None else store_predictions.pack(predictions)
         mark = digest(before, row if packed is None else (*row, packed.digest))
         with self._writing():
-            try:
-                self._connection.execute(NEW_TRIAL, (*row, mark))
-            except sqlite3.IntegrityError as error:
-                raise ValueError(f"a trial like trial {trial.index} is stored already") from error
+            self._connection.execute(NEW_TRIAL, (*row, mark))
             if packed is not None:
                 store_predictions.insert(self._connection, trial.index, packed)
             self._commit()
@@ -181,9 +192,27 @@ class Store(StoredRun):
         if self._session is None:
             return
         ended = replace(self._session, ended=_said(self._now), ending=ending, seconds=seconds, trials=self.count)
+        self._close_with(SAME_SESSION, session_row(ended))
+
+    def refused(self, trial: int) -> StoreError:
+        """The error for a trial that the search does not ask for; the store is closed as if it had not been opened."""
+        changes = version_changes(self.header.versions, versions())
+        if self._session is not None:
+            self._close_with(NO_SESSION, (self._session.number,))
+        return other_search(self.path, trial, changes)
+
+    def close(self) -> None:
+        """Let go of the file without noting anything."""
+        self._session = None
+        leave(self.path, self._connection)
+
+    # ---- writing
+
+    def _close_with(self, statement: str, values: Row) -> None:
+        """Write what is the last of this session, and leave the store in one file."""
         try:
             with self._writing():
-                self._connection.execute(ENDED_SESSION, session_row(ended))
+                self._connection.execute(statement, values)
                 self._connection.execute("COMMIT")
             with told(self.path):
                 join_log(self._connection)
@@ -192,13 +221,6 @@ class Store(StoredRun):
             raise
         self._session = None
         super().close()
-
-    def close(self) -> None:
-        """Let go of the file without noting anything."""
-        self._session = None
-        leave(self.path, self._connection)
-
-    # ---- writing
 
     def _begin_session(self, session: Session) -> None:
         with self._writing():
@@ -288,9 +310,10 @@ def is_blank(path: Path) -> bool:
         return path.is_file() and path.stat().st_size == 0
 
 
-NEW_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 19)})"
-NEW_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 10)})"
-ENDED_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 10)})"
+NEW_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 20)})"
+NEW_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
+SAME_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
+NO_SESSION: Final = "DELETE FROM sessions WHERE session = ?"
 
 
 def _said(now: Now) -> str:

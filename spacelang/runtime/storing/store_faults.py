@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,6 +72,15 @@ def damaged(path: Path, what: str) -> StoreError:
         f"`{path}` is damaged: {what}",
         "take a copy from a backup, or start again with another `--store`; "
         "nothing of it is used, so that no trial is lost in silence",
+    )
+
+
+def other_search(path: Path, trial: int, changes: Sequence[str]) -> StoreError:
+    """The error for a store whose run told another search; `changes` are of versions since."""
+    since = f"versions have changed since ({'; '.join(changes)}): go back to them" if changes else "make it again"
+    return StoreError(
+        f"trial {trial} of `{path}` is none that this search asks for",
+        f"{since}, or begin a new run with another `--store`",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storing.header import Header, from_texts, to_texts
 from spacelang.runtime.storing.store_faults import ANOTHER, StoreError, damaged, in_use, is_writable, moved, told
-from spacelang.runtime.storing.stored import APPLICATION, LAYOUTS, TABLES, VERSION, State, digest
+from spacelang.runtime.storing.stored import APPLICATION, FORMER_LAYOUTS, LAYOUTS, TABLES, VERSION, State, digest
 
 PATIENCE: Final = 30_000
 """Milliseconds that a run waits for the right to write, which who asks for its state takes for a moment."""
@@ -95,12 +95,29 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise StoreError(f"`{path}` is an SQLite file, but no store of a run", ANOTHER)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > max(LAYOUTS):
-        what = f"`{path}` was written by a newer spacelang: its version is {version}, this one reads {max(LAYOUTS)}"
+    if version > VERSION and version not in LAYOUTS:
+        known = f"this one reads up to {max(LAYOUTS)}"
+        what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}, {known}"
         raise StoreError(what, "upgrade spacelang")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
         raise damaged(path, "its tables are not those of a store")
+
+
+def is_former(connection: sqlite3.Connection) -> bool:
+    """Whether the store is of the time when searches were told of trials in rounds."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version in FORMER_LAYOUTS
+
+
+def must_go_on(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError where no run can go on with the store, as its trials were not told one by one."""
+    if is_former(connection):
+        raise StoreError(
+            f"`{path}` was written by an earlier spacelang, which told a search of its trials in rounds: "
+            "what it was told cannot be told again",
+            f"`spacelang runs {path}` shows it, and exports it with `--export`; begin a new run with another `--store`",
+        )
 
 
 def prepare(connection: sqlite3.Connection, *, durable: bool = True) -> None:

@@ -1,6 +1,7 @@
 """Trials and sessions as a store keeps them, and the tables that they are rows of.
 
-A file is a promise to later versions: what these tables mean does not change without a new `VERSION`.
+A file is a promise to later versions: what these tables mean does not change without a new version. A version is a sum:
+of `VERSION`, and of what stands in `LATER` for every table that not all stores have.
 """
 
 import json
@@ -8,27 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import combinations
 from math import isfinite, isnan, nan
 from typing import Any, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.history import Record
 
 APPLICATION: Final = 0x53504C47
 """The mark of SQLite files that are stores: SPLG."""
 
-VERSION: Final = 1
-"""Of the tables: what an older reader would misread raises it."""
-
-WITH_PREDICTIONS: Final = 2
-"""The version of a store that has predictions."""
-
-WITH_TEST: Final = 3
-"""The version of a store that has a score on test rows."""
-
-WITH_BOTH: Final = 4
-"""The version of a store that has both."""
+VERSION: Final = 8
+"""Of the tables that every store has; those before it were of runs whose searches were told of trials in rounds."""
 
 FORMER: Final = {"failed": Status.ERROR.value}
 """What the first stores said where there are several words now."""
@@ -49,7 +43,9 @@ class StoredTrial:
     `status` is the value of a `Status`. `cost` are the seconds that the optimizer was charged, `cost_alone` those that
     the trial would have taken without what it shared. `constraints` has what was measured for every bound, `metrics`
     what was recorded beside the loss; `excess` is by how much bounds are broken, as a `Trial` says it. `worker` says
-    who evaluated it, `attempts` how often it was begun. Predictions are not here: the store has them by the index.
+    who evaluated it, `attempts` how often it was begun. `workers` is how many there were when the search was told of
+    it, and `is_early` says that it was begun ahead and not wanted in earnest by then. Predictions are not here: the
+    store has them by the index.
     """
 
     index: int
@@ -69,6 +65,8 @@ class StoredTrial:
     training_loss: float | None = None
     worker: str = ""
     attempts: int = 1
+    workers: int = 1
+    is_early: bool = False
 
     def trial(self, bounds: Sequence[AnyBound] = (), predictions: Any = None) -> Trial:
         """What the optimizer was told, without predictions unless they are given.
@@ -90,12 +88,11 @@ class StoredTrial:
         )
 
 
-def stored(
-    index: int, trial: Trial, started: float, finished: float, *, worker: str = "", attempts: int = 1
-) -> StoredTrial:
+def stored(record: Record) -> StoredTrial:
     """A trial as it is stored, but for its predictions; without anything shared it costs alone what it cost."""
+    trial = record.trial
     return StoredTrial(
-        index=index,
+        index=record.index,
         configuration=trial.request.configuration,
         fidelity=trial.request.fidelity,
         loss=trial.loss,
@@ -103,15 +100,17 @@ def stored(
         reason=trial.reason,
         cost=trial.cost,
         cost_alone=trial.cost if trial.cost_alone is None else trial.cost_alone,
-        started=started,
-        finished=finished,
+        started=record.started,
+        finished=record.finished,
         constraints=tuple((each.bound.name, each.value) for each in trial.constraints),
         feasible=trial.is_feasible,
         excess=trial.excess,
         metrics=trial.metrics,
         training_loss=trial.training_loss,
-        worker=worker,
-        attempts=attempts,
+        worker=record.worker,
+        attempts=record.attempts,
+        workers=record.workers,
+        is_early=record.is_early,
     )
 
 
@@ -134,6 +133,7 @@ class Session:
     """One process of a run: `started` and `ended` in UTC, `began` and `seconds` in seconds of the run.
 
     What a session that was killed never wrote is None: when and why it ended, and how many trials there were then.
+    `after` is how many there were before it, `workers` with how many it went on from these; None where it never did.
     """
 
     number: int
@@ -145,43 +145,68 @@ class Session:
     ending: str | None = None
     seconds: float | None = None
     trials: int | None = None
+    after: int = 0
+    workers: int | None = None
 
 
 # ---- tables
 
-TABLES: Final = (
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+_HEADER: Final = "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+
+_SESSIONS: Final = (
     "CREATE TABLE sessions (session INTEGER PRIMARY KEY, started TEXT NOT NULL, process INTEGER NOT NULL, "
-    "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, "
-    "digest BLOB NOT NULL)",
+    "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, {more}"
+    "digest BLOB NOT NULL)"
+)
+
+_TRIALS: Final = (
     "CREATE TABLE trials (trial INTEGER PRIMARY KEY, status TEXT NOT NULL, loss REAL, fidelity INTEGER, "
     "cost REAL NOT NULL, cost_alone REAL NOT NULL, started REAL NOT NULL, finished REAL NOT NULL, "
     "feasible INTEGER NOT NULL, excess REAL NOT NULL, training_loss REAL, worker TEXT NOT NULL, "
     "attempts INTEGER NOT NULL, reason TEXT NOT NULL, constraints TEXT NOT NULL, metrics TEXT NOT NULL, "
-    "configuration TEXT NOT NULL, identity BLOB NOT NULL UNIQUE, digest BLOB NOT NULL)",
+    "configuration TEXT NOT NULL, {more}digest BLOB NOT NULL)"
+)
+
+TABLES: Final = (
+    _HEADER,
+    _SESSIONS.format(more="after INTEGER NOT NULL, workers INTEGER, "),
+    _TRIALS.format(more="workers INTEGER NOT NULL, early INTEGER NOT NULL, "),
 )
 """The digest of a row is over all that is before it: of the trials together with that of the trial before.
 
 With predictions that of a trial is over theirs as well, which is not in its row.
 """
 
+IN_ROUNDS: Final = (_HEADER, _SESSIONS.format(more=""), _TRIALS.format(more="identity BLOB NOT NULL UNIQUE, "))
+"""The same in stores of the time when searches were told of trials in rounds."""
+
 PREDICTIONS: Final = (
     "CREATE TABLE predictions (trial INTEGER PRIMARY KEY, digest BLOB NOT NULL, shape TEXT NOT NULL, "
     "numbers BLOB NOT NULL)"
 )
-"""Made when it is needed first. `numbers` are 64-bit floats, the lowest byte first, row after row; `shape` is JSON."""
+"""`numbers` are 64-bit floats, the lowest byte first, row after row; `shape` is JSON."""
 
 TEST: Final = (
     "CREATE TABLE test (trial INTEGER PRIMARY KEY, loss REAL, low REAL, high REAL, rows INTEGER NOT NULL, "
     "reason TEXT NOT NULL, digest BLOB NOT NULL)"
 )
-"""Made when it is needed first; it has one row at most, for the trial whose pipeline was tested last."""
+"""It has one row at most, for the trial whose pipeline was tested last."""
 
-LAYOUTS: Final = {
-    VERSION: TABLES,
-    WITH_PREDICTIONS: (*TABLES, PREDICTIONS),
-    WITH_TEST: (*TABLES, TEST),
-    WITH_BOTH: (*TABLES, PREDICTIONS, TEST),
+LATER: Final = {PREDICTIONS: 16, TEST: 32}
+"""The tables that are made when they are needed first, and what the version of a store is higher by that has them."""
+
+FORMER_LAYOUTS: Final = {
+    1: IN_ROUNDS,
+    2: (*IN_ROUNDS, PREDICTIONS),
+    3: (*IN_ROUNDS, TEST),
+    4: (*IN_ROUNDS, PREDICTIONS, TEST),
+}
+"""The tables of the versions that are read, and that no run goes on with."""
+
+LAYOUTS: Final = FORMER_LAYOUTS | {
+    VERSION + sum(map(LATER.__getitem__, more)): (*TABLES, *more)
+    for count in range(len(LATER) + 1)
+    for more in combinations(LATER, count)
 }
 """The tables of every version, in any order."""
 
@@ -189,7 +214,7 @@ DIGEST: Final = 16
 """Bytes of a digest: enough against accidents, which is all that it is against."""
 
 
-def row_of(trial: StoredTrial, training_size: int) -> Row:
+def row_of(trial: StoredTrial) -> Row:
     """The row of a trial but for its digest; raises ValueError for a number that is none where one must be."""
     numbers = (trial.cost, trial.cost_alone, trial.started, trial.finished, trial.loss or 0.0)
     if not all(map(isfinite, numbers)):
@@ -210,14 +235,20 @@ def row_of(trial: StoredTrial, training_size: int) -> Row:
         _named_text(trial.metrics),
         # In ASCII, as not every string is text that files can hold.
         json.dumps(trial.configuration.to_dict(), sort_keys=True),
-        _identity(trial, training_size),
+        int(trial.workers),
+        int(trial.is_early),
     )
+
+
+def renewed(row: Row) -> Row:
+    """A row of the trials of a store in `IN_ROUNDS` as it would be in another one."""
+    return (*row[:17], 1, 0, row[-1])
 
 
 def trial_of(row: Row) -> StoredTrial:
     """The trial of a row, whose digest may follow; raises ValueError or TypeError for what no trial is."""
     (index, status, loss, fidelity, cost, cost_alone, started, finished, feasible, excess, training_loss) = row[:11]
-    (worker, attempts, reason, constraints, metrics, configuration) = row[11:17]
+    (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:19]
     return StoredTrial(
         index,
         Configuration.from_json(configuration),
@@ -236,6 +267,8 @@ def trial_of(row: Row) -> StoredTrial:
         training_loss,
         worker,
         attempts,
+        workers,
+        bool(early),
     )
 
 
@@ -251,6 +284,8 @@ def session_row(session: Session) -> Row:
         session.ending,
         None if session.seconds is None else float(session.seconds),
         session.trials,
+        session.after,
+        session.workers,
     )
     return (*row, digest(b"", row))
 
@@ -259,8 +294,8 @@ def session_of(row: Row) -> Session:
     """The session of a row, whose digest follows; raises ValueError where that is another one."""
     if digest(b"", row[:-1]) != row[-1]:
         raise ValueError(f"session {row[0]} is not what was written")
-    number, started, process, began, versions, ended, ending, seconds, trials = row[:-1]
-    return Session(number, started, process, began, json.loads(versions), ended, ending, seconds, trials)
+    number, started, process, began, versions, *more = row[:-1]
+    return Session(number, started, process, began, json.loads(versions), *more)
 
 
 def digest(before: bytes, values: Iterable[object]) -> bytes:
@@ -272,12 +307,6 @@ def digest(before: bytes, values: Iterable[object]) -> bytes:
 def writable(text: str) -> str:
     """The text with escapes for what is in no file of text: halves of characters, as names of files may have them."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _identity(trial: StoredTrial, training_size: int) -> bytes:
-    """What only one trial of a run has; all training rows are the same fidelity however they were asked for."""
-    fidelity = None if trial.fidelity is None or trial.fidelity >= training_size else int(trial.fidelity)
-    return digest(b"", [trial.configuration.identity, fidelity])
 
 
 def _real(number: float | None) -> float | None:

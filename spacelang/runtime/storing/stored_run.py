@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Final, Self
 
 from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, told
-from spacelang.runtime.storing.store_file import check_kind, read_header, unended
+from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
 from spacelang.runtime.storing.store_tests import StoredTest
-from spacelang.runtime.storing.stored import Row, Session, State, StoredTrial, digest, session_of, trial_of
+from spacelang.runtime.storing.stored import (
+    Row,
+    Session,
+    State,
+    StoredTrial,
+    digest,
+    renewed,
+    session_of,
+    trial_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +41,7 @@ class StoredRun:
         with told(path):
             check_kind(path, connection)
             self.header, self._root = read_header(path, connection)
+            self._is_former = is_former(connection)
 
     @property
     def count(self) -> int:
@@ -141,7 +151,7 @@ class StoredRun:
                 if digest(before, (*row[:-1], *kept)) != row[-1]:
                     raise damaged(self.path, f"trial {last} is not what was written")
                 before = row[-1]
-                yield row
+                yield renewed(row) if self._is_former else row
             if at_most is not None or len(rows) < AT_ONCE:
                 return
 

@@ -13,6 +13,7 @@ from storing import SMALL, header, read, stored, trial, trials
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing.store import Store, StoreError
 from spacelang.runtime.storing.stored import StoredTrial, row_of, trial_of
 from spacelang.runtime.storing.stored import stored as as_stored
@@ -43,16 +44,15 @@ TRIALS = st.builds(
     training_loss=st.none() | FINITE,
     worker=NAMES,
     attempts=st.integers(1, 99),
+    workers=st.integers(0, 99),
+    is_early=st.booleans(),
 )
 
 
 @given(st.lists(TRIALS, min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None)
 def test_what_was_appended_is_read_exactly(drawn: list[StoredTrial]) -> None:
-    known = {}
-    for each in drawn:
-        known.setdefault((each.configuration.identity, each.fidelity), each)
-    given_trials = [replace(each, index=index) for index, each in enumerate(known.values(), 1)]
+    given_trials = [replace(each, index=index) for index, each in enumerate(drawn, 1)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         made = header(training_size=10**10)
@@ -69,18 +69,18 @@ def test_what_was_appended_is_read_exactly(drawn: list[StoredTrial]) -> None:
 
 @given(TRIALS)
 def test_a_row_is_its_trial(drawn: StoredTrial) -> None:
-    assert trial_of(row_of(drawn, 100)) == drawn
+    assert trial_of(row_of(drawn)) == drawn
 
 
 def test_halves_of_characters_are_stored() -> None:
     odd = trial(1, reason="\udc80", worker="\udcff", configuration=Configuration({"\ud800": "\udfff"}))
-    back = trial_of(row_of(odd, 100))
+    back = trial_of(row_of(odd))
     assert back.configuration == odd.configuration
     assert (back.reason, back.worker) == ("\\udc80", "\\udcff")
 
 
 def test_unknown_numbers_stay_unknown() -> None:
-    back = trial_of(row_of(trial(1, constraints=(("a", math.nan), ("b", math.inf)), training_loss=math.nan), 100))
+    back = trial_of(row_of(trial(1, constraints=(("a", math.nan), ("b", math.inf)), training_loss=math.nan)))
     assert math.isnan(back.constraints[0][1])
     assert back.constraints[1] == ("b", math.inf)
     assert back.training_loss is None
@@ -91,13 +91,14 @@ def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
     measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
     told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
     told = replace(told, cost_alone=3.0, metrics=(("accuracy", 0.5),), training_loss=0.125)
-    kept = as_stored(1, told, 0.0, 2.0, worker="w", attempts=2)
+    kept = as_stored(Record(1, told, 0.0, 2.0, "w", 2, 7, is_early=True))
     assert not kept.feasible
     assert (kept.excess, kept.cost_alone, kept.worker, kept.attempts) == (told.excess, 3.0, "w", 2)
-    assert trial_of(row_of(kept, 100)).trial(bounds) == told
-    assert trial_of(row_of(kept, 100)).trial(bounds, [[0.5]]).predictions == [[0.5]]
+    assert (kept.workers, kept.is_early) == (7, True)
+    assert trial_of(row_of(kept)).trial(bounds) == told
+    assert trial_of(row_of(kept)).trial(bounds, [[0.5]]).predictions == [[0.5]]
     failed = Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no")
-    assert as_stored(2, failed, 0.0, 1.0).trial(bounds) == failed
+    assert as_stored(Record(2, failed, 0.0, 1.0)).trial(bounds) == failed
 
 
 def test_a_session_after_the_other(tmp_path: Path) -> None:
@@ -118,6 +119,41 @@ def test_a_session_after_the_other(tmp_path: Path) -> None:
         assert [session.ending for session in run.sessions] == ["interrupted", "exhausted"]
         assert [session.trials for session in run.sessions] == [3, 203]
         assert list(run.records()) == list(trials(203))
+
+
+def test_a_session_says_with_how_many_workers_it_went_on_from_which_trial(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    made = header()
+    with Store.create(path, made) as store:
+        store.begin(2)
+        for each in trials(3):
+            store.append(each)
+    Store.open(path, made).close()  # killed before it went on
+    store = Store.open(path, made)
+    assert [(each.after, each.workers) for each in store.sessions] == [(0, 2), (3, None), (3, None)]
+    store.begin(0)
+    store.append(trial(4))
+    store.end("budget", 1.0)
+    with Store.read(path) as run:
+        assert [(each.after, each.workers) for each in run.sessions] == [(0, 2), (3, None), (3, 0)]
+        assert run.count == 4
+
+
+@pytest.mark.parametrize("ending", ["budget", None])
+def test_a_session_that_is_refused_leaves_the_store_as_it_was(tmp_path: Path, ending: str | None) -> None:
+    path = tmp_path / "run.db"
+    made = stored(path, 3, ending)
+    with Store.read(path) as run:
+        before = (run.state, run.sessions, list(run.records()))
+    with Store.open(path, made) as store:
+        refused = store.refused(2)
+    assert refused.message == f"trial 2 of `{path}` is none that this search asks for"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"]
+    with Store.read(path) as run:
+        assert (run.state, run.sessions, list(run.records())) == before
+    moved = replace(made, versions={**made.versions, "numpy": "0.1"})
+    with Store.create(tmp_path / "old.db", moved) as store:
+        assert "versions have changed since (numpy 0.1 before, " in store.refused(1).help
 
 
 def test_a_session_without_an_end_took_as_long_as_its_last_trial(tmp_path: Path) -> None:
@@ -165,8 +201,6 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
     [
         (trial(5), "trial 5 is not the one after trial 3"),
         (trial(3), "trial 3 is not the one after trial 3"),
-        (trial(4, configuration=trial(2).configuration), "a trial like trial 4 is stored already"),
-        (trial(4, configuration=trial(2).configuration, fidelity=124), "a trial like trial 4 is stored already"),
         (trial(4, loss=math.nan), "trial 4 has a loss or a time that is not finite"),
         (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
     ],
@@ -179,9 +213,9 @@ def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, w
     with pytest.raises(ValueError, match=reason):
         store.append(wrong)
     store.append(trial(4))
-    store.append(trial(5, configuration=trial(2).configuration, fidelity=50))
+    store.append(trial(5, configuration=trial(2).configuration))
     store.end("budget", 1.0)
-    assert [each.index for each in read(path)] == [1, 2, 3, 4, 5]
+    assert [each.index for each in read(path)] == [1, 2, 3, 4, 5], "trials are told apart by their numbers"
 
 
 def test_an_interruption_at_any_place_leaves_whole_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,6 @@ class Session:
         """The dask workers that have ended last."""
         self._eras: Counter[str] = Counter()
         """How often the trials of each seat were stopped."""
-        """How often the trials that went on were stopped."""
         self._broken: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
 

@@ -76,18 +76,29 @@ def together(requests: Iterable[Request], ahead: Iterable[Request] = ()) -> Aski
     return tuple(answers[place] for place in range(len(wanted)))
 
 
-def alone(request: Request, ahead: Iterable[Request] = ()) -> Asking[Trial]:
-    """What came of a single request: a round of one."""
-    (trial,) = yield from together((request,), ahead)
-    return trial
+def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
+    """All parts at once, each told of its own trials; their results, in their order.
+
+    Of equal trials those who asked first are told first. What ended early is told to those who have said that they will
+    probably want it. A part that waits for no trial, and has not returned, is told how much room there is whenever
+    anything is told, those first that stand first.
+    """
+    going: _Parts[T] = _Parts()
+    try:
+        begin = tuple(request for part in parts for request in going.add(part))
+        while going:
+            told = yield Ask(begin, going.ahead)
+            begin = going.tell(told)
+            for number in going.idle:
+                begin += going.advance(number, Told(None, max(told.room - len(begin), 0)))
+    finally:
+        going.close()
+    return tuple(going.results[number] for number in range(len(parts)))
 
 
 @dataclass(slots=True)
-class Parts(Generic[T]):
-    """Parts of a search that go on side by side: each is told of the trials that it has asked for.
-
-    The numbers by which parts are known are those of their adding, from 0. A part that returns is among the `results`.
-    """
+class _Parts(Generic[T]):
+    """The parts that go on, by their numbers from 0, and the results of those that have returned."""
 
     results: dict[int, T] = field(default_factory=dict)
     _going: dict[int, Asking[T]] = field(default_factory=dict)
@@ -96,27 +107,13 @@ class Parts(Generic[T]):
     _out: dict[int, int] = field(default_factory=dict)
     """Of each part that goes on, for how many trials it waits."""
     _ahead: dict[int, tuple[Request, ...]] = field(default_factory=dict)
-    _added: int = 0
 
-    def add(self, part: Asking[T]) -> tuple[Request, ...]:
-        """Begin a part; what it wants to begin."""
-        number, self._added = self._added, self._added + 1
-        self._going[number], self._out[number] = part, 0
-        return self._advance(number, None)
-
-    @property
-    def are_waiting(self) -> bool:
-        """Whether any part waits for a trial."""
-        return any(self._out.values())
-
-    @property
-    def going(self) -> tuple[int, ...]:
-        """The parts that have not returned, in the order in which they were added."""
-        return tuple(self._going)
+    def __len__(self) -> int:
+        return len(self._going)
 
     @property
     def idle(self) -> tuple[int, ...]:
-        """Those of them that wait for no trial: they want to hear of room."""
+        """Those that wait for no trial."""
         return tuple(number for number in self._going if not self._out[number])
 
     @property
@@ -125,26 +122,27 @@ class Parts(Generic[T]):
         turns = max(map(len, self._ahead.values()), default=0)
         return tuple(wishes[turn] for turn in range(turns) for wishes in self._ahead.values() if turn < len(wishes))
 
+    def add(self, part: Asking[T]) -> tuple[Request, ...]:
+        """Begin another part; what it wants to begin."""
+        number = len(self._going) + len(self.results)
+        self._going[number], self._out[number] = part, 0
+        return self.advance(number, None)
+
     def tell(self, told: Told) -> tuple[Request, ...]:
-        """Tell the part that has asked for the trial; what it wants to begin now."""
-        assert told.ended is not None
-        askers = self._asked[told.ended.request]
-        number = askers.popleft()
-        if not askers:
-            del self._asked[told.ended.request]
-        self._out[number] -= 1
-        return self._advance(number, told)
+        """Tell whom it concerns of a trial; what they want to begin now."""
+        if told.ended is not None:
+            askers = self._asked[told.ended.request]
+            number = askers.popleft()
+            if not askers:
+                del self._asked[told.ended.request]
+            self._out[number] -= 1
+            return self.advance(number, told)
+        early = None if told.early is None else told.early.request
+        who = [number for number, wishes in self._ahead.items() if early in wishes]
+        return tuple(request for number in who for request in self.advance(number, Told(None, told.room, told.early)))
 
-    def offer(self, number: int, room: int) -> tuple[Request, ...]:
-        """Tell a part of the room that there is; what it wants to begin now."""
-        return self._advance(number, Told(None, room))
-
-    def close(self) -> None:
-        """End all parts that go on."""
-        for part in self._going.values():
-            part.close()
-
-    def _advance(self, number: int, told: Told | None) -> tuple[Request, ...]:
+    def advance(self, number: int, told: Told | None) -> tuple[Request, ...]:
+        """Tell a part, which begins where it is told nothing; what it wants to begin now."""
         part = self._going[number]
         try:
             ask = next(part) if told is None else part.send(told)
@@ -160,17 +158,7 @@ class Parts(Generic[T]):
         self._ahead[number] = ask.ahead
         return ask.begin
 
-
-def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
-    """All parts at once, each told of its own trials; their results, in their order.
-
-    A part that waits for no trial, and has not returned, is told how much room there is, those first that stand first.
-    """
-    running: Parts[T] = Parts()
-    begin = tuple(request for part in parts for request in running.add(part))
-    while running.going:
-        told = yield Ask(begin, running.ahead)
-        begin = running.tell(told) if told.ended is not None else ()
-        for number in running.idle:
-            begin += running.offer(number, max(told.room - len(begin), 0))
-    return tuple(running.results[number] for number in range(len(parts)))
+    def close(self) -> None:
+        """End all parts that go on."""
+        for part in self._going.values():
+            part.close()

@@ -6,7 +6,7 @@ The clock is that of the tables, and workers are simulated. `needed` is the medi
 ended within the time and that the optimizer wanted in earnest; the speed-up is the time that one worker takes for the
 same number of them with the same seed, divided by theirs, and `asked` what it is to be with eight workers. `regret` is
 the loss beyond the best one of the table after the time: that of eight workers, and that of one after four times as
-long. A run has 60 s, and never more than a fortieth of what the trials of the table take together.
+long. A run has 60 s, and never more than a thirtieth of what the trials of the table take together.
 
 A table is one of `blds_table1`, or of the 384 pipelines of `PART`, which are tabulated for each of the `--data`, on
 1,200 of its rows at most: a few minutes each, unless the directory has the table already.
@@ -38,7 +38,7 @@ from spacelang.runtime.tables.objective import TableObjective
 from spacelang.runtime.tables.reading import read_table
 
 SECONDS: Final = 60.0
-SHARE: Final = 40
+SHARE: Final = 30
 ROWS: Final = 1_200
 WORKERS: Final = (1, 2, 4, 8)
 HEADER: Final = f"{'needed with 1 2 4 8 workers':<32}{'speed-up':<24}{'asked':<8}regret of 8, of 1 in 4 t"

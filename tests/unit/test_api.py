@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
 from spacelang.api.result import COLUMNS
+from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
 
@@ -296,6 +297,15 @@ class TestAskAndTell:
     def test_what_is_no_scale(self, scale: float, tiny: sl.Space) -> None:
         with pytest.raises(ValueError, match="a number above 0"):
             sl.ask_and_tell(tiny, scale=scale)
+
+    @pytest.mark.parametrize("optimizer", OPTIMIZERS.names())
+    def test_a_search_that_begins_several_at_once_is_answered_one_by_one(self, optimizer: str, tiny: sl.Space) -> None:
+        """`daub` begins a round of trials; none is asked for twice, and the space is exhausted."""
+        asked = []
+        for trial in sl.ask_and_tell(tiny, optimizer=optimizer):
+            asked.append(trial.configuration)
+            trial.tell(len(asked) / 10)
+        assert len(asked) == len(set(asked)) == 4
 
     def test_a_trial_that_was_not_told(self, tiny: sl.Space) -> None:
         asking = sl.ask_and_tell(tiny)

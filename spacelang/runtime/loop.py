@@ -59,13 +59,13 @@ def run(
 
     A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
     `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
-    as it was told then, without an evaluation, and it counts in the budget. The requests of a round are evaluated by
-    all workers, those that share work by their `route` one after the other; the search is answered in its own order,
-    and told `scale`; None is that around the first success in this order.
+    as it was told then, one by one, without an evaluation, and it counts in the budget. What was asked for at once is
+    evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
+    that around the first success that is told.
 
     When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
     executor closes it. Raises what the executor, the search, the listener or the journal raise, IdleSearchError
-    for a search that waits for nothing, and InputError where the journal is of another search.
+    for a search that waits for nothing, and OtherSearchError where the journal is of another search.
     """
     told = Silence() if listener is None else listener
     kept = Unkept() if journal is None else journal

@@ -1,0 +1,63 @@
+"""What a search was told before its process ended it is told again by the store."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from crews import Shuffled
+from driving import answered, moody
+from journals import Heard
+from small_spaces import nested
+from storing import header
+
+from spacelang.api.searching import kept
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.history import Outcome
+from spacelang.runtime.loop import run
+from spacelang.runtime.storing.exports import frame
+from spacelang.runtime.storing.store import Store, StoreError
+
+SIZE = 124
+
+
+def evaluate(request: Request) -> Trial:
+    return answered(request, moody(request))
+
+
+def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, Heard]:
+    heard = Heard()
+    search = OPTIMIZERS.load(name)().search(nested(), SIZE, np.random.default_rng(seed))
+    with kept(path, header(), (), resume=True, durable=False) as journal:
+        crew = Shuffled(evaluate, workers, seed=trials)
+        ticks = iter(range(10**6))
+        clock = lambda: float(next(ticks))  # noqa: E731
+        budget = Budget(trials=trials)
+        return run(heard.of(search), crew, budget, clock=clock, training_size=SIZE, journal=journal), heard
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS.names())
+def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "run.db"
+    before: list[object] = []
+    for trials, workers in ((3, 3), (6, 1), (9, 4), (12, 3)):
+        outcome, heard = searched(path, name, workers, trials)
+        assert heard.tolds[: len(before)] == before
+        before = [*heard.tolds]
+    with Store.read(path) as run_:
+        assert [each.workers for each in run_.sessions] == [3, 1, 4, 3]
+        assert [each.workers for each in run_.records()] == [each.workers for each in outcome.records]
+        assert frame(run_)["early"].tolist() == [each.is_early for each in outcome.records]
+
+
+def test_a_search_that_asks_for_others_is_refused_and_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    searched(path, "random", 1, 4)
+    with pytest.raises(StoreError, match=r"trial \d of `.*run.db` is none that this search asks for") as caught:
+        searched(path, "random", 1, 6, seed=1)
+    assert caught.value.help == "make it again, or begin a new run with another `--store`"
+    with Store.read(path) as run_:
+        assert (run_.state, run_.count, len(run_.sessions)) == ("finished", 4, 1)
+    outcome, _ = searched(path, "random", 1, 6)
+    assert len(outcome.records) == 6

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 TRIES: Final = 100
 """So many draws in a row without anything new mean that fewer than 1 % are new: the rest is enumerated."""
 ROUND: Final = 128
-"""Requests in a round: so many that workers rarely wait for the last one of it."""
+"""So many leaves or configurations are drawn at a time, and trials begun in a round of `daub`."""
 LISTABLE: Final = 10_000
 """A tree with more leaves is not listed."""
 

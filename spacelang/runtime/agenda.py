@@ -1,4 +1,4 @@
-"""The order in which the requests of a round are evaluated: in a worker, those that share work follow on each other.
+"""The order in which what was asked for at once is evaluated: in a worker, those that share work follow on each other.
 
 Every worker remembers what its own trials can share. So the jobs are sorted by what they share, each worker goes
 through a stretch of them from its front, and the stretches begin far apart. Who is done with a stretch is given the

@@ -267,8 +267,8 @@ def test_a_read_only_folder_is_an_error() -> None:
         ("other.db", "is an SQLite file, but no store of a run", "is an SQLite file, but no store of a run"),
         (
             "newer.db",
-            "written by a newer spacelang: its version is 99",
-            "written by a newer spacelang: its version is 99",
+            "written by a newer spacelang: the version of its tables is 99",
+            "written by a newer spacelang: the version of its tables is 99",
         ),
         ("done.db", "there is a store .* already", None),
         ("link.db", "there is a store .* already", None),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Bound, CrossValidation, Given, Holdout, Measure
@@ -39,7 +40,7 @@ def outcome_of(
 
     def search():
         for wish in wishes:
-            yield [wish]
+            yield from together([wish])
         if ended is Ending.INTERRUPTED:
             raise KeyboardInterrupt
 
@@ -185,7 +186,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
 
     def search():
         for place in range(len(trials)):
-            yield [Request(Configuration({"estimator.C": place}))]
+            yield from together([Request(Configuration({"estimator.C": place}))])
 
     def evaluate(request: Request) -> Trial:
         now[0] += seconds
@@ -292,7 +293,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
     trial = Trial(request, 0.25, 1.0, metrics=(("f1", 0.5), ("roc_auc", float("nan"))), training_loss=0.125)
 
     def search():
-        yield [request]
+        yield from together([request])
 
     outcome = run(search(), Here(lambda _: trial), Budget(), clock=lambda: 0.0)
     assert "Recorded beside it: f1 0.5, roc_auc undefined, the loss on the training rows 0.125." in printed(outcome)

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 from small_spaces import branch, choice, forbid, made, number, plain
 
+from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Integer, Real
 from spacelang.ir.expr import Compare, Constant, Reference
@@ -38,7 +39,7 @@ BEST = Configuration({"e": "f", "e.f.x": 0.5, "e.f.n": 6})
 
 def outcome(configuration: Configuration = BEST) -> Outcome:
     def search():  # type: ignore[no-untyped-def]
-        yield [Request(configuration)]
+        yield from together([Request(configuration)])
 
     return run(search(), Here(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 

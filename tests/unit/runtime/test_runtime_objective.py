@@ -8,6 +8,7 @@ from handmade import hyperparameter, operator, space, stage
 from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Integer
 from spacelang.ir.space import Space
@@ -278,7 +279,7 @@ def test_a_configuration_of_another_space_is_a_bug():
 def test_a_run_goes_on_after_failures():
     def search():
         for components in (9_000, 2, 9_000, 3):
-            yield [wish(reducer="PCA", **{"reducer.n_components": components})]
+            yield from together([wish(reducer="PCA", **{"reducer.n_components": components})])
 
     objective = Objective(CLASSIFIERS, shipped("iris"))
     outcome = run(search(), Here(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)

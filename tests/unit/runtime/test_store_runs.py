@@ -128,7 +128,7 @@ def test_the_trials_are_a_table(path: Path) -> None:
 
 def test_an_empty_run_is_a_table(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    assert frame(store).shape == (0, 13)
+    assert frame(store).shape == (0, 14)
     store.close()
 
 

@@ -167,3 +167,14 @@ def test_it_can_be_judged_by_scikit_learn(holder: Callable[[Any], Any]) -> None:
     table[::5, 1] = np.nan
     result = sl.search(SPACE, holder(table), codes, optimizer="random", trials=3, workers=0)
     assert cross_val_score(result.best_pipeline, holder(table), codes, cv=3).mean() > 0.8
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_a_missing_truth_value_is_imputed_whatever_marks_it(gap: float | None) -> None:
+    truths = (np.arange(ROWS) % 3 > 0).astype(object)
+    truths[::7] = gap
+    features = pd.DataFrame({"truth": truths})
+    space, labels = sl.parse("stage estimator = DecisionTreeClassifier\n"), np.arange(ROWS) // 2 % 2
+    pipeline = sl.search(space, features, labels, trials=1, workers=0, validate="holdout(0.3)").best_pipeline
+    lacking, usual = (pd.DataFrame({"truth": [truth, truth]}, dtype=object) for truth in (gap, True))
+    np.testing.assert_array_equal(pipeline.predict_proba(lacking), pipeline.predict_proba(usual))

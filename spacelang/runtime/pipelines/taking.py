@@ -36,9 +36,16 @@ def form_of(given: Any, features: Features, preparation: Preparation) -> Form:
         return Form.TABLE if issparse(given) and given.dtype == FLOATS else Form.GIVEN
     if isinstance(given, pd.DataFrame):
         is_same = [*given.columns] == [*features.columns] and [*given.dtypes] == [*features.dtypes]
-        return Form.TABLE if is_same and _comes_to_floats(features, preparation) else Form.GIVEN
+        is_plain = is_same and not _marks_by_none(given) and _comes_to_floats(features, preparation)
+        return Form.TABLE if is_plain else Form.GIVEN
     is_plain = type(given) is np.ndarray and given.dtype == FLOATS
     return Form.ARRAY if is_plain and preparation.is_empty and not preparation.keeps_table else Form.GIVEN
+
+
+def _marks_by_none(table: pd.DataFrame) -> bool:
+    """Whether None marks missing values, which no imputer of scikit-learn takes for any: the search has read NaN."""
+    objects = (table[column] for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype))
+    return any(value is None for values in objects for value in values[values.isna()])
 
 
 def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:

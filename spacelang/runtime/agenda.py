@@ -74,8 +74,16 @@ class Agenda:
                 first = bisect_left(self._routes, known[:length])
                 for stretch in (self._free, *self._stretches.values()):
                     if stretch.first <= first < stretch.end:
-                        return stretch.split(first)
+                        return stretch.split(first if self._pays(known, stretch, first) else stretch.first)
         return self._taken_over()
+
+    def _pays(self, known: Route, stretch: "_Stretch", first: int) -> bool:
+        """Whether to begin in the midst of what nobody goes through is worth the way back to its beginning."""
+        if stretch is not self._free or first == stretch.first:
+            return True
+        start, last = self._routes[stretch.first], self._routes[stretch.end - 1]
+        gained = _shared(known, self._routes[first]) + _shared(last, start)
+        return gained >= self._shared[first] + _shared(known, start)
 
     def _taken_over(self) -> "_Stretch":
         """What nobody goes through yet, or a part of the longest stretch of another worker."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from handmade import among, operator, sequence, space, stage
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import spacelang
@@ -72,6 +72,7 @@ def test_one_worker_goes_through_the_sorted_order(routes):
 
 
 @given(ROUTES, st.lists(st.sampled_from("abc"), max_size=4).map(tuple))
+@example([("a", "a"), ("a", "a", "b"), ("b",)], ("a", "a", "b"))
 @LAW
 def test_a_worker_that_remembers_something_changes_no_more_often(routes, remembered):
     agenda = agenda_of(routes, {"one": remembered})

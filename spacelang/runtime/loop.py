@@ -77,6 +77,8 @@ def run(
         dispatcher.close()
     except KeyboardInterrupt:
         ended = Ending.INTERRUPTED
+        history.interrupted()
+        dispatcher.close(is_interrupted=True)
     finally:
         search.close()
     outcome = history.outcome(ended, len(dispatcher.running))

@@ -15,7 +15,7 @@ from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Outcome
+from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.loop import run
 
 from .settings import LAW
@@ -161,7 +161,30 @@ def until(tolds: Sequence[Told], count: int) -> list[Told]:
 def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
     whim = Whim(seed, steps)
     outcome = made(whim, workers, order, trials)
-    needed = [record for record in outcome.records if not record.is_early]
-    assert len(needed) <= trials
-    if len({told.ended.request for told in whim.tolds if told.ended}) < len({e for a in whim.asks for e in a.begin}):
-        assert len(needed) + outcome.unneeded >= 1
+    needed = len(outcome.records) - outcome.unneeded
+    whole = Whim(seed, steps)
+    made(whole, workers, order)
+    wanted = len({each for ask in whole.asks for each in ask.begin})
+    assert needed == trials if outcome.ended is Ending.BUDGET else needed == wanted <= trials
+
+
+@given(**WHIMS, trials=st.integers(1, 10))
+@LAW
+def test_all_that_has_ended_is_kept_and_a_finished_run_stays_so(
+    seed: int, steps: int, workers: int, order: int, trials: int
+) -> None:
+    kept, evaluated = Kept(), []
+
+    def counted(asked: Request) -> Trial:
+        evaluated.append(asked)
+        return evaluate(asked)
+
+    crew = Shuffled(counted, workers, order)
+    whim = Whim(seed, steps)
+    first = run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=kept, route=route)
+    assert sorted(map(str, evaluated)) == sorted(str(record.trial.request) for record in first.records)
+    later = kept.later()
+    again = made(Whim(seed, steps), workers, order + 1, trials, later)
+    assert not later.appended
+    assert [record.trial for record in again.records] == [record.trial for record in first.records]
+    assert again.unneeded == first.unneeded

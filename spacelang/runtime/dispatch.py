@@ -116,10 +116,10 @@ class Dispatcher:
         """What was told of the next trial of an earlier session."""
         record = self.history.earlier.popleft()
         self._workers = record.workers
-        if record.is_early:
-            return self._tell_early(record)
         key = self.history.key(record.trial.request)
         if key not in self._earnest:
+            if record.is_early:
+                return self._tell_early(record)
             raise OtherSearchError(record.index)
         self.waiting.remove(key)
         return self._tell(record, key)
@@ -180,7 +180,8 @@ class Dispatcher:
         key = self.history.key(finished.job.request)
         began = self.running.pop(key).began
         self._workers = self._count()
-        is_wanted = key in self._earnest
+        # What ends together with the last trial of a budget is not told in this session, even where it was wanted.
+        is_wanted = key in self._earnest and self.budget.trials_left(self.history.told) != 0
         record = self.history.record(
             finished.trial, began, finished.worker, finished.attempts, self._workers, is_early=not is_wanted
         )

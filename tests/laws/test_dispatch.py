@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from crews import Shuffled
 from driving import answered, moody
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from journals import Kept
 
@@ -157,6 +157,7 @@ def until(tolds: Sequence[Told], count: int) -> list[Told]:
 
 
 @given(**WHIMS, trials=st.integers(1, 10))
+@example(seed=967, steps=7, workers=4, order=69, trials=2)  # begun ahead, wanted later, ended with the last of the budget
 @LAW
 def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
     whim = Whim(seed, steps)
@@ -169,6 +170,7 @@ def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: 
 
 
 @given(**WHIMS, trials=st.integers(1, 10))
+@example(seed=967, steps=7, workers=4, order=69, trials=2)
 @LAW
 def test_all_that_has_ended_is_kept_and_a_finished_run_stays_so(
     seed: int, steps: int, workers: int, order: int, trials: int

@@ -10,6 +10,7 @@ from driving import arbitrary, drive
 
 from spacelang.api.space import Space as Loaded
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.tables import Facts, LossTable
@@ -32,7 +33,7 @@ def recorded(request: Request) -> Trial:
 
 def trials(space: Space, hyperparameters: Hyperparameters = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
     """Everything that a table of the space is asked for."""
-    search = Tabulate(sizes, hyperparameters).search(space, sizes[-1], np.random.default_rng(0))
+    search = Tabulate(sizes, hyperparameters).search(Problem(space, sizes[-1], np.random.default_rng(0)))
     return [*drive(search, arbitrary, MOST).requests]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
 from spacelang.ir.asking import IdleSearchError, Search, Told
+from spacelang.ir.problem import Problem
 from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import default_optimizer
@@ -51,7 +52,7 @@ def ask_and_tell(
     budget = Budget(trials=trials)
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
-    search = configure_optimizer(name, optimizer_options).search(loaded.checked, 1, default_rng(seed))
+    search = configure_optimizer(name, optimizer_options).search(Problem(loaded.checked, 1, default_rng(seed)))
     return islice(_asked(search, None if scale is None else Scale(0.0, float(scale))), budget.trials)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
+from spacelang.ir.problem import Problem
 from spacelang.ir.task import AnyBound, CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
@@ -317,7 +318,7 @@ def run(
 
     seconds = parse_duration(time) if isinstance(time, str) else time
     return drive(
-        optimizer.search(space.checked, objective.training_size, default_rng(seed)),
+        optimizer.search(Problem(space.checked, objective.training_size, default_rng(seed))),
         executor,
         Budget(seconds, trials),
         clock=clock,

@@ -1,14 +1,12 @@
 """Optimizers: one file is one algorithm; each is a generator that asks for trials and reads like its paper."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from spacelang.ir.asking import Search
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 OPTIMIZERS = Plugins("spacelang.optimizers", "spacelang.optimizers")
 """Every optimizer by its name; each loads to a class that fits `Optimizer`."""
@@ -24,11 +22,11 @@ class Optimizer(Protocol):
 
     paper: ClassVar[str]
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
-        """Asks for the trials of one run over a space with `size` training rows (see `spacelang.ir.asking`).
+    def search(self, problem: Problem) -> Search:
+        """Asks for the trials of one run (see `spacelang.ir.asking`).
 
-        It depends on nothing but what it is told and `rng`, and returns when there is nothing left to ask for. Raises
-        UndecidableError before the first request where the constraints of the space cannot be decided, and
+        It depends on nothing but the problem and what it is told, and returns when there is nothing left to ask for.
+        Raises UndecidableError before the first request where the constraints of the space cannot be decided, and
         UnlikelyError where values that satisfy them are not found.
         """
         ...

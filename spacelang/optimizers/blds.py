@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_standing
 from spacelang.optimizers._completion import Completion
@@ -15,9 +15,6 @@ from spacelang.optimizers._fidelity import cumulative, rungs
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 SIMPLE_WIDTH: Final = 0.09
 """The constant of `width="simple"` (A2)."""
@@ -61,21 +58,21 @@ class Blds:
         check(0 < self.c < inf, f"`c` is {self.c}", "it is greater than 0")
         check(0 < self.delta < 1, f"`delta` is {self.delta}", "it is a probability between 0 and 1")
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """BLDS: descents from one initial pipeline after the other until every leaf is fully trained.
 
         Pipelines are asked for on as many rows as their bounds call for. Where there is one rung, as in `ask_and_tell`
         or with `b` rows or fewer, a descent ends in a local optimum, whatever `until_rule` is: by the paper's rule,
         which is meant for pipelines that rise from rung to rung, it would end at its first improvement.
         """
-        tree = DiscrepancyTree(Structures(space))
+        tree = DiscrepancyTree(Structures(problem.space))
         if not tree.leaves:
             return
-        sizes = rungs(size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, rng)
+        sizes = rungs(problem.size, self.b, self.eta)
+        completion = Completion(tree, self.hyperparameters, problem.rng)
         arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing)
         rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
-        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)
+        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:

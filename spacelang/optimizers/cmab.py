@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
@@ -43,14 +43,15 @@ class Cmab:
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
             check(0 < value < inf, f"`{name}` is {value}", "it is greater than 0")
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
+    def search(self, problem: Problem) -> Search:
         """CMAB: pulls until every leaf was evaluated, on all rows.
 
         A pipeline may be pulled again and again; it is asked for once. Whoever draws one that is being evaluated pulls
         it once more when its loss is known. After 10 such draws in a row, and draws of known pipelines, when the bandit
         is sure of the best, it pulls one that is neither, uniformly drawn. Idle workers draw while others are busy.
         """
-        tree = DiscrepancyTree(Structures(space))
+        rng = problem.rng
+        tree = DiscrepancyTree(Structures(problem.space))
         if not tree.leaves:
             return
         completion = Completion(tree, self.hyperparameters, rng)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._completion import Completion
@@ -17,9 +17,6 @@ from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import ROUND, Leaves
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 BOOTSTRAP: Final = 3
 """So many trainings of every pipeline come first: the slope of a curve takes as many points."""
@@ -56,16 +53,17 @@ class Daub:
         """Raises OptionError for a value out of its bounds."""
         settings.check_grid(self.b, self.eta)
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """DAUB: every pipeline on the first three rungs, then the one with the largest upper bound on its next one.
 
         It ends when every pipeline has returned, that is, was trained on all rows. The pipelines come in random order
         and the bootstrap in rounds; a large space is never listed. A trial without a training loss is bounded by its
         curve alone.
         """
-        tree = DiscrepancyTree(Structures(space))
+        size = problem.size
+        tree = DiscrepancyTree(Structures(problem.space))
         sizes = rungs(size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, rng)
+        completion = Completion(tree, self.hyperparameters, problem.rng)
 
         def request(pipeline: Pipeline, rows: int) -> Request:
             return Request(completion.of(pipeline), fidelity(rows, size))
@@ -75,7 +73,7 @@ class Daub:
 
         foresight = Foresight()
         yield from foresight.look_around()
-        queue = yield from _bootstrapped(Leaves(tree, rng).each_once(), sizes, request)
+        queue = yield from _bootstrapped(Leaves(tree, problem.rng).each_once(), sizes, request)
         guide = _Next(queue, lambda pipeline, curve: request(pipeline, following(curve)))
         while queue:
             _, index, pipeline, curve = heappop(queue)

@@ -4,20 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from math import ceil, floor, log
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import candidates
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._halving import Bracket, Races
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Hyperband:
         """Raises OptionError for a value out of its bounds."""
         settings.check_grid(self.b, self.eta)
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """Hyperband: iteration after iteration of all brackets until every configuration was trained on all rows.
 
         What was trained before is not asked for again. Configurations are drawn as random search draws them, each once;
@@ -53,7 +50,8 @@ class Hyperband:
         bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
         rest follows, those that came furthest first.
         """
-        drawn = candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng)
+        size = problem.size
+        drawn = candidates(DiscrepancyTree(Structures(problem.space)), self.hyperparameters, problem.rng)
         # A factor beyond the number of rows leads to the same rungs as that number does, and to far more candidates.
         eta = min(self.eta, max(size, 2))
         again = chain.from_iterable(brackets(self, size, eta) for _ in count())

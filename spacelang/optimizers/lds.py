@@ -1,20 +1,17 @@
 """Limited discrepancy search as a local search on all rows, LDS(disc) (ALGORITHMS.md 3.2)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._descent import Descents, Rules, Starts
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +29,17 @@ class Lds:
         """Raises OptionError for a value out of its bounds."""
         settings.check_disc(self.disc)
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """LDS: descents to local optima, from one initial pipeline after the other until every leaf was evaluated.
 
         Around a pipeline those with one discrepancy are looked at, then those with at most two, and so on up to
         `disc`; the first with a smaller loss takes its place. Without any, the descent is over (A8).
         """
-        tree = DiscrepancyTree(Structures(space))
+        tree = DiscrepancyTree(Structures(problem.space))
         if not tree.leaves:
             return
-        completion = Completion(tree, self.hyperparameters, rng)
+        completion = Completion(tree, self.hyperparameters, problem.rng)
         # One rung with all rows, and bounds of no width: what looks better is better.
-        arms = Arms(completion, sizes=(size,), widths=(0.0,), worth=by_loss)
+        arms = Arms(completion, sizes=(problem.size,), widths=(0.0,), worth=by_loss)
         rules = Rules(self.disc, until="local_optimum")
-        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)
+        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)

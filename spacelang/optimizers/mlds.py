@@ -1,11 +1,11 @@
 """Multi-fidelity limited discrepancy search, MLDS(disc): BLDS without its bounds (ALGORITHMS.md 3.4)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._arms import Arms, by_loss
 from spacelang.optimizers._completion import Completion
@@ -13,9 +13,6 @@ from spacelang.optimizers._descent import Descents, Rules, Starts, until
 from spacelang.optimizers._fidelity import rungs
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +39,18 @@ class Mlds:
         settings.check_disc(self.disc)
         settings.check_grid(self.b, self.eta)
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """MLDS: BLDS with bounds of no width, until every leaf is fully trained.
 
         A neighbour with a smaller loss is accepted, one with the same loss is trained once more and accepted if its
         loss is smaller then; losses on different numbers of rows are compared as they are. Where there is one rung, a
         descent ends in a local optimum.
         """
-        tree = DiscrepancyTree(Structures(space))
+        tree = DiscrepancyTree(Structures(problem.space))
         if not tree.leaves:
             return
-        sizes = rungs(size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, rng)
+        sizes = rungs(problem.size, self.b, self.eta)
+        completion = Completion(tree, self.hyperparameters, problem.rng)
         arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss)
         rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
-        yield from Descents(tree, rules, Starts(tree, rng, self.initial)).search(arms)
+        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)

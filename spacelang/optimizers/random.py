@@ -3,21 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._leaves import Leaves
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +27,17 @@ class Random:
 
     draws_configurations: ClassVar[bool] = True
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
+    def search(self, problem: Problem) -> Search:
         """Configurations in random order, each once and on all rows; the last ones of a finite space in its order.
 
         As many are begun as there are idle workers, so that a search that ends is as random as a longer one.
         """
-        tree = DiscrepancyTree(Structures(space))
+        tree = DiscrepancyTree(Structures(problem.space))
         configurations: Iterator[Configuration]
-        if self.hyperparameters == "default" or not space.hyperparameters:
-            configurations = map(tree.complete, Leaves(tree, rng).each_once())
+        if self.hyperparameters == "default" or not problem.space.hyperparameters:
+            configurations = map(tree.complete, Leaves(tree, problem.rng).each_once())
         else:
-            configurations = Configurations(tree, rng).each_once()
+            configurations = Configurations(tree, problem.rng).each_once()
         told = yield Ask()
         out = 0
         while True:

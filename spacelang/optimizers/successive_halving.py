@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import candidates
 from spacelang.optimizers._fidelity import rungs
@@ -14,9 +14,6 @@ from spacelang.optimizers._halving import Bracket, Races
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class SuccessiveHalving:
         settings.check_grid(self.b, self.eta)
         check(self.n >= 1, f"`n` is {self.n}", "at least 1 configuration is trained")
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:
+    def search(self, problem: Problem) -> Search:
         """Successive halving of `n` new configurations, again and again until every one was trained on all rows.
 
         What was trained before is not asked for again. Configurations are drawn as random search draws them, each once;
@@ -48,6 +45,6 @@ class SuccessiveHalving:
         bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
         rest follows, those that came furthest first.
         """
-        drawn = candidates(DiscrepancyTree(Structures(space)), self.hyperparameters, rng)
-        bracket = Bracket(self.n, rungs(size, self.b, self.eta))
-        yield from Races(drawn, repeat(bracket), self.eta, size).search()
+        drawn = candidates(DiscrepancyTree(Structures(problem.space)), self.hyperparameters, problem.rng)
+        bracket = Bracket(self.n, rungs(problem.size, self.b, self.eta))
+        yield from Races(drawn, repeat(bracket), self.eta, problem.size).search()

@@ -23,6 +23,7 @@ import numpy as np
 
 import spacelang
 from spacelang.ir.asking import Search, Told
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -101,7 +102,7 @@ def searched(optimizer: Any, space: Space, limit: int, workers: int) -> Searched
     """Answer a search until it ends or was told of so many trials."""
     found = Searched()
     crew = Simulated(answers(), workers=workers)
-    asking = timed(optimizer.search(space, SIZE, np.random.default_rng(0)), found)
+    asking = timed(optimizer.search(Problem(space, SIZE, np.random.default_rng(0))), found)
     outcome = run(asking, crew, Budget(trials=limit), clock=crew.clock, training_size=SIZE)
     found.early = sum(record.is_early for record in outcome.records)
     return found

@@ -27,6 +27,7 @@ import pandas as pd
 
 import spacelang
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
@@ -123,7 +124,7 @@ def searched(
     """A run from a table."""
     crew = Simulated(objective.evaluate, workers=workers)
     size = objective.training_size
-    search = OPTIMIZERS.load(name)().search(space_of(objective.table), size, np.random.default_rng(seed))
+    search = OPTIMIZERS.load(name)().search(Problem(space_of(objective.table), size, np.random.default_rng(seed)))
     outcome = run(search, crew, Budget(seconds, trials), clock=crew.clock, training_size=size, scale=objective.scale)
     ends = tuple(record.finished for record in outcome.records if not record.is_early)
     return Searched(len(outcome.records) - outcome.unneeded, ends, outcome.seconds, regret(outcome, objective.table))

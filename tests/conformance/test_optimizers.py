@@ -15,6 +15,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.parametrize("name", OPTIMIZERS.names())
 def start(name: str, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
     settings = {key: str(value) for key, value in options.items()}
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), settings)
-    return optimizer.search(space, size, np.random.default_rng(seed))  # type: ignore[no-any-return]
+    return optimizer.search(Problem(space, size, np.random.default_rng(seed)))  # type: ignore[no-any-return]
 
 
 def has(name: str, option: str) -> bool:

@@ -1,8 +1,9 @@
 """However many workers evaluate, and in whichever order they end: what the optimizers ask for and are told."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from small_spaces import continuous, nested, plain, spaces
 
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import Problem
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._halving import Race, Races
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor, Finished
 from spacelang.runtime.executors.here import Here
@@ -86,7 +89,7 @@ def searched(
     route: RouteOf | None = route,
     **options: object,
 ) -> Outcome:
-    search = OPTIMIZERS.load(name)(**options).search(space, SIZE, np.random.default_rng(0))
+    search = OPTIMIZERS.load(name)(**options).search(Problem(space, SIZE, np.random.default_rng(0)))
     return run(
         search if heard is None else heard.of(search),
         executor,
@@ -186,21 +189,43 @@ def test_what_is_wanted_one_by_one_is_the_same_in_any_time(name: str) -> None:
     assert any(each.is_early for each in outcome.records)
 
 
+def in_brackets(name: str, space: Space, executor: Executor) -> tuple[Outcome, list[Race[Any]]]:
+    """A run to its end, and its brackets, without what is left over when draws find nothing new any more."""
+    races: list[Race[Any]] = []
+    add = Races._add
+
+    def watched(self: Races[Any], race: Race[Any]) -> None:
+        if self._left is None:
+            races.append(race)
+        add(self, race)
+
+    options = {"hyperparameters": "default", "b": 25} | ({"n": 4} if name == "successive_halving" else {})
+    with patch.object(Races, "_add", watched):
+        return searched(name, space, executor, 2_000, **options), races
+
+
 @pytest.mark.parametrize("name", HALVING)
 @given(space=spaces(), workers=st.integers(2, 9), order=st.integers(0, 99))
 @FEW
-def test_the_trainings_of_brackets_are_the_same_whoever_ends_first(
+def test_the_trainings_of_each_bracket_are_the_same_whoever_ends_first(
     name: str, space: Space, workers: int, order: int
 ) -> None:
-    """Run to their end, all brackets are over."""
-    options = {"hyperparameters": "default", "b": 25} | ({"n": 4} if name == "successive_halving" else {})
-    one, many = Heard(), Heard()
-    alone = searched(name, space, Here(timed), 2_000, heard=one, **options)
-    crowd = searched(name, space, Shuffled(timed, workers, order), 2_000, heard=many, **options)
+    """More workers may have begun more brackets when everything is known; those that both have are the same."""
+    alone, one = in_brackets(name, space, Here(timed))
+    crowd, many = in_brackets(name, space, Shuffled(timed, workers, order))
     assert alone.ended == crowd.ended == "exhausted"
-    assert Counter(many.begun) == Counter(one.begun)
-    assert kept(crowd.records) == kept(alone.records)
+    both = list(zip(one, many, strict=False))
+    assert [(each.candidates, each.sizes) for each, _ in both] == [(each.candidates, each.sizes) for _, each in both]
+    for first, second in both:
+        if first.is_over and second.is_over:
+            assert first._known == second._known
+    assert all(each.is_over for each in one)
+    assert on_all_rows(crowd) == on_all_rows(alone)
     assert not crowd.unneeded
+
+
+def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
+    return {each for each in kept(outcome.records) if each[1] is None}
 
 
 # ---- killed and resumed

@@ -157,7 +157,7 @@ def until(tolds: Sequence[Told], count: int) -> list[Told]:
 
 
 @given(**WHIMS, trials=st.integers(1, 10))
-@example(seed=967, steps=7, workers=4, order=69, trials=2)  # begun ahead, wanted later, ended with the last of the budget
+@example(seed=967, steps=7, workers=4, order=69, trials=2)  # wanted late, ended together with the last one told
 @LAW
 def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
     whim = Whim(seed, steps)

@@ -2,21 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.space import Space
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
 from spacelang.runtime.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 MOST: Final = 1_000_000
 """A table has at most so many trials: what takes longer than a lifetime is better known before."""
@@ -29,11 +26,11 @@ class Tabulate:
     sizes: tuple[int, ...]
     hyperparameters: Hyperparameters = "all"
 
-    def search(self, space: Space, size: int, rng: "Generator") -> Search:  # noqa: ARG002
+    def search(self, problem: Problem) -> Search:
         """A round a rung, over all configurations: whoever evaluates orders them by what they share."""
-        structures = Structures(space)
+        structures = Structures(problem.space)
         for rows in self.sizes:
-            fidelity = None if rows == size else rows
+            fidelity = None if rows == problem.size else rows
             wanted = configurations(structures, self.hyperparameters)
             yield from together(Request(each, fidelity) for each in wanted)
 

@@ -11,6 +11,7 @@ from small_spaces import constrained, continuous, nested, plain, spaces
 from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.blds import Blds, widths
@@ -165,7 +166,7 @@ def test_t5_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space
 @pytest.mark.parametrize("collapse", [False, True])
 def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> None:
     settings = Blds(disc=2, width=width, collapse_at_full=collapse, until_rule="local_optimum")  # type: ignore[arg-type]
-    search = settings.search(plain(3, 3, 2), 300, np.random.default_rng(5))
+    search = settings.search(Problem(plain(3, 3, 2), 300, np.random.default_rng(5)))
     driven = drive(search, arbitrary, 10_000)
     assert driven.ended
     assert len(driven.trials) == 18 * 3
@@ -195,7 +196,9 @@ def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
 ) -> None:
     """The paper's rule would end it at its first improvement, which is fully trained."""
     searches = (Lds(disc=disc), Mlds(disc=disc), Blds(disc=disc), Blds(disc=disc, until_rule="paper"))
-    lds, *others = (drive(each.search(space, 100, np.random.default_rng(seed)), objective, 100) for each in searches)
+    lds, *others = (
+        drive(each.search(Problem(space, 100, np.random.default_rng(seed))), objective, 100) for each in searches
+    )
     assert all(other == lds for other in others)
 
 
@@ -222,7 +225,7 @@ def test_a_failed_trial_counts_as_the_worst_loss() -> None:
 
 
 def test_hyperparameters_keep_their_defaults() -> None:
-    search = Blds().search(continuous(), 100, np.random.default_rng(0))
+    search = Blds().search(Problem(continuous(), 100, np.random.default_rng(0)))
     found = {trial.configuration.get("e.f.rate") for trial in drive(search, arbitrary, 100).requests}
     assert found == {0.1, None}
 
@@ -250,4 +253,4 @@ def test_options_out_of_bounds(options: dict[str, float]) -> None:
 
 def test_an_initial_pipeline_must_be_a_leaf() -> None:
     with pytest.raises(OptionError, match="initial"):
-        next(Blds(initial=((0, 5),)).search(plain(2, 2), 100, np.random.default_rng(0)))
+        next(Blds(initial=((0, 5),)).search(Problem(plain(2, 2), 100, np.random.default_rng(0))))

@@ -13,6 +13,7 @@ from trainings import best_is, trainings
 
 from spacelang.ir.asking import Told
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers.cmab import Bandit, Cmab, reward
 from spacelang.plugins import OptionError
@@ -125,7 +126,7 @@ def test_it_finds_the_best_pipeline_early() -> None:
 
 @pytest.mark.parametrize("objective", [arbitrary, failing])
 def test_every_pipeline_is_asked_for_once_and_then_it_ends(objective) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(Cmab().search(plain(4, 4, 4), 100, default_rng(0)), objective, 1_000)
+    driven = drive(Cmab().search(Problem(plain(4, 4, 4), 100, default_rng(0))), objective, 1_000)
     assert driven.ended
     assert len(set(driven.requests)) == len(driven.requests) == 64
 
@@ -138,7 +139,7 @@ def test_a_bandit_that_is_sure_still_reaches_what_it_would_never_choose() -> Non
 @pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("objective", [arbitrary, failing])
 def test_it_draws_while_others_are_busy(objective, workers: int) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(Cmab().search(plain(4, 4, 4), 100, default_rng(0)), objective, 1_000, workers=workers)
+    driven = drive(Cmab().search(Problem(plain(4, 4, 4), 100, default_rng(0))), objective, 1_000, workers=workers)
     assert driven.ended
     assert len(set(driven.requests)) == len(driven.requests) == 64
     assert driven.idle <= workers + sum(range(workers)), "only before the first wish, and once nothing is left"
@@ -146,7 +147,7 @@ def test_it_draws_while_others_are_busy(objective, workers: int) -> None:  # typ
 
 def test_whoever_is_drawn_in_flight_is_pulled_when_it_is_answered() -> None:
     """A bandit of two arms that is sure of one: with both in flight every further draw is owed to it."""
-    search = Cmab(alpha0=1e-3, delta0=1e-3).search(plain(3), 100, default_rng(0))
+    search = Cmab(alpha0=1e-3, delta0=1e-3).search(Problem(plain(3), 100, default_rng(0)))
     next(search)
     (first,) = search.send(Told(None, 1)).begin
     begun = search.send(Told(None, 2)).begin

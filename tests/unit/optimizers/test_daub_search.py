@@ -13,6 +13,7 @@ from trainings import Training, trainings
 
 from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
@@ -60,7 +61,7 @@ def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
     asked: list[int] = []
 
     def watched() -> Search:
-        search = Daub().search(plain(8, 8, 6), 7619, default_rng(0))
+        search = Daub().search(Problem(plain(8, 8, 6), 7619, default_rng(0)))
         ask = next(search)
         while True:
             asked.extend([len(ask.begin)] if ask.begin else [])
@@ -110,7 +111,7 @@ def test_the_training_accuracy_bounds_what_a_curve_promises() -> None:
         return Trial(request, loss, training_loss=fitted)
 
     for seed in range(5):
-        search = Daub().search(plain(2), 800, default_rng(seed))
+        search = Daub().search(Problem(plain(2), 800, default_rng(seed)))
         assert next(search) == Ask(), "it looks around"
         bootstrap = search.send(Told(None, 1)).begin
         asks = [search.send(Told(answer(request), 1)) for request in bootstrap]
@@ -176,13 +177,15 @@ def test_a_failed_trial_has_no_accuracy() -> None:
 
 
 def test_pipelines_come_in_random_order() -> None:
-    first = {drive(Daub().search(plain(9), 1000, default_rng(seed)), arbitrary, 1).requests for seed in range(20)}
+    first = {
+        drive(Daub().search(Problem(plain(9), 1000, default_rng(seed))), arbitrary, 1).requests for seed in range(20)
+    }
     assert len(first) > 4
 
 
 def test_a_space_that_does_not_fit_is_streamed() -> None:
     space: Space = plain(*[10] * 20)
-    driven = drive(Daub().search(space, 1000, default_rng(0)), arbitrary, 500)
+    driven = drive(Daub().search(Problem(space, 1000, default_rng(0))), arbitrary, 500)
     assert len({request.configuration for request in driven.requests}) == -(-500 // 3)
 
 

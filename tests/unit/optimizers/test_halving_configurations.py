@@ -23,6 +23,7 @@ from small_spaces import (
 from spacelang.api import load
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, order_of
 from spacelang.optimizers._fidelity import rungs
@@ -40,7 +41,7 @@ def forest() -> Space:
 
 
 def asked(make, space: Space, size: int, limit: int, seed: int = 0, objective=arbitrary) -> tuple[Request, ...]:  # type: ignore[no-untyped-def]
-    return drive(make().search(space, size, default_rng(seed)), objective, limit).requests
+    return drive(make().search(Problem(space, size, default_rng(seed))), objective, limit).requests
 
 
 @BOTH
@@ -59,7 +60,7 @@ def test_every_trial_on_a_first_rung_is_of_a_configuration_of_its_own(make) -> N
 
 
 def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
-    driven = drive(SuccessiveHalving(n=32).search(forest(), 400, default_rng(0)), moody, 32 + 16 + 8 + 32)
+    driven = drive(SuccessiveHalving(n=32).search(Problem(forest(), 400, default_rng(0))), moody, 32 + 16 + 8 + 32)
     first, second, third, again = (driven.trials[a:b] for a, b in ((0, 32), (32, 48), (48, 56), (56, 88)))
     for trials, rows, before in ((first, 100, ()), (second, 200, first), (third, None, second), (again, 100, ())):
         assert {trial.request.fidelity for trial in trials} == {rows}
@@ -73,8 +74,10 @@ def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
     made = list(brackets(Hyperband(), 800, 2.0))
     counts = [(bracket.candidates, *bracket.kept(2.0)[:-1]) for bracket in made]
     limit = sum(map(sum, counts))
-    requests = drive(Hyperband().search(forest(), 800, default_rng(0)), arbitrary, limit, workers=workers).requests
-    whole = drive(Hyperband().search(forest(), 800, default_rng(0)), arbitrary, limit).requests
+    requests = drive(
+        Hyperband().search(Problem(forest(), 800, default_rng(0))), arbitrary, limit, workers=workers
+    ).requests
+    whole = drive(Hyperband().search(Problem(forest(), 800, default_rng(0))), arbitrary, limit).requests
     assert [request.fidelity for request in whole] == [
         None if rows == 800 else rows
         for bracket, entering in zip(made, counts, strict=True)
@@ -86,7 +89,7 @@ def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
 
 def test_on_a_single_rung_hyperband_is_random_search() -> None:
     first, second = (
-        drive(each.search(continuous(), 100, default_rng(3)), arbitrary, 2 * ROUND, workers=4).requests
+        drive(each.search(Problem(continuous(), 100, default_rng(3))), arbitrary, 2 * ROUND, workers=4).requests
         for each in (Hyperband(), Random())
     )
     assert first == second
@@ -98,7 +101,7 @@ def test_on_a_single_rung_hyperband_is_random_search() -> None:
 def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all_rows(  # type: ignore[no-untyped-def]
     make, space: Space, seed: int, objective, size: int
 ) -> None:
-    driven = drive(make().search(space, size, default_rng(seed)), objective, 20_000)
+    driven = drive(make().search(Problem(space, size, default_rng(seed))), objective, 20_000)
     whole = [request.configuration for request in driven.requests if request.fidelity is None]
     everything = {each for structure in admissible_structures(space) for each in members_by_force(space, structure)}
     assert driven.ended
@@ -114,14 +117,16 @@ def test_an_infinite_space_is_never_exhausted(make) -> None:  # type: ignore[no-
     assert len(requests) == 3_000
     assert all(exclusion(endless, request.configuration) is None for request in requests)
     assert sum(request.configuration["e"] == "a" for request in requests) <= 3, "it is one configuration"
-    assert drive(make().search(pinned(), 400, default_rng(0)), arbitrary, 3_000).ended, "a constraint leaves two"
+    assert drive(make().search(Problem(pinned(), 400, default_rng(0))), arbitrary, 3_000).ended, (
+        "a constraint leaves two"
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("space", [plain(4, 4, 4), plain(*[10] * 20)], ids=["small", "large"])
 def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Space) -> None:  # type: ignore[no-untyped-def]
     drawn, kept = (
-        drive(make(hyperparameters=rule).search(space, 500, default_rng(1)), arbitrary, 400).requests
+        drive(make(hyperparameters=rule).search(Problem(space, 500, default_rng(1))), arbitrary, 400).requests
         for rule in ("sample", "default")
     )
     assert drawn == kept
@@ -132,7 +137,7 @@ def test_the_rest_of_a_finite_space_comes_in_the_order_of_what_is_known_of_it(ma
     space = made(
         "s", choice("e", *(branch(name, number(f"e.{name}.x", Real(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
     )
-    driven = drive(make().search(space, 400, default_rng(0)), arbitrary, 1_000)
+    driven = drive(make().search(Problem(space, 400, default_rng(0))), arbitrary, 1_000)
     whole = [trial for trial in driven.trials if trial.request.fidelity is None]
     assert driven.ended
     assert len(whole) == 8

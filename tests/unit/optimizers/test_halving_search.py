@@ -12,6 +12,7 @@ from small_spaces import plain, single
 from trainings import best_is, trainings
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._halving import Bracket, Race
@@ -79,9 +80,9 @@ def rung(requests: Sequence[Request], rows: int | None) -> list[Configuration]:
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
-    search = SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0))
+    search = SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0)))
     driven = drive(search, arbitrary, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
-    first = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 30).requests
+    first = drive(SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 30).requests
     assert [request.fidelity for request in first] == [100] * 16 + [200] * 8 + [400] * 4 + [None] * 2
     assert set(first) <= set(driven.requests), "the bracket has the same trainings with any number of workers"
     for rows, further in pairwise((100, 200, 400, None)):
@@ -92,18 +93,22 @@ def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
 
 
 def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() -> None:
-    requests = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 46).requests
+    requests = drive(
+        SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 46
+    ).requests
     assert {request.fidelity for request in requests[30:36]} == {100}
 
 
 def test_idle_workers_begin_the_next_bracket() -> None:
     """On its last rung a bracket has two trainings: six of eight workers would wait for them."""
-    driven = drive(SuccessiveHalving(n=16).search(plain(5, 5, 5), 800, default_rng(0)), arbitrary, 150, workers=8)
+    driven = drive(
+        SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 150, workers=8
+    )
     assert driven.idle == 8, "only before the first wish there is nothing to do"
 
 
 def test_of_equals_the_first_drawn_survive() -> None:
-    requests = drive(SuccessiveHalving(n=8).search(plain(9), 200, default_rng(0)), lambda _: 0.5, 12).requests
+    requests = drive(SuccessiveHalving(n=8).search(Problem(plain(9), 200, default_rng(0))), lambda _: 0.5, 12).requests
     assert rung(requests, None) == rung(requests, 100)[:4]
 
 
@@ -134,14 +139,14 @@ def test_failed_trials_rank_last() -> None:
     def loss(request: Request) -> float | None:
         return None if request.configuration["s0"] < "a4" else 0.9
 
-    requests = drive(SuccessiveHalving(n=9).search(plain(9), 200, default_rng(0)), loss, 13).requests
+    requests = drive(SuccessiveHalving(n=9).search(Problem(plain(9), 200, default_rng(0))), loss, 13).requests
     assert {each["s0"] for each in rung(requests, None)} <= {f"a{n}" for n in range(4, 9)}
 
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 @pytest.mark.parametrize("objective", [arbitrary, failing])
 def test_every_pipeline_is_trained_on_all_rows_in_the_end_and_nothing_twice(make, objective) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(plain(4, 4, 4), 500, default_rng(0)), objective, 5_000)
+    driven = drive(make().search(Problem(plain(4, 4, 4), 500, default_rng(0))), objective, 5_000)
     assert driven.ended
     assert len(set(driven.requests)) == len(driven.requests)
     assert sum(request.fidelity is None for request in driven.requests) == 64
@@ -164,7 +169,7 @@ def test_an_iteration_of_hyperband_shares_what_its_brackets_know() -> None:
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 def test_one_pipeline(make) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(single(), 400, default_rng(0)), arbitrary, 100)
+    driven = drive(make().search(Problem(single(), 400, default_rng(0))), arbitrary, 100)
     assert driven.ended
     assert [request.fidelity for request in driven.requests] == [100, 200, None]
 
@@ -176,7 +181,7 @@ def test_odd_factors(eta: float, rung_rule: str, bracket_rule: str) -> None:
     options = Hyperband(b=10, eta=eta, rung_rule=rung_rule, bracket_rule=bracket_rule)  # type: ignore[arg-type]
     for space in (plain(3, 3), plain(*[10] * 20)):
         for size in (1, 40):
-            assert drive(options.search(space, size, default_rng(0)), arbitrary, 200).trials
+            assert drive(options.search(Problem(space, size, default_rng(0))), arbitrary, 200).trials
 
 
 @pytest.mark.parametrize("options", [{"b": 0}, {"eta": 1.0}, {"eta": float("inf")}])

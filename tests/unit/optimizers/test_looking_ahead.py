@@ -11,6 +11,7 @@ from small_spaces import plain, spaces, tuned
 
 from spacelang.ir.asking import Search
 from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -26,7 +27,7 @@ IN_TURN = [*DESCENDING, "daub"]
 
 
 def search(name: str, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
-    return OPTIMIZERS.load(name)(**options).search(space, size, default_rng(seed))  # type: ignore[no-any-return]
+    return OPTIMIZERS.load(name)(**options).search(Problem(space, size, default_rng(seed)))  # type: ignore[no-any-return]
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,6 +8,7 @@ from numpy.random import default_rng
 from small_spaces import plain, spaces
 from trainings import by_table, trainings
 
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.mlds import Mlds
@@ -60,7 +61,7 @@ def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> No
 @settings(max_examples=50, deadline=None)
 @given(spaces(), st.integers(1, 3), st.booleans())
 def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: int, match_fidelity: bool) -> None:
-    search = Mlds(disc, match_fidelity=match_fidelity).search(space, 350, default_rng(1))
+    search = Mlds(disc, match_fidelity=match_fidelity).search(Problem(space, 350, default_rng(1)))
     driven = drive(search, arbitrary, 5_000)
     assert driven.ended
     assert len({(r.configuration, r.fidelity) for r in driven.requests}) == len(driven.requests)
@@ -70,8 +71,8 @@ def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: in
 @given(spaces(), st.integers(0, 3))
 def test_on_one_rung_it_is_blds_without_a_width(space: Space, seed: int) -> None:
     """On b rows and fewer there is one rung, and BLDS with bounds that collapse has no width there, either."""
-    first = drive(Mlds().search(space, 80, default_rng(seed)), arbitrary, 500)
-    second = drive(Blds(collapse_at_full=True).search(space, 80, default_rng(seed)), arbitrary, 500)
+    first = drive(Mlds().search(Problem(space, 80, default_rng(seed))), arbitrary, 500)
+    second = drive(Blds(collapse_at_full=True).search(Problem(space, 80, default_rng(seed))), arbitrary, 500)
     assert first == second
 
 

@@ -12,6 +12,7 @@ from small_spaces import admissible_structures, branch, choice, constrained, mad
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
@@ -77,13 +78,13 @@ def test_values_that_are_too_rare_to_be_drawn_are_the_defaults(monkeypatch: pyte
     drawn = Completion(tree, "sample", default_rng(0))
     assert all(drawn.of(leaf) == tree.complete(leaf) for leaf in tree.leaves_in_order())
     random = OPTIMIZERS.load("random")()
-    requests = drive(random.search(ranged(), 100, default_rng(0)), arbitrary, 6).requests
+    requests = drive(random.search(Problem(ranged(), 100, default_rng(0))), arbitrary, 6).requests
     assert {request.configuration for request in requests} == {tree.complete(leaf) for leaf in tree.leaves_in_order()}
 
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> None:
-    search = OPTIMIZERS.load(name)(hyperparameters="sample").search(ranged(), 450, default_rng(0))
+    search = OPTIMIZERS.load(name)(hyperparameters="sample").search(Problem(ranged(), 450, default_rng(0)))
     requests = drive(search, arbitrary, 500).requests
     by_structure: dict[tuple[object, ...], set[str]] = {}
     for request in requests:
@@ -95,7 +96,7 @@ def test_a_pipeline_keeps_its_drawn_hyperparameters_on_all_rungs(name: str) -> N
 
 @pytest.mark.parametrize("name", FIDELITIES)
 def test_hyperparameters_keep_their_defaults_by_default(name: str) -> None:
-    requests = drive(OPTIMIZERS.load(name)().search(ranged(), 450, default_rng(0)), arbitrary, 500).requests
+    requests = drive(OPTIMIZERS.load(name)().search(Problem(ranged(), 450, default_rng(0))), arbitrary, 500).requests
     rates = {request.configuration.get(f"e.{branch}.rate") for request in requests for branch in "fg"}
     assert rates == {0.5, None}
 

@@ -26,6 +26,7 @@ from small_spaces import (
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._configurations import members
 from spacelang.optimizers._leaves import TRIES
@@ -33,7 +34,7 @@ from spacelang.optimizers.random import Random
 
 
 def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:
-    search = Random(**options).search(space, 100, np.random.default_rng(seed))  # type: ignore[arg-type]
+    search = Random(**options).search(Problem(space, 100, np.random.default_rng(seed)))  # type: ignore[arg-type]
     driven = drive(search, arbitrary, limit)
     assert all(request.fidelity is None for request in driven.requests)
     return [request.configuration for request in driven.requests]
@@ -121,7 +122,7 @@ def test_conditions_hold_in_all_members() -> None:
 @pytest.mark.parametrize("workers", [2, 8])
 def test_every_worker_is_busy_and_the_configurations_are_the_same(workers: int) -> None:
     alone, together = (
-        drive(Random().search(continuous(), 100, np.random.default_rng(1)), arbitrary, 300, workers=count)
+        drive(Random().search(Problem(continuous(), 100, np.random.default_rng(1))), arbitrary, 300, workers=count)
         for count in (1, workers)
     )
     assert together.requests == alone.requests

@@ -8,6 +8,7 @@ from numpy.random import default_rng
 from small_spaces import continuous
 
 from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 
@@ -19,7 +20,7 @@ def test_the_optimizer_of_contributing_searches(workers: int) -> None:
     assert len(code.splitlines()) < 60
     names: dict[str, object] = {"__name__": "toy"}
     exec(code, names)
-    search = names["BetterHalf"]().search(continuous(), 500, default_rng(0))  # type: ignore[operator]
+    search = names["BetterHalf"]().search(Problem(continuous(), 500, default_rng(0)))  # type: ignore[operator]
     driven = drive(search, arbitrary, 200, workers=workers)
     assert len(driven.trials) == 200
     assert driven.idle == workers, "only before the first wish there is nothing to do"

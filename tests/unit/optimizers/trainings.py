@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -38,7 +39,7 @@ def trainings(
             leaves[key] = tree.encode(request.configuration).pipeline
         return leaves[key], size if request.fidelity is None else request.fidelity
 
-    search = settings.search(space, size, np.random.default_rng(seed))
+    search = settings.search(Problem(space, size, np.random.default_rng(seed)))
     driven = drive(search, lambda request: loss(*training(request)), limit)
     return [training(request) for request in driven.requests]
 

@@ -21,6 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from storing import header
 
+from spacelang.ir.problem import Problem
 from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -313,7 +314,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
 def searched(objective: Objective, optimizer: str, trials: int, journal: StoredJournal | None = None) -> Outcome:
     """A run with a clock of its own, so that nothing depends on how long things take."""
     chosen = OPTIMIZERS.configure(OPTIMIZERS.load(optimizer), {"b": "20"} if optimizer == "blds" else {})
-    search = chosen.search(objective._space, objective.training_size, np.random.default_rng(0))
+    search = chosen.search(Problem(objective._space, objective.training_size, np.random.default_rng(0)))
     budget, clock = Budget(trials=trials), count().__next__
     return run(
         search,

@@ -10,6 +10,7 @@ from small_spaces import nested, plain, tuned
 
 from spacelang.ir.asking import together
 from spacelang.ir.defaults import default
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -34,7 +35,7 @@ class Clock:
 
 
 def searched(name: str, space: Space, trials: int, journal: Kept | None = None, objective=moody) -> Outcome:  # type: ignore[no-untyped-def]
-    search = OPTIMIZERS.load(name)().search(space, SIZE, np.random.default_rng(0))
+    search = OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0)))
 
     def evaluate(request: Request) -> Trial:
         return answered(request, objective(request))
@@ -84,7 +85,7 @@ def test_time_goes_on_where_it_stopped() -> None:
 def test_what_is_stored_is_replayed_though_the_time_is_over() -> None:
     first = Kept()
     searched("random", plain(2, 3, 2), 5, first)
-    search = OPTIMIZERS.load("random")().search(plain(2, 3, 2), SIZE, np.random.default_rng(0))
+    search = OPTIMIZERS.load("random")().search(Problem(plain(2, 3, 2), SIZE, np.random.default_rng(0)))
 
     def evaluate(request: Request) -> Trial:
         raise AssertionError("nothing new is evaluated")

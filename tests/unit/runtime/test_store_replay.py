@@ -11,6 +11,7 @@ from small_spaces import nested
 from storing import header
 
 from spacelang.api.searching import kept
+from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
@@ -28,7 +29,7 @@ def evaluate(request: Request) -> Trial:
 
 def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, Heard]:
     heard = Heard()
-    search = OPTIMIZERS.load(name)().search(nested(), SIZE, np.random.default_rng(seed))
+    search = OPTIMIZERS.load(name)().search(Problem(nested(), SIZE, np.random.default_rng(seed)))
     with kept(path, header(), (), resume=True, durable=False) as journal:
         crew = Shuffled(evaluate, workers, seed=trials)
         ticks = iter(range(10**6))

@@ -4,9 +4,11 @@
 
 The clock is that of the tables, and workers are simulated. `needed` is the median, over the seeds, of the trials that
 ended within the time and that the optimizer wanted in earnest; the speed-up is the time that one worker takes for the
-same number of them with the same seed, divided by theirs, and `asked` what it is to be with eight workers. `regret` is
-the loss beyond the best one of the table after the time: that of eight workers, and that of one after four times as
-long. A run has 60 s, and never more than a thirtieth of what the trials of the table take together.
+same number of them with the same seed, divided by theirs, and `asked` what it is to be with eight workers. `limit` is
+that of 256 workers for what eight have made: nobody waits for a worker then, so what is left of the time is the longest
+chain of decisions that wait for each other. `regret` is the loss beyond the best one of the table after the time: that
+of eight workers, and that of one after four times as long. A run has 60 s, and never more than a thirtieth of what the
+trials of the table take together.
 
 A table is one of `blds_table1`, or of the 384 pipelines of `PART`, which are tabulated for each of the `--data`, on
 1,200 of its rows at most: a few minutes each, unless the directory has the table already.
@@ -42,7 +44,9 @@ SECONDS: Final = 60.0
 SHARE: Final = 30
 ROWS: Final = 1_200
 WORKERS: Final = (1, 2, 4, 8)
-HEADER: Final = f"{'needed with 1 2 4 8 workers':<32}{'speed-up':<24}{'asked':<8}regret of 8, of 1 in 4 t"
+CROWD: Final = 256
+"""So many workers that none is ever missing."""
+HEADER: Final = f"{'needed with 1 2 4 8 workers':<32}{'speed-up':<24}{'asked':<8}{'limit':<8}regret of 8, of 1 in 4 t"
 LONGER: Final = 4
 """One worker that searches so many times as long shall be no better than eight."""
 
@@ -98,6 +102,7 @@ class Searched:
 def measured(name: str, objective: TableObjective, seconds: float, seeds: int) -> str:
     """One line of figures."""
     rows = [list(speed_ups(name, objective, seconds, seed)) for seed in range(seeds)]
+    limit = median(chain(name, objective, seed, row[-1][0].needed) for seed, row in enumerate(rows))
     needed = [round(median(row[place][0].needed for row in rows)) for place in range(len(WORKERS))]
     faster = [median(row[place][1] for row in rows) for place in range(len(WORKERS))]
     longer = [searched(name, objective, LONGER * seconds, seed, 1).regret for seed in range(seeds)]
@@ -105,7 +110,7 @@ def measured(name: str, objective: TableObjective, seconds: float, seeds: int) -
     asked = f"{ASKED[name]:g}" if name in ASKED else ""
     return (
         f"{' '.join(f'{each:>6,}' for each in needed):<32}{' '.join(f'{each:>4.1f}' for each in faster):<24}"
-        f"{asked:<8}{regrets[0]:.4f} {regrets[1]:.4f}"
+        f"{asked:<8}{limit:<8.1f}{regrets[0]:.4f} {regrets[1]:.4f}"
     )
 
 
@@ -115,7 +120,13 @@ def speed_ups(name: str, objective: TableObjective, seconds: float, seed: int) -
     most = max(each.needed for each in runs)
     alone = searched(name, objective, None, seed, 1, trials=most)
     for each in runs:
-        yield each, alone.ends[min(each.needed, len(alone.ends)) - 1] / each.seconds
+        yield each, alone.ends[min(each.needed, len(alone.ends)) - 1] / each.ends[-1]
+
+
+def chain(name: str, objective: TableObjective, seed: int, trials: int) -> float:
+    """How many times as long as a crowd one worker takes for so many needed trials."""
+    alone, crowd = (searched(name, objective, None, seed, workers, trials) for workers in (1, CROWD))
+    return alone.seconds / crowd.seconds
 
 
 def searched(

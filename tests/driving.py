@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from spacelang.ir.asking import Ask, Search, Told
+from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.proposals import Proposals
 
 Objective = Callable[[Request], float | None]
 """The loss of a request; None where it fails."""
@@ -44,10 +45,15 @@ class Workers:
     early: dict[Request, Trial] = field(default_factory=dict)
     """What ended early and was not wanted since."""
     told: set[Request] = field(default_factory=set)
+    proposals: Proposals = field(default_factory=lambda: Proposals(0))
+    wishes: dict[Request, deque[Request | Later]] = field(default_factory=dict)
+    """What was begun in earnest and not told, those first that were first."""
 
     def take(self, ask: Ask) -> None:
         self.ask = ask
-        for request in ask.begin:
+        for wish in map(self.proposals.wish, ask.begin):
+            request = wish.request
+            self.wishes.setdefault(request, deque()).append(wish.asked)
             if request in self.early:
                 self.known.append(self.early.pop(request))
             elif (request, False) in self.running:
@@ -102,6 +108,7 @@ def drive(
         crew.take(next(search))
         while True:
             ended: Trial | None = None
+            asked: Request | Later | None = None
             probable: Trial | None = None
             if crew.out and len(trials) == limit:
                 search.close()
@@ -117,11 +124,12 @@ def drive(
             if ended is not None:
                 trials.append(ended)
                 crew.told.add(ended.request)
+                asked = crew.wishes[ended.request].popleft()
             if probable is not None:
                 early.append(probable)
                 crew.early[probable.request] = probable
             room = max(workers - crew.out, 0)
-            crew.take(search.send(Told(ended, room, probable)))
+            crew.take(search.send(Told(ended, room, probable, asked)))
     except StopIteration:
         assert not crew.out, "a search that returns waits for nothing"
         return Driven(tuple(trials), True, tuple(early), idle)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spacelang.ir.asking import Ask, Search, Told
+from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.history import Began, Record
 
@@ -63,7 +63,7 @@ class Heard:
             return
 
     @property
-    def begun(self) -> list[Request]:
+    def begun(self) -> list[Request | Later]:
         """What was begun in earnest."""
         return [request for ask in self.asks for request in ask.begin]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from math import inf, isfinite
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
@@ -15,6 +15,9 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import default_optimizer
+
+if TYPE_CHECKING:
+    from spacelang.runtime.proposals import Proposals, Wish
 
 
 def ask_and_tell(
@@ -46,6 +49,7 @@ def ask_and_tell(
     from numpy.random import default_rng
 
     from spacelang.runtime.budget import Budget
+    from spacelang.runtime.proposals import Proposals
 
     if scale is not None and not 0 < scale < inf:
         raise ValueError(f"the scale of losses is a number above 0, not {scale}")
@@ -53,7 +57,8 @@ def ask_and_tell(
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
     search = configure_optimizer(name, optimizer_options).search(Problem(loaded.checked, 1, default_rng(seed)))
-    return islice(_asked(search, None if scale is None else Scale(0.0, float(scale))), budget.trials)
+    asked = _asked(search, None if scale is None else Scale(0.0, float(scale)), Proposals(seed))
+    return islice(asked, budget.trials)
 
 
 class Asked:
@@ -76,16 +81,16 @@ class Asked:
         self.answer = Trial(self._request, number, status=status)
 
 
-def _asked(search: Search, scale: Scale | None) -> Iterator[Asked]:
-    waiting: deque[Request] = deque()
+def _asked(search: Search, scale: Scale | None, proposals: "Proposals") -> Iterator[Asked]:
+    waiting: deque[Wish] = deque()
     room: int | None = None
     try:
         ask = next(search)
         while True:
-            waiting.extend(ask.begin)
-            answer = None
-            if waiting:
-                asked = Asked(waiting.popleft())
+            waiting.extend(map(proposals.wish, ask.begin))
+            answer, wish = None, waiting.popleft() if waiting else None
+            if wish is not None:
+                asked = Asked(wish.request)
                 yield asked
                 answer = asked.answer
                 if answer is None:
@@ -96,6 +101,6 @@ def _asked(search: Search, scale: Scale | None) -> Iterator[Asked]:
             elif room == 1:
                 raise IdleSearchError
             room = max(1 - len(waiting), 0)
-            ask = search.send(Told(answer, room))
+            ask = search.send(Told(answer, room, asked=None if wish is None else wish.asked))
     except StopIteration:
         return

@@ -327,4 +327,5 @@ def run(
         journal=journal,
         route=objective.route,
         scale=objective.scale,
+        seed=seed,
     )

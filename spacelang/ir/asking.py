@@ -7,16 +7,37 @@ end, so that one slow trial holds up nobody but those who need it:
     told = yield Ask(begin=(first, second))   # both are wanted in earnest
     told.ended                                # the one of them that has ended first
     told = yield Ask(begin=(third,))          # the other one goes on meanwhile
+
+What takes time to propose is begun as a `Later`, which a resumed run does not make again:
+
+    told = yield Ask(begin=(Later(propose),))  # `propose` draws a request from the generator that it is given
+    told.asked, told.ended.request             # that `Later`, and what it has made
 """
 
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from spacelang.ir.trial import Request, Trial
 
+if TYPE_CHECKING:
+    from numpy import random
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Later:
+    """A request that takes time to make: it is made where it is begun, and never again once its trial is kept.
+
+    `make` may depend on what the search was told and on the generator that it is given, which is that of its number in
+    the run and of the seed. What it leaves behind must not matter to anything that comes after it, as a resumed run
+    does not call it where the trial is known; what the search wants to know of it goes into the `memo` of the request.
+    Two of them are never equal.
+    """
+
+    make: "Callable[[random.Generator], Request]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +49,7 @@ class Ask:
     be probable before.
     """
 
-    begin: tuple[Request, ...] = ()
+    begin: tuple[Request | Later, ...] = ()
     ahead: tuple[Request, ...] = ()
 
 
@@ -39,11 +60,20 @@ class Told:
     A trial that ends early was probable and is not wanted in earnest yet: what came of it may guide what is probable
     next, and nothing else. It is told once more, at once, when it is wanted. `room` is how many workers have nothing to
     do in earnest: their number less the trials that were begun in earnest and have not ended, and at least 0.
+
+    `asked` is the very object that was begun and that the trial which has ended is told for; None where none has ended.
+    Where it is not said, that is the request of the trial.
     """
 
     ended: Trial | None
     room: int
     early: Trial | None = None
+    asked: Request | Later | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """What was asked for is the request that has ended, unless it was something else."""
+        if self.asked is None and self.ended is not None:
+            object.__setattr__(self, "asked", self.ended.request)
 
 
 class IdleSearchError(Exception):
@@ -57,29 +87,29 @@ Search: TypeAlias = Asking[None]
 """What every optimizer is; it returns when it has nothing left to ask for: the space is exhausted."""
 
 
-def together(requests: Iterable[Request], ahead: Iterable[Request] = ()) -> Asking[tuple[Trial, ...]]:
+def together(requests: Iterable[Request | Later], ahead: Iterable[Request] = ()) -> Asking[tuple[Trial, ...]]:
     """Begin all requests, wait for all of them, and give what came of them in their order: a round.
 
     Nothing is asked where there are no requests.
     """
     wanted, probable = tuple(requests), tuple(ahead)
     answers: dict[int, Trial] = {}
-    places: dict[Request, deque[int]] = {}
+    places: dict[int, deque[int]] = {}
     for place, request in enumerate(wanted):
-        places.setdefault(request, deque()).append(place)
+        places.setdefault(id(request), deque()).append(place)
     begin = wanted
     while len(answers) < len(wanted):
         told = yield Ask(begin, probable)
         begin = ()
         if told.ended is not None:
-            answers[places[told.ended.request].popleft()] = told.ended
+            answers[places[id(told.asked)].popleft()] = told.ended
     return tuple(answers[place] for place in range(len(wanted)))
 
 
 def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
     """All parts at once, each told of its own trials; their results, in their order.
 
-    Of equal trials those who asked first are told first. What ended early is told to those who have said that they will
+    What ended early is told to those who have said that they will
     probably want it. A part that waits for no trial, and has not returned, is told how much room there is whenever
     anything is told, those first that stand first.
     """
@@ -102,8 +132,12 @@ class _Parts(Generic[T]):
 
     results: dict[int, T] = field(default_factory=dict)
     _going: dict[int, Asking[T]] = field(default_factory=dict)
-    _asked: dict[Request, deque[int]] = field(default_factory=dict)
-    """Who has asked for what and was not told yet, those first who asked first."""
+    _asked: dict[int, deque[int]] = field(default_factory=dict)
+    """Who has asked for which object and was not told yet, those first who asked first.
+
+    Equal requests may differ in what they may take and in what is to be remembered, and whoever answers holds the
+    objects until they are told: so they are known by their places in memory.
+    """
     _out: dict[int, int] = field(default_factory=dict)
     """Of each part that goes on, for how many trials it waits."""
     _ahead: dict[int, tuple[Request, ...]] = field(default_factory=dict)
@@ -122,26 +156,26 @@ class _Parts(Generic[T]):
         turns = max(map(len, self._ahead.values()), default=0)
         return tuple(wishes[turn] for turn in range(turns) for wishes in self._ahead.values() if turn < len(wishes))
 
-    def add(self, part: Asking[T]) -> tuple[Request, ...]:
+    def add(self, part: Asking[T]) -> tuple[Request | Later, ...]:
         """Begin another part; what it wants to begin."""
         number = len(self._going) + len(self.results)
         self._going[number], self._out[number] = part, 0
         return self.advance(number, None)
 
-    def tell(self, told: Told) -> tuple[Request, ...]:
+    def tell(self, told: Told) -> tuple[Request | Later, ...]:
         """Tell whom it concerns of a trial; what they want to begin now."""
         if told.ended is not None:
-            askers = self._asked[told.ended.request]
+            askers = self._asked[id(told.asked)]
             number = askers.popleft()
             if not askers:
-                del self._asked[told.ended.request]
+                del self._asked[id(told.asked)]
             self._out[number] -= 1
             return self.advance(number, told)
         early = None if told.early is None else told.early.request
         who = [number for number, wishes in self._ahead.items() if early in wishes]
         return tuple(request for number in who for request in self.advance(number, Told(None, told.room, told.early)))
 
-    def advance(self, number: int, told: Told | None) -> tuple[Request, ...]:
+    def advance(self, number: int, told: Told | None) -> tuple[Request | Later, ...]:
         """Tell a part, which begins where it is told nothing; what it wants to begin now."""
         part = self._going[number]
         try:
@@ -154,7 +188,7 @@ class _Parts(Generic[T]):
             return ()
         self._out[number] += len(ask.begin)
         for request in ask.begin:
-            self._asked.setdefault(request, deque()).append(number)
+            self._asked.setdefault(id(request), deque()).append(number)
         self._ahead[number] = ask.ahead
         return ask.begin
 

@@ -26,12 +26,23 @@ class Status(StrEnum):
     """Its process ended by itself: a signal, an exit."""
 
 
+Memo: TypeAlias = tuple[float | int | str, ...]
+"""What a search wants to remember with a trial."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them."""
+    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them.
+
+    `seconds` is what this evaluation may take where that is less than what every one may; None where nothing less is
+    said. An evaluation that takes longer answers nobody who allows it more. `memo` is given back with the trial, also
+    where that is told again. Requests that differ in these alone are equal.
+    """
 
     configuration: Configuration
     fidelity: int | None = None
+    seconds: float | None = field(default=None, compare=False)
+    memo: Memo = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,16 @@ class Trial:
     training_loss: float | None = None
     predictions: Any = field(default=None, compare=False, repr=False)
     scale: Scale = field(default=UNIT, compare=False, repr=False)
+
+    def answers(self, request: Request) -> bool:
+        """Whether an equal request would have come to the same: not where that allows more time, which this one lacked.
+
+        What ended before its own limit was ended by that of the run, which is the same for all.
+        """
+        allowed = self.request.seconds
+        if self.status is not Status.TIMEOUT or allowed is None or self.cost < allowed:
+            return True
+        return request.seconds is not None and request.seconds <= allowed
 
     @property
     def standing(self) -> float:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from spacelang.ir.asking import Ask, IdleSearchError, Told
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import OtherSearchError
 from spacelang.runtime.executors import Executor, Finished, Job
 from spacelang.runtime.history import History, Key, Record
+from spacelang.runtime.proposals import Proposals, Wish
 from spacelang.runtime.waiting import Waiting
 
 
@@ -30,13 +31,14 @@ class Dispatcher:
     history: History
     witness: Witness
     waiting: Waiting
+    proposals: Proposals
     running: "dict[Key, _Running]" = field(default_factory=dict)
     """What workers are at."""
-    _earnest: dict[Key, deque[Request]] = field(default_factory=dict)
+    _earnest: dict[Key, deque[Wish]] = field(default_factory=dict)
     """What was begun in earnest and not told yet: who wants it, those first who were first."""
     _ahead: dict[Key, Request] = field(default_factory=dict)
     """What the search will probably want, the likeliest first."""
-    _known: deque[Request] = field(default_factory=deque)
+    _known: deque[Wish] = field(default_factory=deque)
     """What is told next, as its answer was known when it was asked for."""
     _finished: deque[Finished] = field(default_factory=deque)
     """What has ended and is told after that; until then it counts as running."""
@@ -49,19 +51,8 @@ class Dispatcher:
     """Whether all that earlier sessions have left was told."""
 
     def take(self, ask: Ask) -> None:
-        """Note what a search wants."""
-        fresh: dict[Key, Request] = {}
-        for request in ask.begin:
-            key = self.history.key(request)
-            if key in self.history.memory:
-                self._known.append(request)
-            elif key in self._earnest:
-                self._earnest[key].append(request)
-            else:
-                self._earnest[key] = deque([request])
-                if key not in self.running:
-                    fresh[key] = request
-        self.waiting.add(fresh)
+        """Note what a search wants; what is to be made later is made now."""
+        self._want(map(self.proposals.wish, ask.begin))
         self._ahead = dict(self._unknown(ask.ahead))
 
     def told(self) -> Told | None:
@@ -116,13 +107,13 @@ class Dispatcher:
         """What was told of the next trial of an earlier session."""
         record = self.history.earlier.popleft()
         self._workers = record.workers
-        key = self.history.key(record.trial.request)
-        if key not in self._earnest:
-            if record.is_early:
-                return self._tell_early(record)
+        wish = self._answered(record.trial)
+        if wish is None and record.is_early:
+            return self._tell_early(record)
+        if wish is None or wish.proposal != record.proposal:
             raise OtherSearchError(record.index)
-        self.waiting.remove(key)
-        return self._tell(record, key)
+        self.waiting.remove(self.history.key(wish.request))
+        return self._tell(record)
 
     # ---- what goes on
 
@@ -180,12 +171,24 @@ class Dispatcher:
         key = self.history.key(finished.job.request)
         began = self.running.pop(key).began
         self._workers = self._count()
+        trial = replace(finished.trial, request=finished.job.request)
+        wish = self._answered(trial)
         # What ends together with the last trial of a budget is not told in this session, even where it was wanted.
-        is_wanted = key in self._earnest and self.budget.trials_left(self.history.told) != 0
+        is_told = wish is not None and self.budget.trials_left(self.history.told) != 0
         record = self.history.record(
-            finished.trial, began, finished.worker, finished.attempts, self._workers, is_early=not is_wanted
+            trial if wish is None else replace(trial, request=wish.request),
+            began,
+            finished.worker,
+            finished.attempts,
+            self._workers,
+            is_early=not is_told,
+            proposal=None if wish is None else wish.proposal,
         )
-        return self._tell(record, key) if is_wanted else self._tell_early(record)
+        if is_told:
+            return self._tell(record)
+        if wish is None and key in self._earnest:  # it was begun ahead, with less time than is wanted now
+            self.waiting.add({key: self._earnest[key][0].request})
+        return self._tell_early(record)
 
     # ---- telling
 
@@ -193,11 +196,14 @@ class Dispatcher:
         """Whether the room is told by itself: where a session begins, and where nothing else will be told."""
         return self._workers > 0 and self._room != self._room_told and (self._is_new or not self._earnest)
 
-    def _tell(self, record: Record, key: Key) -> Told:
-        """Keep a trial that was wanted in earnest, and tell who wanted it first; the others are told next."""
-        first, *others = self._earnest.pop(key)
-        self._keep(replace(record, trial=replace(record.trial, request=first)))
-        self._known.extend(others)
+    def _tell(self, record: Record) -> Told:
+        """Keep a trial that was wanted in earnest, and tell who wanted it first; the others are told next.
+
+        Those whom it does not answer wait for another one.
+        """
+        first, *others = self._earnest.pop(self.history.key(record.trial.request))
+        self._keep(replace(record, trial=replace(record.trial, request=first.request)))
+        self._want(others)
         return self._say(first)
 
     def _tell_early(self, record: Record) -> Told:
@@ -210,11 +216,12 @@ class Dispatcher:
         held = self.history.keep(record)
         self.witness.trial(held, self.history.best or held)
 
-    def _say(self, request: Request | None, *, is_known: bool = False) -> Told:
+    def _say(self, wish: Wish | None, *, is_known: bool = False) -> Told:
         self._room_told, self._is_new = self._room, False
-        if request is None:
+        if wish is None:
             return Told(None, self._room)
-        return Told(self.history.recall(request) if is_known else self.history.charge(request), self._room)
+        answer = self.history.recall if is_known else self.history.charge
+        return Told(answer(wish.request), self._room, asked=wish.asked)
 
     @property
     def _room(self) -> int:
@@ -225,11 +232,31 @@ class Dispatcher:
         """How many workers there are: what has ended holds none, whether it was told or not."""
         return len(self.executor.free) + len(self.running) - len(self._finished)
 
+    def _want(self, wishes: Iterable[Wish]) -> None:
+        """Have wishes answered: from memory, by what is under way, or in their turn."""
+        fresh: dict[Key, Request] = {}
+        for wish in wishes:
+            key = self.history.key(wish.request)
+            if self.history.knows(wish.request):
+                self._known.append(wish)
+            elif key in self._earnest:
+                self._earnest[key].append(wish)
+            else:
+                self._earnest[key] = deque([wish])
+                if key not in self.running:
+                    fresh[key] = wish.request
+        self.waiting.add(fresh)
+
+    def _answered(self, trial: Trial) -> Wish | None:
+        """Who wanted first, in earnest, what has ended; None where nobody did, or none whom it answers."""
+        wishes = self._earnest.get(self.history.key(trial.request))
+        return wishes[0] if wishes and trial.answers(wishes[0].request) else None
+
     def _unknown(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
         """Those of the requests that nobody knows the answer to, and nobody wants in earnest."""
         for request in requests:
             key = self.history.key(request)
-            if key not in self.history.memory and key not in self._earnest:
+            if not self.history.knows(request) and key not in self._earnest:
                 yield key, request
 
     def _unless_over(self, told: Told) -> Told | None:

@@ -28,7 +28,8 @@ class Record:
     """An evaluated trial: its number, counted from 1 in the order in which trials end, and by whom it was evaluated.
 
     It began and ended so many seconds after the run did; `attempts` counts how often it was begun. `workers` is how
-    many there were when the search was told of it; `is_early` says that it was not wanted in earnest by then.
+    many there were when the search was told of it; `is_early` says that it was not wanted in earnest by then, and
+    `proposal` which of the requests it was that the search left to be made later, counted from 1; None for others.
     """
 
     index: int
@@ -39,6 +40,7 @@ class Record:
     attempts: int = 1
     workers: int = 1
     is_early: bool = False
+    proposal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +183,10 @@ class History:
     best_any_fidelity: Record | None = None
     least_infeasible: Record | None = None
     answered: int = 0
-    memory: dict[Key, Trial] = field(default_factory=dict)
-    unneeded: set[Key] = field(default_factory=set)
-    """What ended before anybody wanted it in earnest, as nobody has until now."""
+    memory: dict[Key, Record] = field(default_factory=dict)
+    """The last trial for each key: there is another one only where the first had too little time."""
+    unneeded: set[int] = field(default_factory=set)
+    """The numbers of what ended before anybody wanted it in earnest, as nobody has until now."""
     told: int = 0
     """How many trials the search has wanted in earnest and was told of, each once."""
     pending: Record | None = None
@@ -220,32 +223,52 @@ class History:
             return self.sessions.popleft().workers
         return None
 
+    def knows(self, request: Request) -> bool:
+        """Whether a request was answered before, by a trial that had as much time as it may take."""
+        record = self.memory.get(self.key(request))
+        return record is not None and record.trial.answers(request)
+
+    def proposed(self) -> dict[int, Request]:
+        """The requests of earlier sessions that were made later, by their numbers among those."""
+        kept = ((record.proposal, record.trial.request) for record in self.earlier)
+        return {proposal: request for proposal, request in kept if proposal is not None}
+
     def charge(self, request: Request) -> Trial:
         """What a request has come to that is wanted in earnest for the first time; a first success fixes the scale."""
-        self.unneeded.discard(self.key(request))
+        record = self.memory[self.key(request)]
+        self.unneeded.discard(record.index)
         self.told += 1
-        loss = self.memory[self.key(request)].loss
+        loss = record.trial.loss
         if self.scale is None and loss is not None:
             self.scale = Scale.around(loss)
         return self.look(request)
 
     def look(self, request: Request) -> Trial:
         """What a request has come to, whether anybody wants it in earnest or not."""
-        trial = self.memory[self.key(request)]
+        trial = self.memory[self.key(request)].trial
         return replace(trial, request=request, scale=UNIT if self.scale is None else self.scale)
 
     def recall(self, request: Request) -> Trial:
         """What a request has come to that was known when it was wanted; free of charge for the second time."""
-        if self.key(request) in self.unneeded:
+        if self.memory[self.key(request)].index in self.unneeded:
             return self.charge(request)
         self.answered += 1
         return replace(self.look(request), cost=0.0)
 
     def record(
-        self, trial: Trial, started: float, worker: str, attempts: int, workers: int, *, is_early: bool
+        self,
+        trial: Trial,
+        started: float,
+        worker: str,
+        attempts: int,
+        workers: int,
+        *,
+        is_early: bool,
+        proposal: int | None = None,
     ) -> Record:
         """A new trial as it is kept: the next one, which ends now."""
-        return Record(len(self.records) + 1, trial, started, self.now(), worker, attempts, workers, is_early)
+        index = len(self.records) + 1
+        return Record(index, trial, started, self.now(), worker, attempts, workers, is_early, proposal)
 
     def keep(self, record: Record) -> Record:
         """Keep a trial, in the journal first unless it is there; as it is held from now on."""
@@ -283,9 +306,9 @@ class History:
     def _hold(self, record: Record) -> None:
         trial = record.trial
         self.records.append(record)
-        self.memory[self.key(trial.request)] = trial
+        self.memory[self.key(trial.request)] = record
         if record.is_early:
-            self.unneeded.add(self.key(trial.request))
+            self.unneeded.add(record.index)
         if trial.loss is not None:
             self._compare(record, trial.loss)
 

@@ -11,6 +11,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.dispatch import Dispatcher
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Clock, Ending, History, Journal, Outcome, Record, Unkept
+from spacelang.runtime.proposals import Proposals
 from spacelang.runtime.waiting import RouteOf, Waiting
 
 KNOWN_ANSWERS: Final = 10_000
@@ -54,6 +55,7 @@ def run(
     journal: Journal | None = None,
     route: RouteOf | None = None,
     scale: Scale | None = UNIT,
+    seed: int = 0,
 ) -> Outcome:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
@@ -61,7 +63,8 @@ def run(
     `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
     as it was told then, one by one, without an evaluation, and it counts in the budget. What was asked for at once is
     evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
-    that around the first success that is told.
+    that around the first success that is told. `seed` is that of the search: what it leaves to be made later is made
+    with it, unless the journal has its trial.
 
     When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
     executor closes it. Raises what the executor, the search, the listener or the journal raise, IdleSearchError
@@ -70,7 +73,8 @@ def run(
     told = Silence() if listener is None else listener
     kept = Unkept() if journal is None else journal
     history = History(clock, training_size, kept, scale)
-    dispatcher = Dispatcher(executor, budget, history, told, Waiting(route))
+    proposals = Proposals(seed, history.proposed())
+    dispatcher = Dispatcher(executor, budget, history, told, Waiting(route), proposals)
     told.started(budget)
     try:
         ended = _drive(search, dispatcher)

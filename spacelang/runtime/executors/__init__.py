@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Trial
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
@@ -24,6 +25,11 @@ class Job:
     request: Request
     seconds: float | None = None
 
+    def allowed(self, limits: Limits) -> float | None:
+        """The seconds that it may take under the limits of every job: its request may allow less."""
+        most = limits.trial_seconds if self.seconds is None else self.seconds
+        return min((each for each in (most, self.request.seconds) if each is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -36,7 +42,7 @@ class Finished:
 
 
 class Executor(Protocol):
-    """A number of workers that evaluate one request at a time each.
+    """A number of workers that evaluate one request at a time each, for as long as a job is `allowed` to take.
 
     Every job that was started is answered exactly once, whatever dies, unless the executor is stopped or closed before.
     """

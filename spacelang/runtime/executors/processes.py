@@ -184,7 +184,7 @@ class Processes:
         worker.attempts += 1
         worker.sequence = next(self._numbers)
         worker.begun = time.monotonic()
-        self._links[0].tell(Begin(worker.token, worker.sequence, worker.job.seconds))
+        self._links[0].tell(Begin(worker.token, worker.sequence, self._allowed(worker.job)))
         try:
             channel.send(TASK.pack(worker.sequence) + request)
         except OSError:
@@ -325,9 +325,7 @@ class Processes:
 
     def _allowed(self, job: Job | None) -> float | None:
         """The seconds that a job may take."""
-        if job is None:
-            return None
-        return self._limits.trial_seconds if job.seconds is None else job.seconds
+        return None if job is None else job.allowed(self._limits)
 
     def _again(self, worker: "_Worker", failure: Failure) -> None:
         """Begin a job again that has lost its worker; that is its failure if it has happened too often."""

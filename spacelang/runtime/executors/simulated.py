@@ -4,7 +4,10 @@ import heapq
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from spacelang.ir.task import UNLIMITED
+from spacelang.ir.trial import Trial
 from spacelang.runtime.executors import Evaluate, Finished, Job
+from spacelang.runtime.executors.failures import too_long
 
 TICK: Final = 1e-6
 """Seconds by which the clock moves at least where it is waited for: rounding must not leave a rest of a budget."""
@@ -53,7 +56,7 @@ class Simulated:
         Raises what evaluating raises.
         """
         for began, worker, job in self._begun:
-            trial = self._evaluate(job.request)
+            trial = self._ended(job)
             self._started += 1
             heapq.heappush(self._ending, (began + trial.cost, self._started, Finished(job, trial, worker)))
         self._begun.clear()
@@ -66,6 +69,11 @@ class Simulated:
         self._now = max(self._now, end)
         self._busy.remove(finished.worker)
         return (finished,)
+
+    def _ended(self, job: Job) -> Trial:
+        """What comes of a job, where it may take less than it costs: by then it has failed."""
+        trial, allowed = self._evaluate(job.request), job.allowed(UNLIMITED)
+        return trial if allowed is None or trial.cost <= allowed else too_long(allowed, allowed).of(job.request)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
         """Forget the jobs of these workers, or all jobs."""

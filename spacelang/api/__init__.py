@@ -3,12 +3,12 @@
 from spacelang.api.asking import Asked, ask_and_tell
 from spacelang.api.comparing import Comparison, compare
 from spacelang.api.executing import make_executor, trial_limits, unenforced
+from spacelang.api.keeping import keeping
 from spacelang.api.result import NoSuccessError, RefitError, Result
 from spacelang.api.searching import (
     Recorded,
     bound_by,
     configure_optimizer,
-    keeping,
     make_objective,
     needs_training_loss,
     run,

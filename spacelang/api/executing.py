@@ -6,15 +6,15 @@ from spacelang.api.space import Space
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Objective
     from spacelang.runtime.executors import Executor
+    from spacelang.runtime.objective import Evaluating
 
 DASK = "dask"
 """The executor that starts a cluster of its own on this machine."""
 
 
 def make_executor(
-    objective: "Objective",
+    objective: "Evaluating",
     *,
     workers: int = 1,
     executor: str | None = None,
@@ -51,7 +51,7 @@ def use_one_thread() -> None:
 
 
 def _made(
-    objective: "Objective", workers: int, executor: str | None, limits: Limits, *, isolate: bool, forks: bool
+    objective: "Evaluating", workers: int, executor: str | None, limits: Limits, *, isolate: bool, forks: bool
 ) -> "Executor":
     if workers < 0 or (executor is not None and workers == 0):
         raise ValueError(f"{workers} workers evaluate nothing")

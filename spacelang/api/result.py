@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
     from spacelang.ir.trial import TestScore
     from spacelang.report.searched import Searched
-    from spacelang.runtime.evaluation.objective import Objective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.objective import Aim, Refittable
     from spacelang.runtime.pipelines.taking import Form
-    from spacelang.runtime.tables.objective import TableObjective
 
 
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
@@ -100,7 +99,7 @@ class Result:
     """
 
     outcome: "Outcome" = field(repr=False)
-    objective: "Objective | TableObjective" = field(repr=False)
+    objective: "Aim" = field(repr=False)
     store: Path | None = None
     crew: Crew | None = field(default=None, repr=False)
     finale: "Finale | None" = field(default=None, repr=False)
@@ -139,16 +138,12 @@ class Result:
         the others. None where no trial succeeded. Raises RefitError where five in a row cannot be fitted, and the
         runtime's InputError where there is nothing to fit to or nowhere to do it.
         """
-        if self.outcome.best is None:
-            return None
-        if self.crew is None:
-            return self.objective.refit(self.outcome.best.trial.request.configuration)
-        return self._finale.pipeline
+        return None if self.outcome.best is None else self._finale.pipeline
 
     @property
     def passed_over(self) -> "tuple[PassedOver, ...]":
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; mostly none."""
-        return () if self.outcome.best is None or self.crew is None else self._finale.passed_over
+        return () if self.outcome.best is None or self._refittable is None else self._finale.passed_over
 
     @property
     def test(self) -> "TestScore | None":
@@ -156,8 +151,7 @@ class Result:
 
         The pipeline was fitted on all other rows. Raises as `best_pipeline` does.
         """
-        objective: Any = self.objective
-        if self.outcome.best is None or self.crew is None or not objective.test_rows:
+        if self.outcome.best is None or self._refittable is None or not self._refittable.test_rows:
             return None
         return self._finale.test
 
@@ -168,8 +162,8 @@ class Result:
         """
         from spacelang.runtime.errors import InputError
 
-        objective: Any = self.objective
-        if self.outcome.ended == "interrupted" or self.outcome.best is None or not objective.test_rows:
+        has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
+        if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
             return self
         with suppress(KeyboardInterrupt, InputError):
             return replace(self, finale=self._finish(executor))
@@ -189,20 +183,31 @@ class Result:
             warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
         return found
 
+    @property
+    def _refittable(self) -> "Refittable | None":
+        """The objective, where it can fit a pipeline on all rows."""
+        from spacelang.runtime.objective import Refittable
+
+        objective = self.objective
+        return objective if self.crew is not None and isinstance(objective, Refittable) else None
+
     def _finished_anew(self) -> "Finale":
-        crew = self.crew
-        assert crew is not None
+        from spacelang.runtime.errors import InputError
+
+        crew, objective = self.crew, self._refittable
+        if crew is None or objective is None:
+            message = f"`{self.objective.facts.name}` has no data that a pipeline could be fitted to"
+            raise InputError(message, "`space.build(result.best_configuration)` makes the pipeline, unfitted")
         workers = min(crew.workers, 1)
-        objective: Any = self.objective
         with closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits)) as executor:
             return self._finish(executor)
 
     def _finish(self, executor: "Executor") -> "Finale":
         from spacelang.runtime.final import finish
 
-        crew = self.crew
+        crew, objective = self.crew, self._refittable
         assert crew is not None
-        objective: Any = self.objective
+        assert objective is not None
         found = finish(self.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
         if self.store is not None:
             keep_score(self.store, found)
@@ -224,11 +229,9 @@ class Result:
         """
         import pandas as pd
 
-        settings = self.objective.settings
         further = [bound.name for bound in self.objective.bounds]
-        further += [f"metric.{name}" for name in settings.metrics]
-        further += ["training_loss"] * settings.training_score
-        return pd.DataFrame(map(self._row, self.outcome.records), columns=[*COLUMNS, *further])
+        columns = [*COLUMNS, *further, *self.objective.recorded]
+        return pd.DataFrame(map(self._row, self.outcome.records), columns=columns)
 
     def _row(self, record: "Record") -> dict[str, Any]:
         trial = record.trial

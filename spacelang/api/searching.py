@@ -1,31 +1,30 @@
 """A search of a space on data: which optimizer, on what, how long, and what was found."""
 
-import json
 import time as _time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits, unenforced
+from spacelang.api.keeping import check_rungs, keeping
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.problem import Problem
-from spacelang.ir.task import AnyBound, CrossValidation, Goal, Task, Validation
+from spacelang.ir.task import CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Clock, Journal, Outcome
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
-    from spacelang.runtime.storing.header import Header
-    from spacelang.runtime.tables.objective import TableObjective
+    from spacelang.runtime.objective import Aim
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
@@ -178,7 +177,7 @@ def make_objective(
     validation: Validation | None = None,
     recorded: Recorded = NOTHING_MORE,
     test: "TestRows | None" = None,
-) -> "Objective":
+) -> "DataObjective":
     """What a search over the space minimises on a table of data; raises the runtime's InputError.
 
     Rows for testing, a share of the table's or a table of their own, are set apart before anything else. A metric and a
@@ -187,7 +186,7 @@ def make_objective(
     """
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.evaluation.folds import default_validation
-    from spacelang.runtime.evaluation.objective import Objective, Settings
+    from spacelang.runtime.evaluation.objective import DataObjective, Settings
     from spacelang.runtime.evaluation.testing import made_alike, set_apart
     from spacelang.runtime.pipelines.library import check_buildable, task_kind
 
@@ -201,10 +200,10 @@ def make_objective(
     chosen = said or default_validation(dataset)
     beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
     tested = None if others is None else made_alike(others, table, dataset)
-    return Objective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside), tested=tested)
+    return DataObjective(space.checked, dataset, Settings(goal, chosen, task.bounds, seed, **beside), tested=tested)
 
 
-def bound_by(objective: "Objective", space: Space) -> tuple[Space, "Objective"]:
+def bound_by(objective: "DataObjective", space: Space) -> tuple[Space, "DataObjective"]:
     """The space for the data of an objective, and the objective over it.
 
     `n_samples` is the number of rows that a trial at full fidelity trains on, `n_features` the number of columns that
@@ -218,89 +217,10 @@ def bound_by(objective: "Objective", space: Space) -> tuple[Space, "Objective"]:
     return bound, objective.over(bound.checked)
 
 
-def _recorded_beside(objective: "Objective") -> dict[str, str]:
-    """What is recorded beside the usual, each by its name as JSON; constraints are among the bounds of the run."""
-    names = [each.name for each in fields(Recorded) if each.name != "constraints"]
-    chosen = {name: getattr(objective.settings, name) for name in names}
-    return {name: json.dumps(value) for name, value in chosen.items() if value != getattr(NOTHING_MORE, name)}
-
-
-def _tested_on(objective: "Objective") -> dict[str, str]:
-    """Which rows are kept for testing, wherever they come from."""
-    from spacelang.runtime.data.fingerprint import data_facts
-    from spacelang.runtime.storing.header import SHOWN
-
-    tested = objective.tested
-    if tested is None:
-        return {}
-    facts = data_facts(tested.name, tested.features, tested.labels)
-    return {"test": f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"}
-
-
-@contextmanager
-def keeping(
-    path: str | PathLike[str] | None,
-    space: Space,
-    optimizer: tuple[str, Any],
-    objective: "Objective",
-    *,
-    seed: int,
-    resume: bool,
-) -> "Iterator[Journal | None]":
-    """The journal of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
-
-    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one. The optimizer comes
-    with its name. Raises StoreError where the file cannot be used or holds another run.
-    """
-    if path is None:
-        yield None
-        return
-    from spacelang.runtime.data.fingerprint import data_facts
-    from spacelang.runtime.storing.header import make_header
-
-    dataset, (name, configured) = objective.dataset, optimizer
-    header = make_header(
-        space.checked,
-        data_facts(dataset.name, dataset.features, dataset.labels),
-        metric=objective.metric.formula,
-        validation=objective.validation,
-        bounds=objective.bounds,
-        scale=objective.scale,
-        training_size=objective.training_size,
-        seed=seed,
-        optimizer=name,
-        options=asdict(configured),
-        settings=_recorded_beside(objective) | _tested_on(objective),
-    )
-    with kept(Path(path), header, objective.bounds, resume=resume) as journal:
-        yield journal
-
-
-@contextmanager
-def kept(
-    place: Path, header: "Header", bounds: Sequence[AnyBound], *, resume: bool, durable: bool = True
-) -> "Iterator[Journal]":
-    """The journal of a run with this header, subject to these bounds; raises as `keeping` does.
-
-    What is not `durable` may be lost with the machine: trials that are made again in no time.
-    """
-    from spacelang.runtime.errors import OtherSearchError
-    from spacelang.runtime.storing.journal import StoredJournal
-    from spacelang.runtime.storing.store import Store, is_blank
-
-    begins = not resume or is_blank(place)
-    make = Store.create if begins else Store.open
-    with make(place, header, durable=durable) as store:
-        try:
-            yield StoredJournal(store, bounds)
-        except OtherSearchError as error:
-            raise store.refused(error.trial) from error
-
-
 def run(
     space: Space,
     optimizer: Any,
-    objective: "Objective | TableObjective",
+    objective: "Aim",
     executor: "Executor",
     *,
     time: str | float | None,
@@ -310,12 +230,16 @@ def run(
     journal: "Journal | None" = None,
     clock: "Clock" = _time.perf_counter,
 ) -> "Outcome":
-    """Run a configured optimizer, its trials on an executor; raises ValueError for a budget that allows nothing."""
+    """Run a configured optimizer, its trials on an executor.
+
+    Raises ValueError for a budget that allows nothing, and InputError as `keeping` does where nothing is kept.
+    """
     from numpy.random import default_rng
 
     from spacelang.runtime.budget import Budget, parse_duration
     from spacelang.runtime.loop import run as drive
 
+    check_rungs(optimizer, objective)
     seconds = parse_duration(time) if isinstance(time, str) else time
     return drive(
         optimizer.search(Problem(space.checked, objective.training_size, default_rng(seed))),

@@ -1,22 +1,22 @@
 """Searches that are answered from a table of known losses, and how such a table is made."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import trial_limits
+from spacelang.api.keeping import keeping
 from spacelang.api.result import Result, succeeded
-from spacelang.api.searching import configure_optimizer, kept, run, with_fidelity
+from spacelang.api.searching import configure_optimizer, run, with_fidelity
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.task import UNLIMITED, Limits, describe_validation
-from spacelang.optimizers import OPTIMIZERS, default_optimizer
+from spacelang.optimizers import default_optimizer
 from spacelang.optimizers._fidelity import rungs
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Journal, Outcome
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.tables import LossTable
@@ -67,7 +67,7 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     name = default_optimizer(loaded.checked, has_defaults_only=has_defaults_only) if optimizer is None else optimizer
     chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    with keeping_table(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
+    with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
         outcome = run_on_table(
             loaded,
             chosen,
@@ -110,53 +110,6 @@ def objective_of(space: Space, table: "LossTable", *, limits: Limits = UNLIMITED
     return bound, TableObjective(bound.counted, table, limits=limits)
 
 
-@contextmanager
-def keeping_table(
-    path: str | PathLike[str] | None,
-    space: Space,
-    optimizer: tuple[str, Any],
-    objective: "TableObjective",
-    *,
-    seed: int,
-    resume: bool,
-) -> "Iterator[Journal | None]":
-    """The journal of a run on a table, as `keeping` gives that of a run on data.
-
-    Raises InputError before anything is kept where the optimizer will ask for rows that the table does not have.
-    """
-    from spacelang.runtime.storing.header import make_header
-
-    name, configured = optimizer
-    check_rungs(configured, objective)
-    if path is None:
-        yield None
-        return
-    header = make_header(
-        space.checked,
-        objective.facts,
-        metric=objective.formula,
-        validation=objective.validation,
-        bounds=objective.bounds,
-        scale=objective.scale,
-        training_size=objective.training_size,
-        seed=seed,
-        optimizer=name,
-        options=asdict(configured),
-    )
-    with kept(Path(path), header, objective.bounds, resume=resume, durable=False) as journal:
-        yield journal
-
-
-def check_rungs(optimizer: Any, objective: "TableObjective") -> None:
-    """Raise InputError where the fidelity grid of an optimizer has numbers of rows that the table does not have.
-
-    An optimizer that has other rungs than that grid is found out when it asks for them.
-    """
-    names = {option.name for option in OPTIMIZERS.options(type(optimizer))}
-    if {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
-        objective.check_sizes(rungs(objective.training_size, optimizer.b, optimizer.eta))
-
-
 def run_on_table(
     space: Space,
     optimizer: Any,
@@ -172,7 +125,6 @@ def run_on_table(
     """Run a configured optimizer on a table in the time of the table; raises as `run` does."""
     from spacelang.runtime.executors.simulated import Simulated
 
-    check_rungs(optimizer, objective)
     # From where an earlier session ended: so the seconds are to the last digit those of a run that was not stopped.
     now = 0.0 if journal is None else journal.seconds
     with closing(Simulated(objective.evaluate, workers=workers, now=now)) as executor:
@@ -219,7 +171,7 @@ def tabulation(
 
 def table_of(
     space: Space,
-    objective: "Objective",
+    objective: "DataObjective",
     tabulate: "Tabulate",
     outcome: "Outcome",
     *,

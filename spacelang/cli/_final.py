@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spacelang.ir.task import Limits
     from spacelang.ir.trial import TestScore
     from spacelang.report.summary import Run
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Record
 
@@ -30,7 +30,7 @@ class Ending:
     """A search that has ended, on which data, by which objective, and what a trial might take."""
 
     data: str
-    objective: "Objective"
+    objective: "DataObjective"
     found: Found
     facts: "Run"
     limits: "Limits"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.searched import Searched
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
 
@@ -89,7 +89,7 @@ def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, a
         end(error.diagnostics, as_json=as_json)
 
 
-def bound_space(space: "Space", objective: "Objective", *, as_json: bool) -> tuple["Space", "Objective"]:
+def bound_space(space: "Space", objective: "DataObjective", *, as_json: bool) -> tuple["Space", "DataObjective"]:
     """The space for the data, whose size only now is known, and its warnings shown."""
     from spacelang.api import SpaceError, bound_by
 
@@ -181,7 +181,7 @@ def objective_of(
     validation: "Validation | None",
     seed: int,
     test: str | None = None,
-) -> "Objective":
+) -> "DataObjective":
     """What a search minimises on some data, judged by a metric; ends the program for what is wrong with them.
 
     `test` says which rows are kept from it.
@@ -233,7 +233,7 @@ class Found:
 def searching(
     space: "Space",
     optimizer: tuple[str, Any],
-    objective: "Objective",
+    objective: "DataObjective",
     where: Where,
     budget: tuple[float | None, int | None],
     seed: int,

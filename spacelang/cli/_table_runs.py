@@ -45,7 +45,8 @@ def refuse(unused: Mapping[str, object]) -> None:
 
 def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
     """Search, and print what was found; ends the program for bad input, and as `spacelang run` does."""
-    from spacelang.api.tabulating import check_rungs, table_objective
+    from spacelang.api.keeping import check_rungs
+    from spacelang.api.tabulating import table_objective
     from spacelang.cli._running import place_of, say_searched
 
     with _told(asked.store, as_json=as_json):
@@ -105,10 +106,11 @@ def _warn(limits: "Limits") -> None:
 def _searched(
     space: "Space", optimizer: tuple[str, Any], objective: "TableObjective", asked: OnTable, place: Path
 ) -> "Outcome":
-    from spacelang.api import tabulating
+    from spacelang.api import keeping
+    from spacelang.api.tabulating import run_on_table
 
-    with tabulating.keeping_table(place, space, optimizer, objective, seed=asked.seed, resume=asked.resume) as journal:
-        return tabulating.run_on_table(
+    with keeping(place, space, optimizer, objective, seed=asked.seed, resume=asked.resume) as journal:
+        return run_on_table(
             space,
             optimizer[1],
             objective,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.report.searched import Searched
     from spacelang.report.summary import Run
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
 
 DEFAULT_SECONDS: Final = 60.0
 """How long a run takes that nothing limits."""
@@ -157,7 +157,7 @@ def _limit(space: "Space", given: float | None, trials: int | None) -> float | N
     return DEFAULT_SECONDS if limit is None and trials is None else limit
 
 
-def _facts(objective: "Objective", optimizer: str, seed: int, place: Path, searched: "Searched") -> "Run":
+def _facts(objective: "DataObjective", optimizer: str, seed: int, place: Path, searched: "Searched") -> "Run":
     from spacelang.report.summary import Run
 
     return Run(

@@ -31,7 +31,7 @@ from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOptio
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.tabulation import Tabulate
@@ -109,7 +109,7 @@ def _check_output(output: Path) -> None:
 
 
 def _tabulation(
-    space: "Space", objective: "Objective", hyperparameters: Hyperparameters, b: int | None, eta: float | None
+    space: "Space", objective: "DataObjective", hyperparameters: Hyperparameters, b: int | None, eta: float | None
 ) -> tuple["Tabulate", int]:
     from spacelang.api.tabulating import tabulation
     from spacelang.plugins import OptionError
@@ -125,7 +125,7 @@ def _tabulation(
 
 def _table(
     space: "Space",
-    objective: "Objective",
+    objective: "DataObjective",
     tabulate: "Tabulate",
     outcome: "Outcome",
     seed: int,

@@ -17,7 +17,7 @@ from spacelang.ir.trial import Measurement
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.searched import ENDINGS, Searched
 from spacelang.runtime.history import Outcome, Record
-from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.objective import LossName
 
 if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver
@@ -29,7 +29,7 @@ class Run:
 
     optimizer: str
     seed: int
-    metric: Metric
+    metric: LossName
     training_size: int
     preparation: str = ""
     store: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
@@ -11,6 +11,7 @@ from spacelang.runtime.evaluation.refitting import Examine, Examined, Refit, Ref
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.executors.failures import described
 from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines.taking import Form
 
 ATTEMPTS: Final = 5
@@ -46,28 +47,9 @@ class Finale:
     test: TestScore | None = None
 
 
-class Sized(Protocol):
-    """What is to be known of an objective."""
-
-    @property
-    def training_size(self) -> int:
-        """The rows of the largest fidelity."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """All that trials may see."""
-        ...
-
-    @property
-    def test_rows(self) -> int:
-        """All that they may not; 0 where there are none."""
-        ...
-
-
 def finish(
     outcome: Outcome,
-    objective: Sized,
+    objective: Refittable,
     executor: Executor,
     *,
     limits: Limits = UNLIMITED,
@@ -130,7 +112,7 @@ def _rank(record: Record, outcome: Outcome, training_size: int) -> tuple[bool, b
     return record is not outcome.best, not trial.is_feasible, trial.excess, is_partial, loss, record.index
 
 
-def allowed_seconds(record: Record, outcome: Outcome, objective: Sized, limits: Limits) -> float:
+def allowed_seconds(record: Record, outcome: Outcome, objective: Refittable, limits: Limits) -> float:
     """The seconds that fitting the pipeline of a trial on all rows may take.
 
     The limit of a trial grows with the square of the rows. Where there is none a trial could have taken as long as the

@@ -55,10 +55,10 @@ def objective() -> Evaluate:
     import spacelang
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
 
     space = spacelang.load("blds_table1")
-    real = Objective(space.checked, check_labels(load_dataset("sklearn:breast_cancer"), "classification"))
+    real = DataObjective(space.checked, check_labels(load_dataset("sklearn:breast_cancer"), "classification"))
 
     def evaluate(request: Request) -> Trial:
         if request.configuration["x"]:

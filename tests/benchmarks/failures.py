@@ -31,7 +31,7 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.evaluation.objective import DataObjective
 
 SPACES = ("admm_table_a2", "mosaic", "boasf_models")
 DATA = ("breast_cancer", "digits")
@@ -104,7 +104,7 @@ def judge(name: str, data: str, drawn: int, limit: float) -> list[Verdict]:
     return [found[number] for number in range(drawn)]
 
 
-def prepare(name: str, data: str) -> tuple[Structures, Objective]:
+def prepare(name: str, data: str) -> tuple[Structures, DataObjective]:
     """The structures of a space and what its pipelines are judged by; bound by the data unless it is the control."""
     space = api.load_for_data(name.removesuffix(FREE))
     objective = api.make_objective(

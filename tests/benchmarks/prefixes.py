@@ -25,7 +25,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.agenda import Agenda
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.evaluation.objective import CACHE_BYTES, Objective, Settings
+from spacelang.runtime.evaluation.objective import CACHE_BYTES, DataObjective, Settings
 from spacelang.runtime.evaluation.prefixes import Prefixes
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
@@ -40,7 +40,7 @@ CHEAP: Final = ("GaussianNB", "KNeighborsClassifier", "QuadraticDiscriminantAnal
 class Measured:
     """An objective, the trials of all requests by their numbers, and the seconds that these took."""
 
-    objective: Objective
+    objective: DataObjective
     trials: dict[int, Trial] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -73,11 +73,13 @@ def requests(label: str, step: int) -> list[Request]:
     return [Request(Configuration(dict(zip(keys, values, strict=True)))) for values in product(*names)]
 
 
-def objective(validation: str, cache_bytes: float) -> Objective:
+def objective(validation: str, cache_bytes: float) -> DataObjective:
     """What evaluates, with so much room for what trials share."""
     dataset = check_labels(load_dataset("sklearn:breast_cancer"), "classification")
     rows = CrossValidation(3) if validation == "cv" else Holdout(0.3)
-    return Objective(spacelang.load("blds_table1").checked, dataset, Settings(validation=rows, cache_bytes=cache_bytes))
+    return DataObjective(
+        spacelang.load("blds_table1").checked, dataset, Settings(validation=rows, cache_bytes=cache_bytes)
+    )
 
 
 def in_turn(wishes: Sequence[Request], *all_measured: Measured) -> None:

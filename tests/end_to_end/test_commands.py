@@ -305,14 +305,14 @@ class TestRun:
     INTERRUPTED = """
 import os, signal
 from spacelang.cli import main
-from spacelang.runtime.evaluation.objective import Objective
-evaluate, seen = Objective.evaluate, []
+from spacelang.runtime.evaluation.objective import DataObjective
+evaluate, seen = DataObjective.evaluate, []
 def interrupted(self, request):
     seen.append(request)
     if len(seen) == 3:
         os.kill(os.getpid(), signal.SIGINT)
     return evaluate(self, request)
-Objective.evaluate = interrupted
+DataObjective.evaluate = interrupted
 main()
 """
 

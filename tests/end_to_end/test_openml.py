@@ -33,7 +33,7 @@ from spacelang.ir.trial import Request
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -157,7 +157,7 @@ def test_trials_are_judged_on_the_splits_of_the_task(place):
     space = sl.parse("space s\nstage estimator = LogisticRegression { C = 0.1 } | GaussianNB\n")
     dataset = check_labels(load_dataset("openml-task:59"), "classification")
     assert dataset.validation is not None
-    objective = Objective(space.checked, dataset, Settings(validation=dataset.validation))
+    objective = DataObjective(space.checked, dataset, Settings(validation=dataset.validation))
     assert objective.training_size == 135
     found = objective.evaluate(Request(space.default()))
     numbers, labels = dataset.features.to_numpy(), dataset.target.to_numpy()
@@ -200,7 +200,7 @@ def test_a_task_of_regression_with_a_holdout(place):
         check_labels(table, "classification")
     dataset = check_labels(table, "regression")
     space = sl.parse("space s\nstage estimator = Ridge | LinearRegression\n")
-    objective = Objective(space.checked, dataset, Settings(validation=dataset.validation))
+    objective = DataObjective(space.checked, dataset, Settings(validation=dataset.validation))
     trial = objective.evaluate(Request(space.default(), 50))
     assert trial.loss is not None
     assert trial.loss < 1

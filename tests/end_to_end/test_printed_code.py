@@ -22,7 +22,7 @@ from spacelang.ir.task import Holdout
 from spacelang.report.code import source
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.evaluation.objective import DataObjective
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = {path.stem: path for path in [*sorted(folder("spaces").glob("*.space")), *sorted(EXAMPLES.rglob("*.space"))]}
@@ -183,7 +183,7 @@ class Printed:
     predicted: Any
 
 
-def objectives() -> Iterator[tuple[str, Space, Objective]]:
+def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
     for name, path in FILES.items():
         target = SIZE[:120] if name == "house_prices" else LABELS[:120]
         yield (name, *made(load_for_data(path), DATA.get(name, MIXED), target))
@@ -191,7 +191,7 @@ def objectives() -> Iterator[tuple[str, Space, Objective]]:
         yield (name, *made(parse(text, allow=["xgboost", "lightgbm", "imblearn"]), features, target))
 
 
-def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, Objective]:
+def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, DataObjective]:
     return bound_by(
         make_objective(space, make_table(features, target), metric=None, seed=0, validation=Holdout(0.3)), space
     )

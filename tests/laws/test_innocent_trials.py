@@ -16,7 +16,7 @@ from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 
@@ -27,7 +27,7 @@ COLUMNS = 10
 
 
 @cache
-def searched(name: str) -> tuple[Any, Objective]:
+def searched(name: str) -> tuple[Any, DataObjective]:
     features, labels = load_breast_cancer(return_X_y=True, as_frame=True)
     space = load_for_data(name)
     return bound_by(

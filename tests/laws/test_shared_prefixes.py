@@ -17,7 +17,7 @@ from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, Validati
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.evaluation.prefixes import Prefixes
 from spacelang.runtime.judging.constraints import Constraint
 
@@ -157,8 +157,8 @@ SETTINGS = st.sampled_from(
 LIMITS = st.sampled_from((1.0, 5_000.0, 10_000.0, 30_000.0, 1e9))
 
 
-def judged(settings: Settings, wishes: Sequence[Request], prefixes: Prefixes) -> tuple[list[Trial], Objective]:
-    objective = Objective(SPACE, data(), settings)
+def judged(settings: Settings, wishes: Sequence[Request], prefixes: Prefixes) -> tuple[list[Trial], DataObjective]:
+    objective = DataObjective(SPACE, data(), settings)
     objective._prefixes = prefixes
     trials = []
     for wish in wishes:
@@ -192,7 +192,7 @@ def test_trials_end_as_if_they_shared_nothing(
 @given(requests(), SETTINGS)
 @LAW
 def test_the_rows_that_trials_share_stay_as_they_are(wishes: list[Request], settings: Settings) -> None:
-    fresh = Objective(SPACE, data(), settings)._folds
+    fresh = DataObjective(SPACE, data(), settings)._folds
     _, objective = judged(settings, wishes, Prefixes(1e9, thrifty=False))
     for fold, before in zip(objective._folds, fresh, strict=True):
         for name in ("training", "training_target", "held_out", "held_out_target"):

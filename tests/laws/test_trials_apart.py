@@ -19,7 +19,7 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.executors import Finished, Job
 from spacelang.runtime.executors.processes import Processes
 
@@ -69,8 +69,10 @@ SPACE = Space(
 
 
 @cache
-def objective() -> Objective:
-    return Objective(SPACE, check_labels(load_dataset("sklearn:wine"), "classification"), Settings(predictions=True))
+def objective() -> DataObjective:
+    return DataObjective(
+        SPACE, check_labels(load_dataset("sklearn:wine"), "classification"), Settings(predictions=True)
+    )
 
 
 class Doing:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.scoring import scored
 from spacelang.api.executing import make_executor
-from spacelang.api.searching import Recorded, bound_by, keeping, make_objective, needs_training_loss, run
+from spacelang.api.keeping import check_rungs, keeping
+from spacelang.api.searching import Recorded, bound_by, make_objective, needs_training_loss, run
 from spacelang.api.space import Space
-from spacelang.api.tabulating import TABLE, check_rungs, keeping_table, objective_of, run_on_table
+from spacelang.api.tabulating import TABLE, objective_of, run_on_table
 from spacelang.ir.task import UNLIMITED, Limits, Validation, describe_bound, describe_validation
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.loading import Table
     from spacelang.runtime.errors import InputError
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
@@ -148,7 +149,7 @@ class DataArena:
                 )
             return outcome, scored(outcome, objective, executor, setting.limits, place)
 
-    def _kept(self, objective: "Objective") -> str:
+    def _kept(self, objective: "DataObjective") -> str:
         """What is kept from trials for testing; of a share each seed draws other rows."""
         from spacelang.runtime.data.fingerprint import data_facts
 
@@ -159,7 +160,7 @@ class DataArena:
         facts = data_facts(self.label, objective.tested.features, objective.tested.labels)
         return f"{facts.rows} rows, {facts.fingerprint}"
 
-    def _objective(self, seed: int, recorded: Recorded) -> "tuple[Space, Objective]":
+    def _objective(self, seed: int, recorded: Recorded) -> "tuple[Space, DataObjective]":
         setting = self.setting
         objective = make_objective(
             setting.space,
@@ -188,7 +189,7 @@ class TableArena:
             check_rungs(contestant.on(space).optimizer, objective)
         bounds = tuple(map(describe_bound, objective.bounds))
         validation = describe_validation(objective.validation)
-        return Judged(objective.facts, objective.formula, validation, bounds, objective.training_size)
+        return Judged(objective.facts, objective.metric.formula, validation, bounds, objective.training_size)
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the table is the same for all seeds
         """Those of the table."""
@@ -200,7 +201,7 @@ class TableArena:
         space, objective = self._objective
         chosen = contestant.on(space)
         pair = (chosen.name, chosen.optimizer)
-        with keeping_table(place, space, pair, objective, seed=seed, resume=True) as journal:
+        with keeping(place, space, pair, objective, seed=seed, resume=True) as journal:
             outcome = run_on_table(
                 space,
                 chosen.optimizer,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spacelang.ir.task import Limits
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale
     from spacelang.runtime.history import Outcome, Record
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def scored(
-    outcome: "Outcome", objective: "Objective", executor: "Executor", limits: Limits, place: Path | None
+    outcome: "Outcome", objective: "DataObjective", executor: "Executor", limits: Limits, place: Path | None
 ) -> "StoredTest | None":
     """The score of a run's winner, kept in its store if it has one; raises InputError, StoreError among them.
 

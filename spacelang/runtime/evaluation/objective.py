@@ -1,11 +1,12 @@
-"""The objective: a request becomes a fitted pipeline, and that a loss on the held-out rows.
+"""The objective that data is: a request becomes a fitted pipeline, and that a loss on the held-out rows.
 
 All that trials share is made once: the split, the prepared arrays, the order in which training takes its rows.
 """
 
+import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from spacelang.ir.task import AnyBound, Bound, Goal, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.chance import kept_chance, seed_chance
+from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
@@ -39,6 +41,7 @@ from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 from spacelang.runtime.pipelines.taking import Form, taker
+from spacelang.runtime.storing.header import SHOWN, DataFacts
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since some moment, never running backwards."""
@@ -70,11 +73,17 @@ class Settings:
     """The most that each process keeps of what trials share; 0 for nothing."""
 
 
-class Objective:
+USUAL: Final = Settings()
+"""How trials are judged of which nothing else is said."""
+
+
+class DataObjective:
     """What a search minimises over one space and one data set.
 
     Raises DataError, MetricError or BuildError on construction for all that would make every trial fail.
     """
+
+    is_cheap = False
 
     def __init__(
         self,
@@ -88,7 +97,7 @@ class Objective:
         """`tested` are rows that no trial sees, with the columns and codes of the others; None where there are none."""
         self._space = space
         self._dataset = dataset
-        self._settings = Settings() if settings is None else settings
+        self._settings = USUAL if settings is None else settings
         self._clock = clock
         self._import()  # now: what cannot be imported is known before the first trial
         self._judge = make_judge(self._settings, dataset, clock)
@@ -120,10 +129,27 @@ class Objective:
         """The data with the labels as codes."""
         return self._dataset
 
+    @cached_property
+    def facts(self) -> DataFacts:
+        """The data as a store knows it."""
+        return data_facts(self._dataset.name, self._dataset.features, self._dataset.labels)
+
     @property
-    def settings(self) -> Settings:
-        """How trials are judged."""
-        return self._settings
+    def recorded(self) -> tuple[str, ...]:
+        """The metrics that are recorded, and the loss on the training rows."""
+        metrics = tuple(f"metric.{name}" for name in self._settings.metrics)
+        return (*metrics, "training_loss") if self._settings.training_score else metrics
+
+    @property
+    def further(self) -> Mapping[str, str]:
+        """What is recorded beside the usual, each by its name as JSON, and which rows are kept for testing."""
+        names = ("metrics", "training_score", "predictions")
+        chosen = {name: (getattr(self._settings, name), getattr(USUAL, name)) for name in names}
+        found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
+        if self.tested is not None:
+            facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
+            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"
+        return found
 
     @property
     def validation(self) -> Validation:
@@ -169,7 +195,7 @@ class Objective:
         """The bytes that this process keeps of what trials share."""
         return self._prefixes.bytes
 
-    def over(self, space: Space) -> "Objective":
+    def over(self, space: Space) -> "DataObjective":
         """The objective over the same space with other domains: data and split are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)

@@ -10,6 +10,7 @@ import numpy as np
 from spacelang.ir.task import Goal
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError, suggestion
+from spacelang.runtime.objective import LossName
 
 NEGATED: Final = "neg_"
 """How the names of scorers begin whose score is an error with the sign turned."""
@@ -20,14 +21,12 @@ Loss: TypeAlias = Callable[[Any, Any, Any], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """A loss: `name` is that of the score, `formula` how the loss is made of it.
+class Metric(LossName):
+    """A loss by its name, and how it is computed.
 
     `loss(pipeline, features, target)` is a number that need not be finite; it may raise whatever the pipeline raises.
     """
 
-    name: str
-    formula: str
     loss: Loss = field(compare=False, repr=False)
 
 

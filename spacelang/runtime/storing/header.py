@@ -32,7 +32,10 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """A data set as a store knows it: what the user calls it, its shape, and the fingerprint of its content."""
+    """A data set as a store knows it: what the user calls it, its shape, and the fingerprint of its content.
+
+    What has no rows is no data: a formula, or a function, by the fingerprint of its text.
+    """
 
     name: str
     rows: int
@@ -40,7 +43,8 @@ class DataFacts:
     fingerprint: str
 
     def __str__(self) -> str:
-        return f"`{self.name}` ({self.rows} rows, {self.columns} columns, content {self.fingerprint[:SHOWN]})"
+        size = f"{self.rows} rows, {self.columns} columns, " if self.rows else ""
+        return f"`{self.name}` ({size}content {self.fingerprint[:SHOWN]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     data: DataFacts,
     *,
     metric: str,
-    validation: Validation,
+    validation: Validation | None,
     training_size: int,
     seed: int,
     optimizer: str,
@@ -94,7 +98,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         identity=identity(space),
         data=data,
         metric=metric,
-        validation=describe_validation(validation),
+        validation="none" if validation is None else describe_validation(validation),
         bounds=tuple(map(describe_bound, bounds)),
         training_size=training_size,
         seed=seed,

@@ -1,11 +1,12 @@
 """The objective that a table is: a request is answered with what was recorded."""
 
+from collections.abc import Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
-from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
@@ -14,13 +15,10 @@ from spacelang.runtime.agenda import Route
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.executors.failures import too_long
+from spacelang.runtime.objective import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.tables import LossTable
 from spacelang.runtime.tables.matching import rows_of
-
-if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Settings
-    from spacelang.runtime.judging.metric import Metric
 
 DIGITS: Final = 12
 """So many digits of a table's fingerprint stand for it."""
@@ -32,6 +30,9 @@ class TableObjective:
     Raises DataError on construction where the table is not one of the pipelines of the space, or does not have what
     the task of the space bounds.
     """
+
+    is_cheap = True
+    further: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, structures: Structures, table: LossTable, *, limits: Limits = UNLIMITED) -> None:
         """`limits` are those of a trial: what was recorded to take longer has failed by then."""
@@ -53,16 +54,10 @@ class TableObjective:
         return self.table.training_size
 
     @property
-    def metric(self) -> "Metric":
+    def metric(self) -> LossName:
         """What the losses are, by name and formula; `loss` where the table does not say it."""
-        from spacelang.runtime.judging.metric import Metric
-
-        return Metric(self.table.facts.metric or "loss", self.formula, self._no_data)
-
-    @property
-    def formula(self) -> str:
-        """How the losses are made of a score."""
-        return self.table.facts.formula or "loss"
+        facts = self.table.facts
+        return LossName(facts.metric or LOSS.name, facts.formula or LOSS.formula)
 
     @property
     def scale(self) -> Scale | None:
@@ -96,12 +91,9 @@ class TableObjective:
         return DataFacts(f"table:{self.table.name}", rows, columns, self.table.fingerprint)
 
     @property
-    def settings(self) -> "Settings":
+    def recorded(self) -> tuple[str, ...]:
         """What was recorded of trials beside the loss."""
-        from spacelang.runtime.evaluation.objective import Settings
-
-        has_training_loss = not bool(np.isnan(self.table.training_loss).all())
-        return Settings(validation=self.validation, training_score=has_training_loss)
+        return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
     def route(self, request: Request) -> Route:
         """What the trial would have shared with others: they are begun in the order of a run on the data itself."""
@@ -140,16 +132,6 @@ class TableObjective:
                 f"the table `{self.table.name}` has no trials on {', '.join(lacking)} training rows",
                 f"it has {', '.join(f'{rows:,}' for rows in self.table.sizes)}: `b` and `eta` must lead to them",
             )
-
-    def refit(self, configuration: Configuration) -> Any:
-        """A table has no data to fit a pipeline to: raises InputError."""
-        return self._no_data(configuration)
-
-    def _no_data(self, *_: Any) -> Any:
-        raise InputError(
-            f"the table `{self.table.name}` has no data that a pipeline could be fitted to",
-            "`space.build(result.best_configuration)` makes the pipeline, unfitted",
-        )
 
     def _rung(self, fidelity: int | None) -> int:
         if fidelity is None or fidelity >= self.training_size:

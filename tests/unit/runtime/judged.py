@@ -12,7 +12,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.pipelines.build import build
 
 CLASSIFIERS = space(
@@ -43,15 +43,15 @@ def data(name: str) -> Dataset:
 NAMES = {"two": TWO, "three": MORE, "numbers": NUMBERS}
 
 
-def made(name: str, asked: Settings) -> Objective:
-    return Objective(REGRESSORS if name == "numbers" else CLASSIFIERS, data(name), asked)
+def made(name: str, asked: Settings) -> DataObjective:
+    return DataObjective(REGRESSORS if name == "numbers" else CLASSIFIERS, data(name), asked)
 
 
 def wish(estimator: str, scaler: str = "none", fidelity: int | None = None) -> Request:
     return Request(Configuration({"scaler": scaler, "estimator": estimator}), fidelity)
 
 
-def by_hand(objective: Objective, request: Request, fold: Fold):
+def by_hand(objective: DataObjective, request: Request, fold: Fold):
     """The pipeline of a trial, fitted by hand on a fold."""
     pipeline = build(objective._space, request.configuration, random_state=objective.random_state)
     with warnings.catch_warnings():

@@ -30,7 +30,7 @@ from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.judging.answers import Answers
@@ -145,7 +145,7 @@ def test_the_held_out_rows_are_asked_once_a_question(monkeypatch: pytest.MonkeyP
     fair = Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="kind")
     frame = data("two").features.assign(kind=["a", "b", "c"] * 189 + ["a", "b"])
     dataset = check_labels(make_table(frame, data("two").labels), "classification")
-    objective = Objective(CLASSIFIERS, dataset, Settings(metrics=TWO, predictions=True, bounds=(fair,)))
+    objective = DataObjective(CLASSIFIERS, dataset, Settings(metrics=TWO, predictions=True, bounds=(fair,)))
     trial = succeeded(objective.evaluate(wish("GaussianNB")))
     assert asked == {"predict": 1, "predict_proba": 1}
     assert 0 < trial.constraints[0].value < 0.5
@@ -293,7 +293,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
     asked = Settings(
         Goal("maximize", "roc_auc_ovr"), validation, bounds, 0, ("accuracy", "neg_log_loss"), True, True, (wrong,)
     )
-    objective = Objective(spoiling, data("three"), asked)
+    objective = DataObjective(spoiling, data("three"), asked)
     before = [(fold.training.copy(), fold.held_out.copy()) for fold in objective._folds]
     for _ in range(2):
         for request in wishes:
@@ -311,7 +311,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
 # ---- in runs
 
 
-def searched(objective: Objective, optimizer: str, trials: int, journal: StoredJournal | None = None) -> Outcome:
+def searched(objective: DataObjective, optimizer: str, trials: int, journal: StoredJournal | None = None) -> Outcome:
     """A run with a clock of its own, so that nothing depends on how long things take."""
     chosen = OPTIMIZERS.configure(OPTIMIZERS.load(optimizer), {"b": "20"} if optimizer == "blds" else {})
     search = chosen.search(Problem(objective._space, objective.training_size, np.random.default_rng(0)))

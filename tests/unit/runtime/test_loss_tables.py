@@ -17,8 +17,9 @@ from small_spaces import branch, choice, constrained, continuous, forbid, made, 
 from tables import SIZES, kept, loaded, recorded, table_of, trials
 
 from spacelang.api import NoSuccessError, parse, search_table
+from spacelang.api.keeping import check_rungs, keeping
 from spacelang.api.searching import configure_optimizer
-from spacelang.api.tabulating import check_rungs, keeping_table, objective_of, run_on_table, tabulation
+from spacelang.api.tabulating import objective_of, run_on_table, tabulation
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -237,7 +238,7 @@ def test_a_grid_that_the_table_does_not_have_is_refused_before_anything_is_kept(
         check_rungs(other, objective)
     with (
         pytest.raises(InputError),
-        keeping_table(tmp_path / "run.db", over, ("blds", other), objective, seed=0, resume=False),
+        keeping(tmp_path / "run.db", over, ("blds", other), objective, seed=0, resume=False),
     ):
         pass
     assert not [*tmp_path.iterdir()]

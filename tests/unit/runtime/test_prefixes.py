@@ -32,7 +32,7 @@ from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.copies import arrays_of, bytes_of, copied
 from spacelang.runtime.evaluation.holdings import holdings
 from spacelang.runtime.evaluation.identity import NoIdentityError, identity
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.evaluation.prefixes import ENTRY_BYTES, HANDLING, Part, Prefixes
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.pipelines.columns import Strings
@@ -59,8 +59,8 @@ def iris() -> Dataset:
     return check_labels(load_dataset("sklearn:iris"), "classification")
 
 
-def objective(made=COMMON, settings: Settings | None = None, **options: Any) -> Objective:
-    found = Objective(made, iris(), settings or Settings())
+def objective(made=COMMON, settings: Settings | None = None, **options: Any) -> DataObjective:
+    found = DataObjective(made, iris(), settings or Settings())
     found._prefixes = Prefixes(**({"limit": 1e9, "thrifty": False} | options))
     return found
 
@@ -111,7 +111,7 @@ def test_other_parameters_rows_and_folds_are_other_prefixes(fits):
 
 def test_without_room_nothing_is_shared(fits):
     evaluating = objective(settings=Settings(cache_bytes=0))
-    evaluating._prefixes = Objective(COMMON, iris(), Settings(cache_bytes=0))._prefixes
+    evaluating._prefixes = DataObjective(COMMON, iris(), Settings(cache_bytes=0))._prefixes
     trials = [evaluating.evaluate(wish("GaussianNB")) for _ in range(3)]
     assert len(fits) == 3
     assert [trial.cost_alone for trial in trials] == [None] * 3
@@ -172,7 +172,7 @@ def test_tables_of_mixed_columns_and_sparse_matrices():
     labels = ["yes" if age > 41 else "no" for age in table["age"]]
     made = spacelang.parse(MIXED)
     dataset = check_labels(make_table(table, labels), "classification")
-    alone, shared = (Objective(made.checked, dataset, Settings()) for _ in range(2))
+    alone, shared = (DataObjective(made.checked, dataset, Settings()) for _ in range(2))
     alone._prefixes, shared._prefixes = Prefixes(0), Prefixes(1e9, thrifty=False)
     wishes = [Request(configuration, fidelity) for configuration in made.sample(12, seed=2) for fidelity in (None, 40)]
     taken = 0

@@ -462,10 +462,10 @@ def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
 
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.evaluation.objective import Objective
+    from spacelang.runtime.evaluation.objective import DataObjective
 
     made = space(stage("estimator", "LogisticRegression", "RandomForestClassifier", "GaussianNB"))
-    objective = Objective(made, check_labels(load_dataset("sklearn:wine"), "classification"))
+    objective = DataObjective(made, check_labels(load_dataset("sklearn:wine"), "classification"))
     names = ["LogisticRegression", "RandomForestClassifier", "GaussianNB"]
     requests = [Request(Configuration({"estimator": name}), fidelity) for name in names for fidelity in (60, None)]
     executor = make(objective.evaluate, limits=Limits(trial_seconds=60, trial_bytes=2e9))

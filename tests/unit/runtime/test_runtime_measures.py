@@ -22,7 +22,7 @@ from spacelang.ir.trial import Measurement, Request, Status
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.measures import BATCH, REPEATS, defined_mean, disparity, latency, measure, pickled_size
 from spacelang.runtime.judging.metric import scorer_of
@@ -203,7 +203,7 @@ def people(rows: int = 200) -> Dataset:
 def test_trials_are_measured_by_all_that_the_task_bounds(validation) -> None:
     bounds = (fair(), fair("accuracy", "holes", 1.0), SIZE, LATENCY)
     settings = Settings(bounds=bounds) if validation is None else Settings(validation=validation, bounds=bounds)
-    trial = Objective(SPACE, people(), settings).evaluate(WISH)
+    trial = DataObjective(SPACE, people(), settings).evaluate(WISH)
     assert trial.status is Status.SUCCESS, trial.reason
     assert tuple(measured.bound for measured in trial.constraints) == bounds
     unfair, accuracies, size, latency = (measured.value for measured in trial.constraints)
@@ -217,7 +217,7 @@ def test_trials_are_measured_by_all_that_the_task_bounds(validation) -> None:
 
 def test_the_disparity_of_a_trial_is_that_of_the_held_out_rows() -> None:
     dataset = people()
-    objective = Objective(SPACE, dataset, Settings(bounds=(fair("accuracy"),)))
+    objective = DataObjective(SPACE, dataset, Settings(bounds=(fair("accuracy"),)))
     (fold,) = objective._folds
     a, b = fold.groups["group"]
     assert sorted([*a, *b]) == list(range(len(fold.held_out_target)))
@@ -231,7 +231,7 @@ def test_the_disparity_of_a_trial_is_that_of_the_held_out_rows() -> None:
 
 
 def test_rows_without_a_value_are_in_no_group() -> None:
-    objective = Objective(SPACE, people(), Settings(bounds=(fair(column="holes"),)))
+    objective = DataObjective(SPACE, people(), Settings(bounds=(fair(column="holes"),)))
     (fold,) = objective._folds
     assert sum(map(len, fold.groups["holes"])) < len(fold.held_out_target)
 
@@ -246,7 +246,7 @@ def test_rows_without_a_value_are_in_no_group() -> None:
 )
 def test_a_column_that_forms_no_groups_is_refused_at_once(column: str, message: str, help_text: str) -> None:
     with pytest.raises(DataError) as caught:
-        Objective(SPACE, people(), Settings(bounds=(fair(column=column),)))
+        DataObjective(SPACE, people(), Settings(bounds=(fair(column=column),)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 
@@ -254,14 +254,14 @@ def test_a_column_that_forms_no_groups_is_refused_at_once(column: str, message: 
 @pytest.mark.parametrize("scorer", ["r2", "acuracy"])
 def test_a_scorer_that_cannot_judge_the_groups_is_refused_at_once(scorer: str) -> None:
     with pytest.raises(MetricError):
-        Objective(SPACE, people(), Settings(bounds=(fair(scorer),)))
+        DataObjective(SPACE, people(), Settings(bounds=(fair(scorer),)))
 
 
 def test_what_cannot_be_measured_fails_the_trial_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self):
         raise TypeError("cannot be pickled")
 
-    objective = Objective(SPACE, people(), Settings(Goal("maximize", "accuracy"), bounds=(SIZE,)))
+    objective = DataObjective(SPACE, people(), Settings(Goal("maximize", "accuracy"), bounds=(SIZE,)))
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__reduce__", refuse, raising=False)
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__getstate__", refuse)
     trial = objective.evaluate(WISH)

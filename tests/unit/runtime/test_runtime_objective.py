@@ -18,7 +18,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build
@@ -43,13 +43,13 @@ def wish(estimator: str = "GaussianNB", scaler: str = "none", fidelity: int | No
     return Request(Configuration(values), fidelity)
 
 
-def loss(objective: Objective, request: Request) -> float:
+def loss(objective: DataObjective, request: Request) -> float:
     trial = objective.evaluate(request)
     assert trial.status is Status.SUCCESS, trial.reason
     return trial.loss
 
 
-def in_hand(objective: Objective, request: Request, fold: int = 0):
+def in_hand(objective: DataObjective, request: Request, fold: int = 0):
     """The same trial made by hand, on one fold."""
     parts = objective._folds[fold]
     rows = request.fidelity or objective.training_size
@@ -60,14 +60,14 @@ def in_hand(objective: Objective, request: Request, fold: int = 0):
 
 
 def test_thirty_percent_are_held_out():
-    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"))
     assert objective.training_size == 398
     assert np.bincount(objective._folds[0].held_out_target).tolist() == [64, 107]
 
 
 @pytest.mark.parametrize("estimator", ["GaussianNB", "LinearSVC"], ids=["probabilities", "decision function"])
 def test_two_classes_are_judged_by_the_area_under_the_curve(estimator):
-    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"))
     request = wish(estimator, "StandardScaler")
     pipeline, features, target = in_hand(objective, request)
     scores = (
@@ -78,14 +78,14 @@ def test_two_classes_are_judged_by_the_area_under_the_curve(estimator):
 
 
 def test_more_classes_are_judged_by_balanced_accuracy():
-    objective = Objective(CLASSIFIERS, shipped("wine"))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"))
     pipeline, features, target = in_hand(objective, wish())
     assert loss(objective, wish()) == pytest.approx(1 - balanced_accuracy_score(target, pipeline.predict(features)))
     assert objective.metric.name == "balanced_accuracy"
 
 
 def test_regression_is_judged_by_r2():
-    objective = Objective(REGRESSORS, shipped("diabetes", "regression"))
+    objective = DataObjective(REGRESSORS, shipped("diabetes", "regression"))
     request = Request(Configuration({"estimator": "Ridge"}))
     pipeline, features, target = in_hand(objective, request)
     assert loss(objective, request) == pytest.approx(1 - r2_score(target, pipeline.predict(features)))
@@ -95,12 +95,14 @@ def test_regression_is_judged_by_r2():
 @pytest.mark.parametrize(("metric", "low", "high"), [("accuracy", 0, 0.3), ("neg_log_loss", 0, 3), ("f1", 0, 0.3)])
 def test_any_scorer_can_be_the_metric(metric, low, high):
     assert (
-        low < loss(Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(Goal("maximize", metric))), wish()) < high
+        low
+        < loss(DataObjective(CLASSIFIERS, shipped("breast_cancer"), Settings(Goal("maximize", metric))), wish())
+        < high
     )
 
 
 def test_the_loss_of_a_negated_scorer_is_the_error_itself():
-    objective = Objective(REGRESSORS, shipped("diabetes", "regression"), Settings(RMSE))
+    objective = DataObjective(REGRESSORS, shipped("diabetes", "regression"), Settings(RMSE))
     assert 40 < loss(objective, Request(Configuration({"estimator": "Ridge"}))) < 80
     assert objective.metric.formula == "root_mean_squared_error"
 
@@ -117,7 +119,7 @@ def test_the_loss_of_a_negated_scorer_is_the_error_itself():
     ],
 )
 def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goal, formula, same):
-    objective = Objective(CLASSIFIERS, shipped("wine"), Settings(goal))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"), Settings(goal))
     score = get_scorer(goal.scorer)(*in_hand(objective, wish()))
     assert loss(objective, wish()) == pytest.approx(same(score))
     assert (objective.metric.name, objective.metric.formula) == (goal.scorer, formula)
@@ -127,7 +129,7 @@ def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goa
 def test_a_cross_validation_is_the_mean_over_splits_that_all_trials_share(made):
     kind = task_kind(made.root)
     dataset = shipped("wine", kind) if kind == "classification" else shipped("diabetes", kind)
-    objective = Objective(made, dataset, Settings(validation=CrossValidation(3)))
+    objective = DataObjective(made, dataset, Settings(validation=CrossValidation(3)))
     request = wish("LogisticRegression") if kind == "classification" else Request(Configuration({"estimator": "Ridge"}))
     by_hand = [in_hand(objective, request, fold) for fold in range(3)]
     losses = [objective.metric.loss(*fold) for fold in by_hand]
@@ -139,14 +141,14 @@ def test_a_cross_validation_is_the_mean_over_splits_that_all_trials_share(made):
 
 
 def test_the_fidelity_of_a_cross_validation_is_the_rows_of_every_training():
-    objective = Objective(CLASSIFIERS, shipped("wine"), Settings(validation=CrossValidation(4)))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"), Settings(validation=CrossValidation(4)))
     by_hand = [objective.metric.loss(*in_hand(objective, wish(fidelity=40), fold)) for fold in range(4)]
     assert loss(objective, wish(fidelity=40)) == pytest.approx(np.mean(by_hand))
     assert loss(objective, wish(fidelity=objective.training_size)) == loss(objective, wish())
 
 
 def test_a_fold_that_fails_fails_the_trial_with_its_step():
-    objective = Objective(CLASSIFIERS, shipped("iris"), Settings(validation=CrossValidation(2)))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"), Settings(validation=CrossValidation(2)))
     trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
     assert trial.status is Status.ERROR
     assert trial.reason.endswith("(step `reducer`)")
@@ -155,7 +157,7 @@ def test_a_fold_that_fails_fails_the_trial_with_its_step():
 def test_more_folds_than_rows():
     dataset = shipped("diabetes", "regression")
     with pytest.raises(DataError, match="442 rows cannot be split into 443 folds"):
-        Objective(REGRESSORS, dataset, Settings(validation=CrossValidation(443)))
+        DataObjective(REGRESSORS, dataset, Settings(validation=CrossValidation(443)))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_more_folds_than_rows():
 def test_a_metric_that_does_not_fit_is_refused_at_once(metric, data, message, help_text):
     made, kind = (REGRESSORS, "regression") if data == "diabetes" else (CLASSIFIERS, "classification")
     with pytest.raises(MetricError) as caught:
-        Objective(made, shipped(data, kind), Settings(Goal("maximize", metric)))
+        DataObjective(made, shipped(data, kind), Settings(Goal("maximize", metric)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 
@@ -182,7 +184,7 @@ ALL = [(estimator, scaler, fidelity) for estimator in ("ExtraTreeClassifier", "L
 
 def test_the_same_seed_gives_exactly_the_same_losses_and_another_seed_does_not():
     def losses(seed: int) -> list[float]:
-        objective = Objective(CLASSIFIERS, shipped("breast_cancer"), Settings(seed=seed))
+        objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"), Settings(seed=seed))
         np.random.seed(np.random.default_rng().integers(1000))
         return [loss(objective, wish(*request)) for request in ALL]
 
@@ -193,7 +195,7 @@ def test_operators_without_a_random_state_are_repeatable_and_leave_the_global_ge
     frame = pd.DataFrame({"a": list("xyzw") * 50, "b": list("pq") * 100})
     dataset = check_labels(make_table(frame, np.random.default_rng(0).integers(0, 2, 200)), "classification")
     made = space(operator("TargetEncoder"), operator("DecisionTreeClassifier"))
-    objective = Objective(made, dataset)
+    objective = DataObjective(made, dataset)
     before = np.random.get_state()[1].copy()
     first, second = (loss(objective, Request(Configuration({}))) for _ in range(2))
     assert first == second
@@ -201,7 +203,7 @@ def test_operators_without_a_random_state_are_repeatable_and_leave_the_global_ge
 
 
 def test_smaller_fidelities_train_on_the_first_rows_of_one_stratified_order():
-    objective = Objective(CLASSIFIERS, shipped("wine"))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"))
     target = objective._folds[0].training_target
     share = np.bincount(target) / len(target)
     for rows in range(2, len(target)):
@@ -220,7 +222,7 @@ def test_the_order_depends_on_the_seed_alone(other):
     made = space(stage("estimator", "Ridge"))
 
     def rows(made: Space, seed: int = 0):
-        return Objective(made, dataset, Settings(seed=seed))._folds[0].training
+        return DataObjective(made, dataset, Settings(seed=seed))._folds[0].training
 
     if other is REGRESSORS:
         assert (rows(made) == rows(other)).all()
@@ -228,7 +230,7 @@ def test_the_order_depends_on_the_seed_alone(other):
 
 
 def test_a_pipeline_that_raises_is_a_failed_trial_with_the_reason_and_the_step():
-    objective = Objective(CLASSIFIERS, shipped("iris"), clock=iter(range(100)).__next__)
+    objective = DataObjective(CLASSIFIERS, shipped("iris"), clock=iter(range(100)).__next__)
     trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
     assert (trial.status, trial.loss, trial.cost) == (Status.ERROR, None, 1)
     assert trial.reason.startswith("ValueError: n_components=9000 must be between 0 and")
@@ -249,13 +251,13 @@ def test_reasons_are_one_short_line(monkeypatch, error, reason):
     def fail(pipeline, features, target):
         raise error
 
-    objective = Objective(CLASSIFIERS, shipped("iris"))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"))
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.fit", fail)
     assert objective.evaluate(wish()).reason == reason
 
 
 def test_a_score_that_is_no_number_fails(monkeypatch):
-    objective = Objective(CLASSIFIERS, shipped("iris"))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"))
     object.__setattr__(objective.metric, "loss", lambda *_: float("nan"))
     trial = objective.evaluate(wish())
     assert (trial.status, trial.loss, trial.reason) == (Status.INVALID, None, "the balanced_accuracy is nan")
@@ -265,7 +267,7 @@ def test_an_interrupt_passes(monkeypatch):
     def interrupt(pipeline, features, target):
         raise KeyboardInterrupt
 
-    objective = Objective(CLASSIFIERS, shipped("iris"))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"))
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.fit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         objective.evaluate(wish())
@@ -273,7 +275,7 @@ def test_an_interrupt_passes(monkeypatch):
 
 def test_a_configuration_of_another_space_is_a_bug():
     with pytest.raises(BuildError):
-        Objective(CLASSIFIERS, shipped("iris")).evaluate(Request(Configuration({"scaler": "Mystery"})))
+        DataObjective(CLASSIFIERS, shipped("iris")).evaluate(Request(Configuration({"scaler": "Mystery"})))
 
 
 def test_a_run_goes_on_after_failures():
@@ -281,7 +283,7 @@ def test_a_run_goes_on_after_failures():
         for components in (9_000, 2, 9_000, 3):
             yield from together([wish(reducer="PCA", **{"reducer.n_components": components})])
 
-    objective = Objective(CLASSIFIERS, shipped("iris"))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"))
     outcome = run(search(), Here(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
     assert [record.trial.status for record in outcome.records] == ["error", "success", "success"]
     assert outcome.answered == 1
@@ -297,7 +299,7 @@ MIXED = pd.DataFrame({"size": [1.0, None, 3.0, 4.0] * 20, "town": ["a", "b", Non
 )
 def test_the_refitted_pipeline_takes_the_table_and_predicts_the_labels_as_written(made):
     labels = ["yes" if town == "b" else "no" for town in MIXED["town"]]
-    objective = Objective(made, check_labels(make_table(MIXED, labels), "classification"))
+    objective = DataObjective(made, check_labels(make_table(MIXED, labels), "classification"))
     request = wish("LogisticRegression") if made is CLASSIFIERS else Request(Configuration({}))
     assert loss(objective, request) == 0
     pipeline = objective.refit(request.configuration)
@@ -308,7 +310,7 @@ def test_the_refitted_pipeline_takes_the_table_and_predicts_the_labels_as_writte
 
 
 def test_warnings_of_the_library_stay_in_the_trial():
-    objective = Objective(CLASSIFIERS, shipped("breast_cancer"))
+    objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         objective.evaluate(wish("LogisticRegression"))
@@ -319,7 +321,7 @@ def test_warnings_of_the_library_stay_in_the_trial():
 def test_trials_have_one_thread():
     from threadpoolctl import threadpool_info
 
-    objective = Objective(CLASSIFIERS, shipped("iris"))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"))
     seen = []
     object.__setattr__(objective.metric, "loss", lambda *_: seen.extend(threadpool_info()) or 0.5)
     objective.evaluate(wish())
@@ -330,18 +332,18 @@ def test_trials_have_one_thread():
 @pytest.mark.parametrize("test_size", [0, 1, -0.1, 2])
 def test_an_impossible_holdout(test_size):
     with pytest.raises(DataError, match="must lie between 0 and 1"):
-        Objective(CLASSIFIERS, shipped("iris"), Settings(validation=Holdout(test_size)))
+        DataObjective(CLASSIFIERS, shipped("iris"), Settings(validation=Holdout(test_size)))
 
 
 def test_too_few_rows():
     with pytest.raises(DataError, match="has 3 rows, too few"):
-        Objective(REGRESSORS, check_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
+        DataObjective(REGRESSORS, check_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
 
 
 def test_a_space_with_an_operator_that_cannot_be_run_is_refused_at_once():
     made: Space = space(stage("scaler", "none", "Mystery"), operator("SVC"))
     with pytest.raises(BuildError, match="Mystery"):
-        Objective(made, shipped("iris"))
+        DataObjective(made, shipped("iris"))
 
 
 def test_the_kind_of_task_of_these_spaces():

@@ -32,7 +32,7 @@ from spacelang.report.code import source
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.evaluation.objective import Objective
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.chain import flattened, pipeline_class
 from spacelang.runtime.pipelines.labelled import CODING, WEIGHING, for_labels, votes_alone
@@ -204,7 +204,7 @@ def test_a_run_with_words_as_labels(operator: Operator, capfd: pytest.CaptureFix
     features = table()
     labels = np.where(features["a"].fillna(0) > 0.7, "yes", "no")
     dataset = check_labels(make_table(features, labels), "classification")
-    objective = Objective(space(SAMPLER, stage("estimator", operator)), dataset)
+    objective = DataObjective(space(SAMPLER, stage("estimator", operator)), dataset)
     chosen = Configuration({"estimator": operator.name})
     trial = objective.evaluate(Request(chosen))
     assert trial.status is Status.SUCCESS, trial.reason

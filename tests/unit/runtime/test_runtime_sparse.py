@@ -16,7 +16,7 @@ from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.sparse import SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import make_folds
-from spacelang.runtime.evaluation.objective import Objective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 
 FORMS = ("csr", "csc", "coo", "lil", "dok", "bsr")
@@ -133,7 +133,7 @@ def test_folds_are_those_of_the_same_numbers_in_a_table(validation):
 
 def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
     dataset = check_labels(table(), "classification")
-    objective = Objective(CLASSIFIERS, dataset, Settings())
+    objective = DataObjective(CLASSIFIERS, dataset, Settings())
     assert objective.symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2}
     assert objective.preparation.is_empty
     trials = {
@@ -173,12 +173,12 @@ def test_what_sparse_features_cannot_be_prepared_for():
 def test_groups_need_a_table():
     bound = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="age")
     with pytest.raises(DataError, match="is sparse and has no column `age`"):
-        Objective(CLASSIFIERS, check_labels(table(), "classification"), Settings(bounds=(bound,)))
+        DataObjective(CLASSIFIERS, check_labels(table(), "classification"), Settings(bounds=(bound,)))
 
 
 def test_side_by_side_takes_sparse_rows():
     both = space(side_by_side(operator("MaxAbsScaler"), operator("TruncatedSVD")), stage("e", "LogisticRegression"))
-    objective = Objective(both, check_labels(table(), "classification"), Settings())
+    objective = DataObjective(both, check_labels(table(), "classification"), Settings())
     assert objective.evaluate(Request(Configuration({"e": "LogisticRegression"}))).status is Status.SUCCESS
 
 

@@ -1,0 +1,82 @@
+"""Runs that are kept in a file: the journal of each, whatever its trials are evaluated on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.space import Space
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._fidelity import rungs
+
+if TYPE_CHECKING:
+    from spacelang.runtime.history import Journal
+    from spacelang.runtime.objective import Aim
+    from spacelang.runtime.storing.header import Header
+
+
+@contextmanager
+def keeping(
+    path: str | PathLike[str] | None,
+    space: Space,
+    optimizer: tuple[str, Any],
+    objective: "Aim",
+    *,
+    seed: int,
+    resume: bool,
+) -> "Iterator[Journal | None]":
+    """The journal of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
+
+    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one. The optimizer comes
+    with its name. Raises StoreError where the file cannot be used or holds another run, and, before anything is kept,
+    InputError where the optimizer will ask for fidelities that the objective does not have.
+    """
+    check_rungs(optimizer[1], objective)
+    if path is None:
+        yield None
+        return
+    from spacelang.runtime.errors import OtherSearchError
+    from spacelang.runtime.storing.journal import StoredJournal
+    from spacelang.runtime.storing.store import Store, is_blank
+
+    place = Path(path)
+    make = Store.create if not resume or is_blank(place) else Store.open
+    with make(place, header_of(space, optimizer, objective, seed), durable=not objective.is_cheap) as store:
+        try:
+            yield StoredJournal(store, objective.bounds)
+        except OtherSearchError as error:
+            raise store.refused(error.trial) from error
+
+
+def header_of(space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: int) -> "Header":
+    """What the run of an optimizer, given with its name, is of."""
+    from spacelang.runtime.storing.header import make_header
+
+    name, configured = optimizer
+    return make_header(
+        space.checked,
+        objective.facts,
+        metric=objective.metric.formula,
+        validation=objective.validation,
+        bounds=objective.bounds,
+        scale=objective.scale,
+        training_size=objective.training_size,
+        seed=seed,
+        optimizer=name,
+        options=asdict(configured),
+        settings=objective.further,
+    )
+
+
+def check_rungs(optimizer: Any, objective: "Aim") -> None:
+    """Raise InputError where the fidelity grid of an optimizer has fidelities that the objective does not have.
+
+    An optimizer that has other rungs than that grid is found out when it asks for them.
+    """
+    from spacelang.runtime.objective import Graded
+
+    names = {option.name for option in OPTIMIZERS.options(type(optimizer))}
+    if isinstance(objective, Graded) and {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
+        objective.check_sizes(rungs(objective.training_size, optimizer.b, optimizer.eta))

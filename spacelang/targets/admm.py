@@ -14,6 +14,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Union
 from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
+from spacelang.targets._admm.boxes import Box
 from spacelang.targets._admm.flattening import MOST, Flattened, flattened
 from spacelang.targets._admm.form import Added, AdmmForm
 from spacelang.targets._admm.layout import Layout, layout_of, permutations_of
@@ -31,7 +32,7 @@ from spacelang.targets._lowered import (
     rewritten,
 )
 
-__all__ = ["Active", "Admm", "AdmmForm", "Point", "Points"]
+__all__ = ["Active", "Admm", "AdmmForm", "Box", "Point", "Points"]
 
 MASK = rewritten("masks, which z and theta decide, say what counts")
 FLAT = rewritten("further alternatives of z")

@@ -114,6 +114,10 @@ class Box:
     def __len__(self) -> int:
         return len(self.coordinates)
 
+    def take(self, columns: Array) -> "Box":
+        """The box of some of the coordinates."""
+        return Box(tuple(self.coordinates[column] for column in columns), integral=self.integral)
+
     @property
     def unit(self) -> Array:
         """What a variable is divided by in penalties: max(1, upper - lower) (A13)."""

@@ -158,6 +158,17 @@ class Maps:
                 theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
         return Active(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
 
+    def owned(self, point: Point) -> Active:
+        """Which variables belong to what z takes, or to every pipeline: boolean arrays (C,), (D,), one for each order.
+
+        These are all that a search of theta may move for this z, whether conditions let them count (`active`) or not.
+        """
+        ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
+        names = {None, *((stage, way.name) for stage, way in ways)}
+        branches = {None, *((stage, way.branch) for stage, way in ways)}
+        theta_c, theta_d = (np.array([o in names for o in box.owners], bool) for box in (self.theta_c, self.theta_d))
+        return Active(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
+
     def _taken_slots(self, points: Points) -> Iterator[tuple[Slot, Array]]:
         always: Array = np.ones(len(points), bool)
         yield from ((slot, always) for slot in self.layout.always)

@@ -1,0 +1,90 @@
+"""What ties theta~, which moves between integers, to its integer copy delta: ADMM's algebra (ALGORITHMS.md 4.2).
+
+theta~ and delta are in the codes of theta_d. Under `unit` each variable counts in its range in the penalty, so that no
+range of hundreds outweighs a loss in [0, 1] (A13); multipliers are then in ranges too. `raw` is the paper's: codes
+themselves.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from spacelang.ir.codes import Array
+from spacelang.targets.admm import Active, Box, Point
+
+Weighed: TypeAlias = Literal["unit", "raw"]
+"""What a distance between theta~ and delta is counted in: the range of the variable, or 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What one iteration of ADMM leaves to the next. Nobody writes to its arrays.
+
+    `point` has z, the orders, theta_c and, as theta_d, theta~ (D,), which need not be whole. `delta` (D,) is its copy
+    in D, `multipliers` (D,) is lambda. `slack` and `mu`, both (M,), are those of the black-box constraints
+    (`residuals`), empty where there are none.
+    """
+
+    point: Point
+    delta: Array
+    multipliers: Array
+    slack: Array
+    mu: Array
+
+    @property
+    def relaxed(self) -> Array:
+        """theta~, (D,)."""
+        return self.point.theta_d
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splitting:
+    """The steps of an iteration that evaluate nothing; `widths` (D,) is what each variable counts in.
+
+    One after the other they are `moved`, with what theta-min has found, `copied`, `chosen`, with what z-min has found,
+    and `updated`.
+    """
+
+    box: Box
+    rho: float
+    widths: Array
+
+    @classmethod
+    def of(cls, box: Box, rho: float, weighed: Weighed = "unit") -> "Splitting":
+        """The splitting of theta_d in its box, with rho > 0."""
+        return cls(box, rho, box.unit if weighed == "unit" else np.ones(len(box)))
+
+    def start(self, point: Point) -> State:
+        """The state before the first iteration: theta of a point, delta its P_D, and multipliers of 0."""
+        empty = np.zeros(0)
+        return State(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
+
+    def target(self, state: State) -> Array:
+        """b = delta - lambda / rho, (D,): where the penalty of theta-min is smallest."""
+        return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
+
+    def penalty(self, relaxed: Array, target: Array, owned: Array) -> Array:
+        """rho / 2 times the squared distance of theta~ (..., D) from b over what is `owned` (D,): shape (...)."""
+        return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
+
+    def moved(self, state: State, found: Point, owned: Active) -> State:
+        """After theta-min: what is owned has the values of `found`, kept to the box.
+
+        Of all else theta~ is b, which costs nothing, and theta_c stays.
+        """
+        theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
+        relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.target(state)))
+        return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
+
+    def copied(self, state: State) -> State:
+        """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
+        return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
+
+    def chosen(self, state: State, found: Point) -> State:
+        """After z-min: z and the orders of `found`, whatever its theta is."""
+        return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
+
+    def updated(self, state: State) -> State:
+        """After an iteration: lambda + rho (theta~ - delta)."""
+        return replace(state, multipliers=state.multipliers + self.rho * (state.relaxed - state.delta) / self.widths)

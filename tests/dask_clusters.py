@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from distributed import LocalCluster
-from processes_seen import NAME
+
+from spacelang.testing.processes_seen import NAME
 
 OPEN = ExitStack()
 

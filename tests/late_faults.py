@@ -4,9 +4,10 @@ import threading
 from typing import Any
 
 import numpy as np
-from misbehaving import DEEDS, OneWay
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
+
+from spacelang.testing.misbehaving import DEEDS, OneWay
 
 __version__ = "1"
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from small_spaces import choice, made
-
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
 from spacelang.runtime.storing.header import DataFacts, Header, make_header
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.stored import StoredTrial
+from spacelang.testing.small_spaces import choice, made
 
 TEXT = """\
 space small

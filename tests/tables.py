@@ -6,7 +6,6 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from driving import arbitrary, drive
 
 from spacelang.api.space import Space as Loaded
 from spacelang.ir.counting import Structures
@@ -18,6 +17,7 @@ from spacelang.runtime.tables.listing import Hyperparameters
 from spacelang.runtime.tables.reading import read_table
 from spacelang.runtime.tables.tabulation import MOST, Tabulate, tabulated
 from spacelang.runtime.tables.writing import write_table
+from spacelang.testing.driving import arbitrary, drive
 
 SIZES = (100, 200, 350)
 

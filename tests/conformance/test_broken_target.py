@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from small_spaces import branch, choice, made, number, plain, tuned
-from target_laws import comes_back, draws_members, is_reached, keeps_logarithms, lower, tells_every_construct
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -17,6 +15,15 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of
+from spacelang.testing.small_spaces import branch, choice, made, number, plain, tuned
+from spacelang.testing.target_laws import (
+    comes_back,
+    draws_members,
+    is_reached,
+    keeps_logarithms,
+    lower,
+    tells_every_construct,
+)
 
 
 class Form:

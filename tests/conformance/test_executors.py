@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from dask_clusters import close_shared, shared
-from misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
-from processes_seen import Marked, marking
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
@@ -20,6 +18,8 @@ from spacelang.runtime.executors.dask import Dask
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.executors.simulated import Simulated
+from spacelang.testing.misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
+from spacelang.testing.processes_seen import Marked, marking
 
 EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
     "here": lambda evaluate, _: Here(evaluate),

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
-from small_spaces import SMALL, spaces
 
 from spacelang.analysis import check
 from spacelang.api.compiling import RefusalError, lowered
@@ -19,6 +18,7 @@ from spacelang.resources import folder
 from spacelang.syntax.sources import bundled, read_source
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import document
+from spacelang.testing.small_spaces import SMALL, spaces
 from spacelang.text import Source
 
 SCHEMA: Any = json.loads((folder("grammars") / "compiled.schema.json").read_text(encoding="utf-8"))

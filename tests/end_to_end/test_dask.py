@@ -15,14 +15,14 @@ from typing import Any
 import psutil
 import pytest
 from dask_clusters import cluster
-from misbehaving import LIMITS, evaluate, wanted
-from processes_seen import Marked, marking
 
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, Finished, Job
 from spacelang.runtime.executors.dask import Dask
+from spacelang.testing.misbehaving import LIMITS, evaluate, wanted
+from spacelang.testing.processes_seen import Marked, marking
 
 TESTS = Path(__file__).parent.parent
 ENOUGH = 60.0

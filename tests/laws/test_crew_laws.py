@@ -1,39 +1,33 @@
 """However many workers evaluate, and in whichever order they end: what the optimizers ask for and are told."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from crews import Shuffled
-from driving import answered, arbitrary, moody
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from journals import Heard, Kept
-from small_spaces import continuous, nested, plain, spaces
 
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
-from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._halving import Race, Races
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors import Executor, Finished
+from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
-from spacelang.runtime.waiting import RouteOf
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.searching import SIZE, TRIALS, Clock, evaluate, ran, route, timed
+from spacelang.testing.small_spaces import plain, spaces
 
 from .settings import EXAMPLES, LAW
-
-SIZE = 400
-TRIALS = 24
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 """Those that want one trial at a time, whatever idle workers are given to do."""
@@ -43,34 +37,6 @@ HALVING = ("hyperband", "successive_halving")
 FEW = settings(LAW, max_examples=EXAMPLES // 4, phases=[Phase.generate])
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
-
-
-def evaluate(request: Request) -> Trial:
-    return answered(request, moody(request))
-
-
-def errors(request: Request) -> Trial:
-    """Losses that no unit is known of."""
-    loss = moody(request)
-    return answered(request, None if loss is None else 40 * loss)
-
-
-def timed(request: Request) -> Trial:
-    """Some take fifty times as long as others."""
-    return replace(evaluate(request), cost=0.02 + arbitrary(replace(request, fidelity=(request.fidelity or SIZE) + 1)))
-
-
-def route(request: Request) -> tuple[str, ...]:
-    return tuple(request.configuration.identity[:20])
-
-
 def kept(records: Sequence[Record]) -> set[tuple[str, int | None, float | None]]:
     trials = [each.trial for each in records]
     found = [(each.request.configuration.identity, each.request.fidelity, each.loss) for each in trials]
@@ -78,28 +44,15 @@ def kept(records: Sequence[Record]) -> set[tuple[str, int | None, float | None]]
     return set(found)
 
 
+def begun(name: str, space: Space, **options: object) -> Search:
+    search: Search = OPTIMIZERS.load(name)(**options).search(Problem(space, SIZE, np.random.default_rng(0)))
+    return search
+
+
 def searched(
-    name: str,
-    space: Space,
-    executor: Executor,
-    trials: int = TRIALS,
-    journal: Kept | None = None,
-    heard: Heard | None = None,
-    scale: Scale | None = UNIT,
-    route: RouteOf | None = route,
-    **options: object,
+    name: str, space: Space, executor: Executor, trials: int = TRIALS, heard: Heard | None = None, **options: object
 ) -> Outcome:
-    search = OPTIMIZERS.load(name)(**options).search(Problem(space, SIZE, np.random.default_rng(0)))
-    return run(
-        search if heard is None else heard.of(search),
-        executor,
-        Budget(trials=trials),
-        clock=Clock(),
-        training_size=SIZE,
-        journal=journal,
-        route=route,
-        scale=scale,
-    )
+    return ran(begun(name, space, **options), executor, trials, heard=heard, route=route)
 
 
 # ---- rounds
@@ -228,105 +181,10 @@ def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
     return {each for each in kept(outcome.records) if each[1] is None}
 
 
-# ---- killed and resumed
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
-@given(
-    space=spaces(),
-    workers=st.integers(1, 5),
-    order=st.integers(0, 99),
-    kills=st.lists(st.tuples(st.integers(0, TRIALS), st.integers(1, 5)), min_size=1, max_size=3),
-)
-@FEW
-def test_what_a_search_was_told_before_it_was_killed_it_is_told_again(
-    name: str, space: Space, workers: int, order: int, kills: list[tuple[int, int]]
-) -> None:
-    journal, told = Kept(), Heard()
-    whole = searched(name, space, Shuffled(evaluate, workers, order), journal=journal, heard=told)
-    for place, (stop, others) in enumerate(kills):
-        journal = journal.cut(min(max(stop, len(journal.records)), len(journal.records) + len(journal.appended)))
-        again = Heard()
-        outcome = searched(name, space, Shuffled(evaluate, others, order + place), journal=journal, heard=again)
-        before = told.until(len(journal.records))
-        assert again.tolds[: len(before)] == before
-        assert outcome.records[: len(journal.records)] == tuple(journal.records)
-        assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
-        kept(outcome.records)
-        if name in ONE_BY_ONE:
-            assert outcome.ended == whole.ended
-            assert len(outcome.records) - outcome.unneeded == len(whole.records) - whole.unneeded
-        told = again
-
-
-class BegunAnew(Simulated):
-    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
-
-    def __init__(self, workers: int, moment: int) -> None:
-        super().__init__(timed, workers=workers)
-        self._left = moment
-
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        finished = super().wait(seconds)
-        self._left -= len(finished)
-        if self._left == 0:
-            jobs = sorted(((job.number, worker, job) for worker, job in self._going()), key=lambda each: each[0])
-            self.stop()
-            for _, worker, job in jobs:
-                self.start(worker, job)
-        return finished
-
-    def _going(self) -> list[tuple[str, object]]:
-        return [(each.worker, each.job) for _, _, each in self._ending] + [(name, job) for _, name, job in self._begun]
-
-
-@pytest.mark.parametrize("name", sorted({*OPTIMIZERS.names()} - {*ONE_BY_ONE}))
-@pytest.mark.parametrize("space", [nested(), continuous()], ids=lambda space: space.name)
-@pytest.mark.parametrize("workers", [2, 4])
-def test_a_resumed_run_makes_what_one_makes_whose_trials_were_begun_anew(name: str, space: Space, workers: int) -> None:
-    first = Kept()
-    searched(name, space, Simulated(timed, workers=workers), journal=first, route=None)
-    for stop in range(1, len(first.appended), 3):
-        anew, resumed = Heard(), Heard()
-        searched(name, space, BegunAnew(workers, stop), heard=anew, route=None)
-        crew = Simulated(timed, workers=workers)
-        searched(name, space, crew, journal=first.cut(stop), heard=resumed, route=None)
-        assert resumed.tolds == anew.tolds
-
-
 @pytest.mark.parametrize("name", ["blds", "mlds"])
 def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
     space, first = plain(4, 4, 3), Kept()
-    whole = searched(name, space, Shuffled(evaluate, 4), journal=first)
+    whole = ran(begun(name, space), Shuffled(evaluate, 4), journal=first, route=route)
     assert whole.unneeded
-    again = searched(name, space, Here(evaluate), journal=first.later())
+    again = ran(begun(name, space), Here(evaluate), journal=first.later(), route=route)
     assert (again.unneeded, again.records) == (whole.unneeded, whole.records)
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
-@pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("trials", [12, TRIALS])
-def test_a_run_that_is_over_stays_so(name: str, workers: int, trials: int) -> None:
-    """Also with fewer or more workers than before, and within a budget that has become smaller."""
-    first = Kept()
-    whole = searched(name, plain(4, 4, 3), Shuffled(evaluate, 3), journal=first)
-    second = first.later()
-    again = searched(name, plain(4, 4, 3), Shuffled(evaluate, workers), trials, second)
-    assert not second.appended
-    assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
-def test_what_is_the_first_success_depends_not_on_where_a_run_was_stopped(name: str) -> None:
-    space = plain(3, 3, 2)
-    alone = searched(name, space, Here(errors), scale=None)
-    first = Kept()
-    crowd = searched(name, space, Shuffled(errors, 3, seed=3), journal=first, scale=None)
-    assert crowd.scale not in (None, UNIT)
-    if name in ONE_BY_ONE and name != "daub":  # which begins with rounds, of which any may end first
-        assert crowd.scale == alone.scale
-    for stop in range(1, len(first.appended), 4):
-        later = first.cut(stop)
-        resumed = searched(name, space, Here(errors), journal=later, scale=None)
-        if any(each.trial.loss is not None and not each.is_early for each in later.records):
-            assert resumed.scale == crowd.scale

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from misbehaving import LIMITS, LONG, evaluate, in_a_child, wanted, well
-from processes_seen import Marked, marking
 from threadpoolctl import threadpool_limits
 
 from spacelang.ir.configuration import Configuration
@@ -27,6 +25,8 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate, Finished, Job, processes
 from spacelang.runtime.executors._processes.link import MARK
 from spacelang.runtime.executors.processes import Processes, cores
+from spacelang.testing.misbehaving import LIMITS, LONG, evaluate, in_a_child, wanted, well
+from spacelang.testing.processes_seen import Marked, marking
 
 Make = Callable[..., Processes]
 
@@ -527,7 +527,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
-from misbehaving import wanted, leave_a_daemon
+from spacelang.testing.misbehaving import wanted, leave_a_daemon
 
 class Doubled:
     def __init__(self, number):

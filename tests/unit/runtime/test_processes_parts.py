@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from misbehaving import in_a_child, wanted, well
 
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Status, Trial
@@ -22,6 +21,7 @@ from spacelang.runtime.executors._processes.messages import Garbled, Load
 from spacelang.runtime.executors._processes.nursery import Child, Nursery
 from spacelang.runtime.executors._processes.slot import Slot
 from spacelang.runtime.executors.failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
+from spacelang.testing.misbehaving import in_a_child, wanted, well
 
 
 @pytest.fixture

@@ -204,5 +204,6 @@ def _constraints(draw: st.DrawFn, space: Space) -> Constraint:
         else:
             value = draw(st.sampled_from(values(variable.domain)))
             atoms.append(Compare("==", Reference(variable.address), Constant(value)))
-    whole: Expr = atoms[0] if len(atoms) == 1 else draw(st.sampled_from([And, Or]))(tuple(atoms))
+    joins: tuple[type[And] | type[Or], ...] = (And, Or)
+    whole = atoms[0] if len(atoms) == 1 else draw(st.sampled_from(joins))(tuple(atoms))
     return Constraint(whole, draw(st.booleans()))

@@ -32,7 +32,7 @@ class Marked:
 
     def _is_marked(self, process: psutil.Process) -> bool:
         try:
-            return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(NAME) == self._mark
+            return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(NAME) == self._mark)
         except (psutil.Error, OSError):
             return False
 

@@ -73,6 +73,6 @@ def keeps_logarithms(form: Lowered[Any, Any], keeps: Keeps, key: str, middle: fl
     if keeps[Construct.LOG][0].status not in (Status.EXACT, Status.REWRITTEN):
         return
     drawn = [form.decode(encoding) for encoding in form.sample(200, np.random.default_rng(0))]
-    values = [configuration[key] for configuration in drawn if key in configuration]
+    values = [float(str(configuration[key])) for configuration in drawn if key in configuration]
     below = sum(value < middle for value in values) / len(values)
     assert 0.25 < below < 0.75, f"{below} of the draws are below {middle}"

@@ -103,7 +103,7 @@ def ignore_signals(_: Request) -> None:
 
 def eat(_: Request | None = None) -> None:
     """Take memory and keep it."""
-    eaten = []
+    eaten: list[bytearray] = []
     while sum(map(len, eaten)) < MOST:
         eaten.append(bytearray(b"x") * 10_000_000)
     time.sleep(LONG)
@@ -111,7 +111,7 @@ def eat(_: Request | None = None) -> None:
 
 def eat_in_children(_: Request) -> None:
     """None of them takes as much as a trial may, all of them do."""
-    for _ in range(6):
+    for _child in range(6):
         in_a_child(lambda: hold(60_000_000))
     time.sleep(LONG)
 
@@ -122,7 +122,7 @@ def hold(size: int) -> None:
     assert held
 
 
-def share_with_children(request: Request) -> None:
+def share_with_children(_: Request) -> None:
     """Less than a trial may take, which every child has as well without taking any more."""
     held = bytearray(b"x") * 60_000_000
     children = [in_a_child(lambda: time.sleep(0.2)) for _ in range(8)]
@@ -172,6 +172,8 @@ def raise_the_unpicklable(_: Request) -> NoReturn:
 
 
 class MuteError(Exception):
+    """It cannot be said."""
+
     def __str__(self) -> str:
         raise RuntimeError("not a word")
 
@@ -213,7 +215,7 @@ def close_everything(_: Request) -> None:
 
 
 def flood(_: Request) -> None:
-    for _ in range(20):
+    for _time in range(20):
         os.write(1, b"x" * 1_000_000)
         print("y" * 1_000_000, file=sys.stderr)
         print("z" * 1_000_000)

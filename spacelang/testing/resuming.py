@@ -1,0 +1,131 @@
+"""What every optimizer must do that was killed anywhere and is resumed, with however many workers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import pytest
+from hypothesis import strategies as st
+
+from spacelang.ir.scale import UNIT
+from spacelang.ir.space import Space
+from spacelang.runtime.executors import Finished, Job
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.simulated import Simulated
+from spacelang.runtime.history import Ending, Record
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.driving import drive, moody
+from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.searching import PLENTY, TRIALS, WORKERS, Searches, errors, evaluate, named, route, timed
+from spacelang.testing.small_spaces import SMALL, continuous, nested, plain, spaces
+
+CREWS = st.sampled_from((1, 2, 8))
+
+
+class Resumed(Searches):
+    """Tests of an optimizer that is resumed."""
+
+    one_by_one: ClassVar[bool] = False
+    """Whether it wants one trial at a time, whatever idle workers are given to do: then workers change nothing."""
+
+    @pytest.mark.parametrize("space", SMALL, ids=named)
+    def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(self, space: Space) -> None:
+        whole = drive(self.start(space), moody, 40)
+        for stop in range(len(whole.trials)):
+            stopped = drive(self.start(space), moody, stop)
+            assert stopped.trials == whole.trials[:stop]
+            assert drive(self.start(space), moody, 40, known=stopped.trials) == whole
+
+    @WORKERS
+    def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
+        def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
+            journal, told = Kept(), Heard()
+            crew = Shuffled(evaluate, workers, order)
+            whole = self.run(space, crew, journal=journal, heard=told, route=route)
+            for place, (stop, others) in enumerate(kills):
+                journal = journal.cut(
+                    min(max(stop, len(journal.records)), len(journal.records) + len(journal.appended))
+                )
+                again, crew = Heard(), Shuffled(evaluate, others, order + place)
+                outcome = self.run(space, crew, journal=journal, heard=again, route=route)
+                before = told.until(len(journal.records))
+                assert again.tolds[: len(before)] == before
+                assert outcome.records[: len(journal.records)] == tuple(journal.records)
+                assert is_each_once(outcome.records)
+                if self.one_by_one:
+                    assert outcome.ended == whole.ended
+                    assert len(outcome.records) - outcome.unneeded == len(whole.records) - whole.unneeded
+                told = again
+
+        kills = st.lists(st.tuples(st.integers(0, TRIALS), CREWS), min_size=1, max_size=3)
+        self.holds(law, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
+
+    @WORKERS
+    @pytest.mark.parametrize("space", [nested(), continuous()], ids=named)
+    def test_it_makes_what_one_makes_whose_trials_were_begun_anew(self, space: Space, workers: int) -> None:
+        first, heard = Kept(), Heard()
+        self.run(space, Simulated(timed, workers=workers), journal=first, heard=heard)
+        if any(ask.ahead for ask in heard.asks):
+            pytest.skip("it looks ahead, and what had ended early may not be wanted again")
+        for stop in range(1, len(first.appended), 3):
+            anew, resumed = Heard(), Heard()
+            self.run(space, BegunAnew(workers, stop), heard=anew)
+            self.run(space, Simulated(timed, workers=workers), journal=first.cut(stop), heard=resumed)
+            assert resumed.tolds == anew.tolds
+
+    @WORKERS
+    def test_until_it_ends_all_that_it_begins_is_told_once(self, workers: int) -> None:
+        heard = Heard()
+        outcome = self.run(plain(2, 3, 2), Simulated(timed, workers=workers), PLENTY, heard=heard)
+        assert Counter(each.request for each in heard.ended) == Counter(heard.begun)
+        assert outcome.ended is Ending.EXHAUSTED
+        assert is_each_once(outcome.records)
+
+    @WORKERS
+    @pytest.mark.parametrize("trials", [12, TRIALS])
+    def test_a_run_that_is_over_stays_so(self, workers: int, trials: int) -> None:
+        """Also with fewer or more workers than before, and within a budget that has become smaller."""
+        first = Kept()
+        whole = self.run(plain(4, 4, 3), Shuffled(evaluate, 3), journal=first, route=route)
+        second = first.later()
+        again = self.run(plain(4, 4, 3), Shuffled(evaluate, workers), trials, journal=second, route=route)
+        assert not second.appended
+        assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
+
+    def test_what_is_the_first_success_depends_not_on_where_a_run_was_stopped(self) -> None:
+        first = Kept()
+        crowd = self.run(plain(3, 3, 2), Shuffled(errors, 3, seed=3), journal=first, scale=None, route=route)
+        assert crowd.scale not in (None, UNIT)
+        for stop in range(1, len(first.appended), 4):
+            later = first.cut(stop)
+            resumed = self.run(plain(3, 3, 2), Here(errors), journal=later, scale=None, route=route)
+            if any(each.trial.loss is not None and not each.is_early for each in later.records):
+                assert resumed.scale == crowd.scale
+
+
+class BegunAnew(Simulated):
+    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
+
+    def __init__(self, workers: int, moment: int) -> None:
+        super().__init__(timed, workers=workers)
+        self._left = moment
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        """As `Simulated` does, and at that moment all begin anew."""
+        finished = super().wait(seconds)
+        self._left -= len(finished)
+        if self._left == 0:
+            going = sorted(self._going(), key=lambda each: each[1].number)
+            self.stop()
+            for worker, job in going:
+                self.start(worker, job)
+        return finished
+
+    def _going(self) -> list[tuple[str, Job]]:
+        return [(each.worker, each.job) for _, _, each in self._ending] + [(name, job) for _, name, job in self._begun]
+
+
+def is_each_once(records: Sequence[Record]) -> bool:
+    """Whether the trials of a run are numbered from 1, and none is there twice."""
+    requests = [each.trial.request for each in records]
+    return len(set(requests)) == len(requests) and [each.index for each in records] == [*range(1, len(records) + 1)]

@@ -32,6 +32,13 @@ def test_the_benchmark_of_several_workers_runs(capsys: pytest.CaptureFixture[str
     assert "hyperband" in printed
 
 
+def test_the_benchmark_of_surrogates_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "surrogates.py"))["main"](["--quick"])
+    printed = capsys.readouterr().out
+    for line in ("30 evaluations in 10 dimensions", "Gaussian process", "Optuna TPE", "a fit to 20 points"):
+        assert line in printed
+
+
 def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark = runpy.run_path(str(BENCHMARKS / "optimizers.py"))
     optimizer = dict(benchmark["optimizers"]())["blds"]

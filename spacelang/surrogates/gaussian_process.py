@@ -1,0 +1,113 @@
+"""Gaussian processes with a Matern 5/2 kernel that has a length for each dimension (ALGORITHMS.md 2.4).
+
+NumPy's arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used: each
+step of its fits makes an array of n x n x d numbers, a further row needs a new factor, and what it predicts comes
+without the gradient that the search for the best point needs. `tests/benchmarks/surrogates.py` compares the two.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.spatial.distance import cdist
+
+from spacelang.ir.codes import Array
+
+JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+"""What is added to the diagonal, one after the other, until it has a Cholesky factor; times the variance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matern:
+    """The kernel and the noise: `variance` is tau_0^2, `lengths` the d numbers tau_i, `noise` s2, that of a number."""
+
+    variance: float
+    lengths: Array
+    noise: float
+
+    def covariance(self, left: Array, right: Array) -> Array:
+        """The covariances of the function at n and at m points: shape (n, m), without noise."""
+        far = self._distances(left, right)
+        return np.asarray(self.variance * np.exp(-far) * (1 + far + far * far / 3))
+
+    def slopes(self, point: Array, points: Array) -> Array:
+        """How the covariance of a point with each of n others changes with each coordinate of it: shape (n, d)."""
+        far = self._distances(point[None], points)[0]
+        steepness = -5 / 3 * self.variance * np.exp(-far) * (1 + far)
+        return np.asarray(steepness[:, None] * (point - points) / self.lengths**2)
+
+    def _distances(self, left: Array, right: Array) -> Array:
+        return np.asarray(sqrt(5) * cdist(left / self.lengths, right / self.lengths))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """The lower Cholesky factor of the covariances of n points, the noise included."""
+
+    kernel: Matern
+    points: Array
+    lower: Array
+
+    @classmethod
+    def of(cls, kernel: Matern, points: Array) -> "Factor":
+        """The factor of some points, of shape (n, d); their order counts in the last bits."""
+        covariance = kernel.covariance(points, points)
+        for jitter in JITTERS:
+            noisy = covariance.copy()
+            noisy[np.diag_indices(len(points))] += kernel.noise + jitter * kernel.variance
+            try:
+                return cls(kernel, points, cholesky(noisy, lower=True, overwrite_a=True, check_finite=False))
+            except np.linalg.LinAlgError:
+                continue
+        raise AssertionError("covariances with a millionth on the diagonal have a factor")
+
+    def with_row(self, point: Array) -> "Factor":
+        """The factor with one more point, in n^2 steps."""
+        count = len(self.points)
+        grown = np.zeros((count + 1, count + 1))
+        grown[:count, :count] = self.lower
+        row = self.solve(self.kernel.covariance(self.points, point[None]))[:, 0]
+        grown[count, :count] = row
+        # What the others leave unknown of a number is never less than its own noise.
+        rest = self.kernel.variance + self.kernel.noise - float(row @ row)
+        grown[count, count] = sqrt(max(rest, self.kernel.noise, JITTERS[1] * self.kernel.variance))
+        return Factor(self.kernel, np.vstack([self.points, point]), grown)
+
+    def solve(self, columns: Array) -> Array:
+        """L^-1 times some columns of n numbers."""
+        return np.asarray(solve_triangular(self.lower, columns, lower=True, check_finite=False))
+
+    def solve_transposed(self, columns: Array) -> Array:
+        """L^-T times some columns of n numbers."""
+        return np.asarray(solve_triangular(self.lower, columns, lower=True, trans="T", check_finite=False))
+
+
+class GaussianProcess:
+    """The posterior of a function with mean 0 of which n numbers are known, each with noise."""
+
+    def __init__(self, factor: Factor, numbers: Array) -> None:
+        """`numbers`, of shape (n,), are those at the points of the factor."""
+        self._factor = factor
+        self._weights = np.asarray(cho_solve((factor.lower, True), numbers, check_finite=False))
+
+    def posterior(self, points: Array) -> tuple[Array, Array]:
+        """The mean and the standard deviation of the function at m points, of shape (m,) each."""
+        covariances = self._factor.kernel.covariance(self._factor.points, points)
+        known = self._factor.solve(covariances)
+        variance = self._factor.kernel.variance - np.einsum("nm,nm->m", known, known)
+        return np.asarray(covariances.T @ self._weights), np.sqrt(np.maximum(variance, 0.0))
+
+    def at(self, point: Array) -> tuple[float, float, Array, Array]:
+        """The mean and the deviation at one point, and how they change with each of its d coordinates.
+
+        A deviation of 0 changes with none.
+        """
+        kernel, points = self._factor.kernel, self._factor.points
+        covariances, slopes = kernel.covariance(points, point[None])[:, 0], kernel.slopes(point, points)
+        known = self._factor.solve(covariances)
+        deviation = sqrt(max(kernel.variance - float(known @ known), 0.0))
+        narrowing = -slopes.T @ self._factor.solve_transposed(known)
+        widening = narrowing / deviation if deviation else np.zeros_like(narrowing)
+        return float(covariances @ self._weights), deviation, slopes.T @ self._weights, widening

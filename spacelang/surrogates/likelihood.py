@@ -1,0 +1,71 @@
+"""The kernel under which data are most likely, by SciPy's L-BFGS-B from fixed starts (ALGORITHMS.md 2.4)."""
+
+from functools import partial
+from math import log, sqrt
+from typing import Final
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from spacelang.ir.codes import Array
+from spacelang.surrogates.gaussian_process import Matern
+
+VARIANCE: Final = (0.01, 1000.0)
+LENGTH: Final = (0.01, 100.0)
+NOISE: Final = (1e-8, 1.0)
+
+STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
+"""Variance, length and noise from which the search begins; the best of what it finds from each of them is taken."""
+
+STEPS: Final = 40
+"""After so many steps from one start the next one has its turn."""
+
+
+def most_likely(points: Array, numbers: Array) -> Matern:
+    """The kernel under which numbers of mean 0 at n points, of shapes (n,) and (n, d), are most likely.
+
+    It depends on nothing but these data.
+    """
+    dimensions = points.shape[1]
+    bounds = [tuple(map(log, each)) for each in (VARIANCE, *[LENGTH] * dimensions, NOISE)]
+    surprise = partial(surprise_of, points, numbers)
+    best, least = np.zeros(dimensions + 2), np.inf
+    for variance, length, noise in STARTS:
+        start = np.log([variance, *[length] * dimensions, noise])
+        found = minimize(surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+        if found.fun < least:
+            best, least = found.x, found.fun
+    variance, *lengths, noise = np.exp(best).tolist()
+    return Matern(variance, np.array(lengths), noise)
+
+
+def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+    """log det K + y^T K^-1 y for the logarithms of tau_0^2, tau_1 .. tau_d and s2, and its gradient by them.
+
+    It is twice the negative logarithm of the likelihood, less a constant. Infinite where K has no factor.
+    """
+    variance, lengths, noise = np.exp(parameters[0]), np.exp(parameters[1:-1]), np.exp(parameters[-1])
+    scaled = points / lengths
+    far = sqrt(5) * cdist(scaled, scaled)
+    decay = variance * np.exp(-far)
+    covariance = decay * (1 + far + far * far / 3)
+    covariance[np.diag_indices(len(points))] += noise
+    # It is symmetric: its transpose is itself in the order of LAPACK, which needs no copy then.
+    lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        return np.inf, np.zeros_like(parameters)
+    weights = cho_solve((lower, True), numbers, check_finite=False)
+    agreement = float(numbers @ weights)
+    surprise = 2 * float(np.log(np.diagonal(lower)).sum()) + agreement
+    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
+    inverse = inverse + np.tril(inverse, -1).T
+    gradient = np.empty_like(parameters)
+    gradient[-1] = noise * (np.trace(inverse) - weights @ weights)
+    gradient[0] = len(points) - agreement - gradient[-1]
+    # Sums over all pairs of (a_i - b_i)^2 are sums over rows and a product of matrices: no array of n x n x d numbers.
+    pairs = (inverse - np.outer(weights, weights)) * decay * (1 + far) * (5 / 3)
+    gradient[1:-1] = 2 * (pairs.sum(axis=1) @ scaled**2 - np.einsum("nd,nd->d", scaled, pairs @ scaled))
+    return surprise, gradient

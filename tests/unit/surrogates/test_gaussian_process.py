@@ -1,0 +1,103 @@
+"""The Gaussian process: the numbers of ALGORITHMS.md 2.4; rows, slopes and likelihoods are what they must be."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from spacelang.ir.codes import Array
+from spacelang.surrogates.gaussian_process import Factor, GaussianProcess, Matern
+from spacelang.surrogates.likelihood import most_likely, surprise_of
+
+LAW = settings(max_examples=25, deadline=None)
+
+SEEDS = st.integers(0, 2**32 - 1)
+UNIT = Matern(1.0, np.ones(1), 1e-6)
+
+
+def data(seed: int, count: int = 12, dimensions: int = 3) -> tuple[Array, Array]:
+    """Points, and numbers with mean 0 and deviation 1."""
+    points = np.random.default_rng(seed).random((count, dimensions))
+    numbers = np.sin(5 * points[:, 0]) + points @ np.arange(dimensions)
+    return points, (numbers - numbers.mean()) / numbers.std()
+
+
+@pytest.mark.parametrize(("distance", "value"), [(0, 1), (0.5, 0.8286491), (1, 0.5239941), (2, 0.1386602)])
+def test_values_of_the_kernel(distance: float, value: float) -> None:
+    assert UNIT.covariance(np.zeros((1, 1)), np.array([[distance]])).item() == pytest.approx(value, abs=5e-8)
+
+
+def test_one_datum() -> None:
+    process = GaussianProcess(Factor.of(UNIT, np.zeros((1, 1))), np.array([1.0]))
+    mean, deviation = process.posterior(np.array([[1.0], [0.0]]))
+    assert mean[0] == pytest.approx(0.5239936, abs=5e-8)
+    assert deviation[0] ** 2 == pytest.approx(0.7254304, abs=5e-8)
+    assert deviation[1] ** 2 == pytest.approx(1e-6, rel=1e-3)
+
+
+@LAW
+@given(SEEDS)
+def test_a_row_that_is_added_makes_the_factor_of_all(seed: int) -> None:
+    points, _ = data(seed)
+    kernel = Matern(1.7, np.array([0.2, 1.0, 3.0]), 1e-3)
+    grown = Factor.of(kernel, points[:5])
+    for point in points[5:]:
+        grown = grown.with_row(point)
+    assert np.allclose(grown.lower, Factor.of(kernel, points).lower, atol=1e-9)
+    assert np.array_equal(grown.points, points)
+
+
+def test_what_is_known_may_be_known_twice() -> None:
+    kernel = Matern(1.0, np.ones(2), 1e-8)
+    point = np.array([0.5, 0.5])
+    factor = Factor.of(kernel, np.array([point] * 40)).with_row(point).with_row(point)
+    mean, deviation = GaussianProcess(factor, np.ones(42)).posterior(point[None])
+    assert mean == pytest.approx(1, abs=1e-4)
+    assert deviation < 1e-3
+
+
+@LAW
+@given(SEEDS)
+def test_slopes_are_those_of_what_is_predicted(seed: int) -> None:
+    points, numbers = data(seed)
+    process = GaussianProcess(Factor.of(Matern(1.7, np.array([0.4, 1.0, 3.0]), 1e-3), points), numbers)
+    point = np.random.default_rng([seed, 1]).random(3)
+    mean, deviation, mean_slopes, deviation_slopes = process.at(point)
+    means, deviations = process.posterior(point[None])
+    assert (mean, deviation) == (pytest.approx(means[0]), pytest.approx(deviations[0]))
+    assert mean_slopes == pytest.approx(approx_fprime(point, lambda at: process.at(at)[0]), abs=1e-4)
+    assert deviation_slopes == pytest.approx(approx_fprime(point, lambda at: process.at(at)[1]), abs=1e-4)
+
+
+@LAW
+@given(SEEDS)
+def test_the_surprise_is_that_of_the_formula_and_has_its_slopes(seed: int) -> None:
+    points, numbers = data(seed)
+    parameters = np.log([1.3, 0.4, 0.8, 2.0, 1e-2])
+    surprise, slopes = surprise_of(points, numbers, parameters)
+    covariance = Matern(1.3, np.array([0.4, 0.8, 2.0]), 0.0).covariance(points, points) + 1e-2 * np.eye(len(points))
+    expected = np.linalg.slogdet(covariance)[1] + numbers @ np.linalg.solve(covariance, numbers)
+    assert surprise == pytest.approx(expected)
+    assert slopes == pytest.approx(approx_fprime(parameters, lambda at: surprise_of(points, numbers, at)[0]), rel=1e-3)
+
+
+def test_the_likeliest_kernel_tells_what_matters_from_what_does_not() -> None:
+    points = np.random.default_rng(0).random((60, 2))
+    numbers = np.sin(9 * points[:, 0])
+    kernel = most_likely(points, (numbers - numbers.mean()) / numbers.std())
+    assert kernel.lengths[0] < 1
+    assert kernel.lengths[1] > 5
+    assert kernel.noise < 1e-3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_data_and_equal_ones_have_a_kernel(count: int) -> None:
+    kernel = most_likely(np.full((count, 2), 0.5), np.zeros(count))
+    assert np.isfinite([kernel.variance, *kernel.lengths, kernel.noise]).all()
+
+
+def test_points_without_coordinates_have_a_kernel() -> None:
+    points = np.empty((3, 0))
+    process = GaussianProcess(Factor.of(most_likely(points, np.zeros(3)), points), np.zeros(3))
+    assert np.isfinite(process.posterior(points[:1])[1]).all()

@@ -9,7 +9,8 @@ log` are
     domains.OneHot      (1, 0, 0)  (0, 1, 0)  (0, 1, 0.5)  (0, 1, 1)    what is taken, and where in its range
     indexed.Indexed     0          1          10           100          the place among all members
 
-`rows.RowCoding` puts such columns of all variables of a space side by side, with a missing value for what is inactive.
+`rows.RowCoding` puts such columns of all variables of a space side by side, with a missing value for what is inactive;
+`structures.StructureCoding` those of the hyperparameters of one structure, with none: a search may move all of them.
 `members` has what they all need of a single set or range: its members, ends and scales as arrays. `limits` says which
 integers no float tells apart.
 """

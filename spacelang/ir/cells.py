@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, members, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, members, parts, run
 from spacelang.ir.linear import Number
 from spacelang.ir.value import Value
 
@@ -80,7 +80,7 @@ def _cut_grid(part: Integer | Real, cuts: Sequence[Number]) -> list[Simple]:
             if first <= place <= last and _is_near(part.at(place), cut):
                 bounds.update((place, place + 1))
     ordered = sorted(bounds)
-    return [_run(part, start, end - 1) for start, end in pairwise(ordered)]
+    return [run(part, start, end - 1) for start, end in pairwise(ordered)]
 
 
 def _first_from(part: Integer | Real, cut: Number, first: int, end: int) -> int:
@@ -102,12 +102,6 @@ def _is_near(member: Number, cut: Number) -> bool:
         return math.isclose(member, cut, rel_tol=ROUNDING, abs_tol=ROUNDING)
     one, other = Fraction(member), Fraction(cut)
     return abs(one - other) <= Fraction(ROUNDING) * max(Fraction(1), abs(one), abs(other))
-
-
-def _run(part: Integer | Real, first: int, last: int) -> Simple:
-    if isinstance(part, Integer):
-        return replace(part, lower=part.at(first), upper=part.at(last))
-    return replace(part, lower=part.at(first), upper=part.at(last), lower_open=False, upper_open=False)
 
 
 def _cut_interval(part: Real, cuts: Sequence[Number]) -> list[Simple]:

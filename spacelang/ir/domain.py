@@ -6,7 +6,7 @@ lies inside, `size` counts exactly (None where the set is infinite).
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
@@ -297,6 +297,13 @@ def decimals(grid: Real) -> tuple[int, int, int]:
 def members(part: Simple) -> Iterator[Value]:
     """All members of a finite domain, in their order."""
     return map(part.at, range(part.first_index, part.last_index + 1))
+
+
+def run(part: Integer | Real, first: int, last: int) -> Integer | Real:
+    """The members of a grid from one index to another, both included, as a range with closed ends."""
+    if isinstance(part, Integer):
+        return replace(part, lower=part.at(first), upper=part.at(last))
+    return replace(part, lower=part.at(first), upper=part.at(last), lower_open=False, upper_open=False)
 
 
 def parts(domain: Domain) -> tuple[Simple, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts, run
 
 
 def joined(domain: Domain, pieces: Sequence[Simple]) -> Domain:
@@ -44,20 +44,13 @@ def _runs(whole: Integer | Real, pieces: Sequence[Simple]) -> list[Simple]:
     runs = [ends[0]]
     for first, last in ends[1:]:
         runs[-1:] = [(runs[-1][0], last)] if first == runs[-1][1] + 1 else [runs[-1], (first, last)]
-    return [_run(whole, first, last) for first, last in runs]
+    every = whole.first_index, whole.last_index
+    return [whole if ends == every else run(whole, *ends) for ends in runs]
 
 
 def _ends(whole: Integer | Real, piece: Simple) -> tuple[int, int]:
     """The places of the first and the last member of a piece."""
     return whole.index_of(piece.at(piece.first_index)), whole.index_of(piece.at(piece.last_index))
-
-
-def _run(whole: Integer | Real, first: int, last: int) -> Simple:
-    if isinstance(whole, Integer):
-        return replace(whole, lower=whole.at(first), upper=whole.at(last))
-    if (first, last) == (whole.first_index, whole.last_index):
-        return whole
-    return replace(whole, lower=whole.at(first), upper=whole.at(last), lower_open=False, upper_open=False)
 
 
 def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:

@@ -5,7 +5,7 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Domain, Real, parts
+from spacelang.ir.domain import Domain, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
@@ -111,10 +111,7 @@ def _combinations(space: Space, structure: Structure) -> float:
 def _value_at(domain: Domain, place: int) -> Value:
     for part in parts(domain):
         assert part.size is not None
-        if place >= part.size:
-            place -= part.size
-        elif isinstance(part, Real):
-            return part.lower if part.step is None else part.at(part.first_index + place)
-        else:
-            return part.at(place)
+        if place < part.size:
+            return part.at(part.first_index + place)
+        place -= part.size
     raise IndexError(place)

@@ -11,7 +11,7 @@ from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Existence, Structures
 from spacelang.ir.defaults import Completer, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, part_of, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, part_of, parts, run
 from spacelang.ir.elimination import Elimination, State
 from spacelang.ir.expr import references
 from spacelang.ir.linear import Rows, exact, feasible, witness
@@ -258,11 +258,7 @@ def _around(cell: Integer | Real, centre: Fraction, distance: Fraction) -> Simpl
     origin, step = _exact(cell.lower), _exact(cell.step or 1)
     low = max(cell.first_index, math.ceil((lower - origin) / step))
     high = min(cell.last_index, math.floor((upper - origin) / step))
-    if low > high:
-        return None
-    if isinstance(cell, Integer):
-        return replace(cell, lower=cell.at(low), upper=cell.at(high))
-    return replace(cell, lower=cell.at(low), upper=cell.at(high), lower_open=False, upper_open=False)
+    return None if low > high else run(cell, low, high)
 
 
 def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:

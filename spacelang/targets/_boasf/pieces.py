@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, assert_never
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, literal, parts
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, literal, parts, run
+from spacelang.ir.unit import scale
 
 DIGITS: Final = 12
 """Ranges are cut at numbers of so many digits: where exactly matters less than that people can read it."""
@@ -73,27 +74,19 @@ def _of_range(domain: Real, number: int) -> Iterator[Real]:
 
 def _cuts(domain: Real, number: int) -> Iterator[float]:
     """The numbers at which a range is cut, each with something on both sides."""
-    before = domain.least
+    number_at, before = scale(domain.lower, domain.upper, log=domain.log).number, domain.least
     for place in range(1, number):
-        cut = float(f"{_between(domain, place / number):.{DIGITS}g}")
+        cut = float(f"{number_at(place / number):.{DIGITS}g}")
         if before < cut <= domain.greatest and cut < domain.upper:
             yield cut
             before = cut
 
 
-def _between(domain: Real | Integer, share: float) -> float:
-    """The number at a share of the way from the lower to the upper bound, under `log` of its logarithm."""
-    lower, upper = domain.lower, domain.upper
-    if domain.log:
-        return math.exp((1 - share) * math.log(lower) + share * math.log(upper))
-    return (1 - share) * lower + share * upper
-
-
 def _of_log_integers(domain: Integer, number: int) -> Iterator[Integer]:
     number = min(number, domain.size)
-    first = domain.lower
+    number_at, first = scale(domain.lower, domain.upper, log=True).number, domain.lower
     for place in range(1, number):
-        wanted = math.ceil(float(f"{_between(domain, place / number):.{DIGITS}g}"))
+        wanted = math.ceil(float(f"{number_at(place / number):.{DIGITS}g}"))
         # At least one integer for this piece, and one for each that follows.
         cut = min(max(wanted, first + 1), domain.upper + 1 - (number - place))
         yield Integer(first, cut - 1, domain.log)
@@ -118,11 +111,8 @@ def _run(domain: Simple, first: int, last: int) -> Simple:
     match domain:
         case Categorical():
             return type(domain)(domain.values[first : last + 1])
-        case Integer():
-            return Integer(domain.at(first), domain.at(last), domain.log, domain.step)
-        case Real():
-            lower, upper = (domain.at(domain.first_index + place) for place in (first, last))
-            return Real(lower, upper, log=domain.log, step=domain.step)
+        case Integer() | Real():
+            return run(domain, domain.first_index + first, domain.first_index + last)
         case _:
             assert_never(domain)
 

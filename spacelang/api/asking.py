@@ -8,13 +8,15 @@ from math import inf, isfinite
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from spacelang.api.initial import Initial, initial_configurations
 from spacelang.api.searching import configure_optimizer
 from spacelang.api.space import Space, load
 from spacelang.ir.asking import IdleSearchError, Search, Told
-from spacelang.ir.problem import Problem
+from spacelang.ir.problem import Allowance, Problem
 from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import default_optimizer
+from spacelang.optimizers._opening import begun
 
 if TYPE_CHECKING:
     from spacelang.runtime.proposals import Proposals, Wish
@@ -29,6 +31,7 @@ def ask_and_tell(
     allow: Iterable[str] = (),
     scale: float | None = None,
     trials: int | None = None,
+    initial: Initial | None = None,
 ) -> "Iterator[Asked]":
     """The configurations that an optimizer asks for, one at a time, for any black box; no scikit-learn needed.
 
@@ -41,6 +44,8 @@ def ask_and_tell(
     others. Optimizers that reckon with more than the order of losses take loss / `scale`, at least 0 and at most 1, and
     1 for failures; without `scale` they take 1/2 for the first loss that is told, 0 and 1 for losses that differ from
     it by as much as it differs from 0.
+
+    `initial` are configurations to start from, as for `search`: they are asked for first.
 
     Ends after so many `trials`, or when the space is exhausted: one with ranges never is. Raises SpaceError,
     UnknownPluginError, OptionError and, for a scale or a number of trials that is none, ValueError at once,
@@ -56,7 +61,9 @@ def ask_and_tell(
     budget = Budget(trials=trials)
     loaded = space if isinstance(space, Space) else load(space, allow=allow)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
-    search = configure_optimizer(name, optimizer_options).search(Problem(loaded.checked, 1, default_rng(seed)))
+    first = () if initial is None else initial_configurations(loaded, initial)
+    problem = Problem(loaded.checked, 1, default_rng(seed), first, Allowance(trials=trials))
+    search = begun(configure_optimizer(name, optimizer_options), problem)
     asked = _asked(search, None if scale is None else Scale(0.0, float(scale)), Proposals(seed))
     return islice(asked, budget.trials)
 

@@ -12,6 +12,7 @@ from spacelang.api._comparing.contestants import Contestant, ContestantsError, c
 from spacelang.api._comparing.folder import claim, plan_of, write
 from spacelang.api._comparing.runs import Made, entries, make
 from spacelang.api.executing import trial_limits
+from spacelang.api.initial import Initial, read_initial
 from spacelang.api.space import Space, load_for_data
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     target_column: str | None = None,
     allow: Iterable[str] = (),
     bind: Mapping[str, int] | None = None,
+    initial: Initial | None = None,
     folder: str | PathLike[str] | None = None,
     listener: "ComparisonListener | None" = None,
 ) -> "Comparison":
@@ -59,7 +61,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
 
     `test` are rows that no trial sees: a share of those of each data set (0.2), drawn by the seed, or, for a single
     one, other rows, a file or `(X, y)`. The winner of every run, fitted on all rows that trials saw, is scored on them
-    once, and optimizers are judged by that.
+    once, and optimizers are judged by that. Every run begins with the `initial` configurations, as for `search`.
 
     With a `folder` every run is kept in a store in `folder/runs`, and what was found is written beside it:
     `comparison.json`, `comparison.csv` and plots. There a comparison that was stopped goes on where it was, and one
@@ -87,6 +89,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
         trial_limits(loaded, trial_limit),
         isolate,
         test,
+        None if initial is None else read_initial(initial),
     )
     seeds = tuple(range(seed, seed + repeats))
     fields = arenas(setting, data, target_column)

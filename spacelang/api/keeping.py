@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.space import Space
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
 
 if TYPE_CHECKING:
-    from spacelang.runtime.history import Journal
     from spacelang.runtime.objective import Aim
     from spacelang.runtime.storing.header import Header
+    from spacelang.runtime.storing.journal import StoredJournal
 
 
 @contextmanager
@@ -26,12 +28,13 @@ def keeping(
     *,
     seed: int,
     resume: bool,
-) -> "Iterator[Journal | None]":
+    terms: Terms = NO_TERMS,
+) -> "Iterator[StoredJournal | None]":
     """The journal of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
 
-    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one. The optimizer comes
-    with its name. Raises StoreError where the file cannot be used or holds another run, and, before anything is kept,
-    InputError where the optimizer will ask for fidelities that the objective does not have.
+    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one on these `terms`. The
+    optimizer comes with its name. Raises StoreError where the file cannot be used or holds another run, and, before
+    anything is kept, InputError where the optimizer will ask for fidelities that the objective does not have.
     """
     check_rungs(optimizer[1], objective)
     if path is None:
@@ -43,14 +46,16 @@ def keeping(
 
     place = Path(path)
     make = Store.create if not resume or is_blank(place) else Store.open
-    with make(place, header_of(space, optimizer, objective, seed), durable=not objective.is_cheap) as store:
+    with make(place, header_of(space, optimizer, objective, seed, terms), durable=not objective.is_cheap) as store:
         try:
             yield StoredJournal(store, objective.bounds)
         except OtherSearchError as error:
             raise store.refused(error.trial) from error
 
 
-def header_of(space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: int) -> "Header":
+def header_of(
+    space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: int, terms: Terms = NO_TERMS
+) -> "Header":
     """What the run of an optimizer, given with its name, is of."""
     from spacelang.runtime.storing.header import make_header
 
@@ -67,7 +72,23 @@ def header_of(space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: 
         optimizer=name,
         options=asdict(configured),
         settings=objective.further,
+        terms=terms,
     )
+
+
+def terms_of(
+    time: str | float | None, trials: int | None, workers: int, initial: tuple[Configuration, ...] | None = None
+) -> Terms:
+    """With what a run of so many workers begins; raises ValueError for a text that is no time."""
+    from spacelang.runtime.budget import parse_duration
+
+    seconds = parse_duration(time) if isinstance(time, str) else time
+    return Terms(initial, Allowance(None if seconds is None else seconds * max(workers, 1), trials))
+
+
+def begun_with(terms: Terms, journal: "StoredJournal | None") -> tuple[Configuration, ...]:
+    """The configurations that a run began with: those of its journal, where it has one."""
+    return (terms if journal is None else journal.terms).initial or ()
 
 
 def check_rungs(optimizer: Any, objective: "Aim") -> None:

@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits, unenforced
-from spacelang.api.keeping import check_rungs, keeping
+from spacelang.api.initial import Initial, initial_configurations
+from spacelang.api.keeping import begun_with, check_rungs, keeping, terms_of
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
-from spacelang.ir.problem import Problem
+from spacelang.ir.problem import NO_TERMS, Problem, Terms
 from spacelang.ir.task import CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
+from spacelang.optimizers._opening import begun
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Clock, Journal, Outcome
+    from spacelang.runtime.history import Clock, Outcome
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.objective import Aim
+    from spacelang.runtime.storing.journal import StoredJournal
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
@@ -52,6 +55,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     training_score: bool = False,
     predictions: bool = False,
     constraints: Iterable["Constraint"] = (),
+    initial: Initial | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels.
@@ -76,9 +80,13 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
     limits, beside what the task bounds.
 
-    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
-    OptionError, ValueError for a text that is no validation, time or limit, and the runtime's InputError for data,
-    metrics, stores and workers.
+    `initial` are configurations to start from, which are evaluated first: `"default"`, the path of a JSON file (one
+    configuration or several, or what `spacelang run --json` printed), a mapping, or several. A run that is resumed goes
+    on with those that it began with, and takes no others.
+
+    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
+    UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit, and the runtime's
+    InputError for data, metrics, stores and workers.
     """
     from spacelang.report.searched import searched_by
     from spacelang.runtime.data.loading import make_table
@@ -104,13 +112,15 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         test=read_test(test, str(table.target.name)),
     )
     loaded, objective = bound_by(objective, loaded)
+    first = None if initial is None else initial_configurations(loaded, initial)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
     form = form_of(features, objective.dataset.features, objective.preparation)
     facts = Crew(workers, executor, limits, form)
     with closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
-        with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
+        terms = terms_of(seconds, trials, len(crew.free), first)
+        with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume, terms=terms) as journal:
             outcome = run(
                 loaded,
                 chosen,
@@ -121,8 +131,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
                 seed=seed,
                 listener=listener,
                 journal=journal,
+                terms=terms,
             )
-        searched = searched_by(chosen, loaded.checked)
+        searched = searched_by(chosen, loaded.checked, initial=begun_with(terms, journal))
         found = Result(outcome, objective, None if store is None else Path(store), facts, searched=searched)
         return succeeded(found).tested_by(crew)
 
@@ -217,7 +228,7 @@ def bound_by(objective: "DataObjective", space: Space) -> tuple[Space, "DataObje
     return bound, objective.over(bound.checked)
 
 
-def run(
+def run(  # noqa: PLR0913 - each says one thing about a run
     space: Space,
     optimizer: Any,
     objective: "Aim",
@@ -227,10 +238,11 @@ def run(
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
-    journal: "Journal | None" = None,
+    journal: "StoredJournal | None" = None,
+    terms: Terms = NO_TERMS,
     clock: "Clock" = _time.perf_counter,
 ) -> "Outcome":
-    """Run a configured optimizer, its trials on an executor.
+    """Run a configured optimizer, its trials on an executor, on the terms of the journal where there is one.
 
     Raises ValueError for a budget that allows nothing, and InputError as `keeping` does where nothing is kept.
     """
@@ -241,8 +253,11 @@ def run(
 
     check_rungs(optimizer, objective)
     seconds = parse_duration(time) if isinstance(time, str) else time
+    told = terms if journal is None else journal.terms
+    rng = default_rng(seed)
+    problem = Problem(space.checked, objective.training_size, rng, told.initial or (), told.budget)
     return drive(
-        optimizer.search(Problem(space.checked, objective.training_size, default_rng(seed))),
+        begun(optimizer, problem),
         executor,
         Budget(seconds, trials),
         clock=clock,

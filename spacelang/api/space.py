@@ -172,7 +172,7 @@ class Space:
         return Neighbourhood(self.counted)
 
     def _member(self, configuration: Mapping[str, Any]) -> Configuration:
-        member = admit(self.checked, _configuration(configuration))
+        member = admit(self.checked, configuration_of(configuration))
         if isinstance(member, Configuration):
             return member
         raise ValueError(member.reason)
@@ -185,7 +185,7 @@ class Space:
 
         Raises TypeError for a value that no configuration can have, such as a dictionary.
         """
-        return exclusion(self.checked, _configuration(configuration))
+        return exclusion(self.checked, configuration_of(configuration))
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "Lowered[Any, Any]":
         """The space in the form of a target; with `strict` only where the form keeps all of it.
@@ -299,7 +299,7 @@ def _surroundings(allow: Iterable[str], bind: Mapping[str, int] | None) -> Surro
     return Surroundings(check_bindings(bind or {}), frozenset(allow))
 
 
-def _configuration(given: Mapping[str, Any]) -> Configuration:
+def configuration_of(given: Mapping[str, Any]) -> Configuration:
     """A configuration of what a program holds: lists are tuples, NumPy's numbers are numbers."""
     if isinstance(given, Configuration):
         return given

@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import trial_limits
-from spacelang.api.keeping import keeping
+from spacelang.api.initial import Initial, members_of, read_initial
+from spacelang.api.keeping import begun_with, keeping, terms_of
 from spacelang.api.result import Result, succeeded
 from spacelang.api.searching import configure_optimizer, run, with_fidelity
 from spacelang.api.space import Space, load_for_data
+from spacelang.ir.problem import NO_TERMS, Terms
 from spacelang.ir.task import UNLIMITED, Limits, describe_validation
 from spacelang.optimizers import default_optimizer
 from spacelang.optimizers._fidelity import rungs
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.history import Journal, Outcome
+    from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
+    from spacelang.runtime.storing.journal import StoredJournal
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.listing import Hyperparameters
     from spacelang.runtime.tables.objective import TableObjective
@@ -43,6 +46,7 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     resume: bool = False,
     workers: int = 1,
     trial_limit: str | None = None,
+    initial: Initial | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
     """Search a space on a table of known losses and costs (see `runtime.tables`), in seconds instead of hours.
@@ -50,7 +54,7 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     All seconds are recorded ones: those of `time`, of the incumbents and of trials. With several `workers` trials end
     as they would have ended with so many. A trial on fewer rows must be one of the table's rungs. The result has no
     fitted pipeline, as there is no data; all else is as `search` says. Without a name the optimizer is `blds` where the
-    table has default hyperparameters only.
+    table has default hyperparameters only, and `initial` may have no others.
 
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
     OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
@@ -67,7 +71,9 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     name = default_optimizer(loaded.checked, has_defaults_only=has_defaults_only) if optimizer is None else optimizer
     chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume) as journal:
+    first = None if initial is None else members_of(loaded, read_initial(initial), objective.lacks)
+    terms = terms_of(seconds, trials, workers, first)
+    with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume, terms=terms) as journal:
         outcome = run_on_table(
             loaded,
             chosen,
@@ -78,8 +84,10 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
             seed=seed,
             listener=listener,
             journal=journal,
+            terms=terms,
         )
-    searched = searched_by(chosen, loaded.checked, has_defaults_only=has_defaults_only)
+    begun = begun_with(terms, journal)
+    searched = searched_by(chosen, loaded.checked, has_defaults_only=has_defaults_only, initial=begun)
     return succeeded(Result(outcome, objective, None if store is None else Path(store), searched=searched))
 
 
@@ -120,7 +128,8 @@ def run_on_table(
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
-    journal: "Journal | None" = None,
+    journal: "StoredJournal | None" = None,
+    terms: Terms = NO_TERMS,
 ) -> "Outcome":
     """Run a configured optimizer on a table in the time of the table; raises as `run` does."""
     from spacelang.runtime.executors.simulated import Simulated
@@ -138,6 +147,7 @@ def run_on_table(
             seed=seed,
             listener=listener,
             journal=journal,
+            terms=terms,
             clock=executor.clock,
         )
 

@@ -1,7 +1,7 @@
 """What the commands share that evaluate trials: their options, and the steps from these to an outcome."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,8 @@ from spacelang.cli._streams import unguarded
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
+    from spacelang.api.initial import Given
+    from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.searched import Searched
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -44,6 +46,13 @@ ValidateOption = Annotated[
     ),
 ]
 TimeOption = Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")]
+InitialOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="default|FILE.json",
+        help="Configurations to start from, evaluated first: the default one, or those of a file (as of `run --json`).",
+    ),
+]
 TestOption = Annotated[
     str | None,
     typer.Option("--test", metavar="SHARE|FILE", help="Rows that no trial sees, to score the best pipeline on: `0.2`."),
@@ -99,6 +108,32 @@ def bound_space(space: "Space", objective: "DataObjective", *, as_json: bool) ->
         end(error.diagnostics, as_json=as_json)
     show(space.warnings)
     return space, objective
+
+
+def initial_of(given: str | None, *, as_json: bool) -> "tuple[Given, ...] | None":
+    """What `--initial` gives, before it is known in which space; ends the program where that is no configuration."""
+    from spacelang.api.initial import InitialError, read_initial
+
+    try:
+        return None if given is None else read_initial(given)
+    except InitialError as error:
+        end(error.diagnostics, as_json=as_json)
+
+
+def members_of(
+    space: "Space",
+    given: "tuple[Given, ...] | None",
+    lacks: "Callable[[Configuration], str]" = lambda _: "",
+    *,
+    as_json: bool,
+) -> "tuple[Configuration, ...] | None":
+    """The configurations as those of the space; ends the program where one is none or `lacks` says why it is not."""
+    from spacelang.api import initial
+
+    try:
+        return None if given is None else initial.members_of(space, given, lacks)
+    except initial.InitialError as error:
+        end(error.diagnostics, as_json=as_json)
 
 
 def seconds_of(time: str | None) -> float | None:
@@ -222,11 +257,15 @@ def place_of(store: Path | None, space: "Space") -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to, where it is kept, and the executor of its trials, which still lives."""
+    """What a search came to, where it is kept, and the executor of its trials, which still lives.
+
+    `initial` are the configurations that it began with.
+    """
 
     outcome: "Outcome"
     place: Path
     executor: "Executor"
+    initial: "tuple[Configuration, ...]" = ()
 
 
 @contextmanager
@@ -240,14 +279,16 @@ def searching(
     store: Path | None,
     *,
     resume: bool,
+    initial: "tuple[Configuration, ...] | None" = None,
 ) -> "Iterator[Found]":
-    """What an optimizer, given with its name, finds within a budget of seconds and trials.
+    """What an optimizer, given with its name, finds within a budget of seconds and trials, from what it starts with.
 
     The file is made once trials can be evaluated, so that none is left of a run that cannot begin.
     """
     from rich.console import Console
 
     from spacelang.api import keeping, make_executor, run
+    from spacelang.api.keeping import begun_with, terms_of
     from spacelang.report.progress import progress
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.store_faults import StoreError
@@ -265,8 +306,9 @@ def searching(
             )
         ) as executor:
             place = place_of(store, space)
+            terms = terms_of(seconds, trials, len(executor.free), initial)
             with (
-                keeping(place, space, optimizer, objective, seed=seed, resume=resume) as journal,
+                keeping(place, space, optimizer, objective, seed=seed, resume=resume, terms=terms) as journal,
                 progress(Console(file=unguarded(sys.stderr))) as listener,
             ):
                 outcome = run(
@@ -280,7 +322,7 @@ def searching(
                     listener=listener,
                     journal=journal,
                 )
-            yield Found(outcome, place, executor)
+            yield Found(outcome, place, executor, begun_with(terms, journal))
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)

@@ -14,6 +14,7 @@ from spacelang.cli._shared import colours, end, fail, plugin, print_json, report
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.api.initial import Given
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits
     from spacelang.report.summary import Run
@@ -34,6 +35,7 @@ class OnTable:
     seed: int
     store: Path | None
     resume: bool
+    initial: "tuple[Given, ...] | None" = None
 
 
 def refuse(unused: Mapping[str, object]) -> None:
@@ -47,7 +49,7 @@ def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
     """Search, and print what was found; ends the program for bad input, and as `spacelang run` does."""
     from spacelang.api.keeping import check_rungs
     from spacelang.api.tabulating import table_objective
-    from spacelang.cli._running import place_of, say_searched
+    from spacelang.cli._running import members_of, place_of, say_searched
 
     with _told(asked.store, as_json=as_json):
         space, objective = table_objective(space, asked.table, limits=asked.limits)
@@ -57,9 +59,10 @@ def run_on_table(space: "Space", asked: OnTable, *, as_json: bool) -> None:
         check_rungs(chosen, objective)
     place = place_of(asked.store, space)
     searched = say_searched(chosen, space, has_defaults_only=objective.table.has_defaults_only)
+    initial = members_of(space, asked.initial, objective.lacks, as_json=as_json)
     with _told(place, as_json=as_json):
-        outcome = _searched(space, (name, chosen), objective, asked, place)
-    facts = replace(_facts(objective, name, asked, place), searched=searched)
+        outcome, initial = _searched(space, (name, chosen), objective, asked, place, initial)
+    facts = replace(_facts(objective, name, asked, place), searched=replace(searched, initial=initial))
     _report(space, objective, outcome, facts, as_json=as_json)
     if outcome.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
@@ -104,13 +107,20 @@ def _warn(limits: "Limits") -> None:
 
 
 def _searched(
-    space: "Space", optimizer: tuple[str, Any], objective: "TableObjective", asked: OnTable, place: Path
-) -> "Outcome":
-    from spacelang.api import keeping
+    space: "Space",
+    optimizer: tuple[str, Any],
+    objective: "TableObjective",
+    asked: OnTable,
+    place: Path,
+    initial: "tuple[Configuration, ...] | None",
+) -> "tuple[Outcome, tuple[Configuration, ...]]":
+    """What was found, and the configurations that the run began with."""
+    from spacelang.api.keeping import begun_with, keeping, terms_of
     from spacelang.api.tabulating import run_on_table
 
-    with keeping(place, space, optimizer, objective, seed=asked.seed, resume=asked.resume) as journal:
-        return run_on_table(
+    terms = terms_of(asked.seconds, asked.trials, asked.workers, initial)
+    with keeping(place, space, optimizer, objective, seed=asked.seed, resume=asked.resume, terms=terms) as journal:
+        outcome = run_on_table(
             space,
             optimizer[1],
             objective,
@@ -120,7 +130,9 @@ def _searched(
             trials=asked.trials,
             seed=asked.seed,
             journal=journal,
+            terms=terms,
         )
+        return outcome, begun_with(terms, journal)
 
 
 def _facts(objective: "TableObjective", optimizer: str, asked: OnTable, place: Path) -> "Run":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
-from spacelang.cli._running import IsolateOption, TestOption, check_isolation
+from spacelang.cli._running import InitialOption, IsolateOption, TestOption, check_isolation
 from spacelang.cli._shared import (
     AllowOption,
     BindOption,
@@ -65,6 +65,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
     ] = None,
     isolate: IsolateOption = False,
+    initial: InitialOption = None,
     target_column: Annotated[
         str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
     ] = None,
@@ -107,6 +108,7 @@ def command(  # noqa: PLR0913 - one argument an option
         "trial_limit": trial_limit,
         "isolate": isolate,
         "target_column": target_column,
+        "initial": initial,
         "folder": place,
     }
     comparison = _compared(loaded, data or [], optimizers.split(","), options, as_json=json)

@@ -1,5 +1,6 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,6 +10,7 @@ from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     DataOption,
     ExecutorOption,
+    InitialOption,
     IsolateOption,
     MetricOption,
     ResumeOption,
@@ -21,8 +23,10 @@ from spacelang.cli._running import (
     WorkersOption,
     be_ready_to_fork,
     bound_space,
+    initial_of,
     limits_of,
     load_space,
+    members_of,
     objective_of,
     say_searched,
     searching,
@@ -70,6 +74,7 @@ def command(  # noqa: PLR0913 - one argument an option
     time: TimeOption = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after this many trials.")] = None,
     seed: SeedOption = 0,
+    initial: InitialOption = None,
     allow: AllowOption = None,
     bind: BindOption = None,
     store: StoreOption = None,
@@ -106,6 +111,7 @@ def command(  # noqa: PLR0913 - one argument an option
     validation = validation_of(validate)
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
+    first = initial_of(initial, as_json=json)
     loaded = load_space(space, allow, bind, as_json=json)
     limits = limits_of(loaded, trial_limit)
     if data.startswith("table:"):
@@ -126,7 +132,7 @@ def command(  # noqa: PLR0913 - one argument an option
             }
         )
         seconds = _limit(loaded, given, trials)
-        asked = OnTable(data, (optimizer, set_), seconds, trials, workers, limits, seed, store, resume)
+        asked = OnTable(data, (optimizer, set_), seconds, trials, workers, limits, seed, store, resume, first)
         run_on_table(loaded, asked, as_json=json)
         return
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
@@ -136,10 +142,12 @@ def command(  # noqa: PLR0913 - one argument an option
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed, test)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
-    seconds = _limit(loaded, given, trials)
-    budget, searched = (seconds, trials), say_searched(chosen, loaded)
-    with searching(loaded, (name, chosen), objective, where, budget, seed, store, resume=resume) as found:
-        facts = _facts(objective, name, seed, found.place, searched)
+    budget, searched = (_limit(loaded, given, trials), trials), say_searched(chosen, loaded)
+    members = members_of(loaded, first, as_json=json)
+    with searching(
+        loaded, (name, chosen), objective, where, budget, seed, store, resume=resume, initial=members
+    ) as found:
+        facts = _facts(objective, name, seed, found.place, replace(searched, initial=found.initial))
         ending = Ending(data, objective, found, facts, limits)
         status = ending.tell(as_json=json)
     raise typer.Exit(status)

@@ -12,11 +12,16 @@ class UnreadableFile(Diagnostic):
 
     code = "SL001"
     MESSAGE = "cannot read `{path}`: {reason}"
-    HELPS = ("did you mean `{near}`?", "give a `.space` file or the name of a bundled space (`spacelang spaces`)")
+    HELPS = (
+        "did you mean `{near}`?",
+        "{remedy}",
+        "give a `.space` file or the name of a bundled space (`spacelang spaces`)",
+    )
 
     path: str
     reason: str
     near: str | None = None
+    remedy: str | None = None
 
 
 class NotText(Diagnostic):

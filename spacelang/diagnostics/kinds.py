@@ -12,6 +12,7 @@ from spacelang.diagnostics import (
     domains,
     files,
     foreign,
+    initial,
     names,
     parameters,
     structure,
@@ -25,7 +26,7 @@ WIDTH: Final = 88
 """Explanations are wrapped here: prose is hard to read on longer lines."""
 
 _MODULES: Final = (
-    *(files, foreign, syntax, names, catalogues, parameters, domains, conditions, structure, tasks),
+    *(files, foreign, initial, syntax, names, catalogues, parameters, domains, conditions, structure, tasks),
     targets,
 )
 

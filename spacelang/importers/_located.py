@@ -34,6 +34,16 @@ class _MalformedError(Exception):
 
 def read(source: Source) -> Located | UnreadableDeclaration:
     """The document that a text is, or where it stops being JSON."""
+    documents = _documents(source, most=1)
+    return documents if isinstance(documents, UnreadableDeclaration) else documents[0]
+
+
+def read_all(source: Source) -> list[Located] | UnreadableDeclaration:
+    """The documents that follow each other in a text, at least one, or where it stops being JSON."""
+    return _documents(source, most=None)
+
+
+def _documents(source: Source, most: int | None) -> list[Located] | UnreadableDeclaration:
     tokens: Tokens = []
     for found in _TOKEN.finditer(source.text):
         start, end = found.span("token")
@@ -42,12 +52,14 @@ def read(source: Source) -> Located | UnreadableDeclaration:
             break
     reader = _Reader(source, tokens)
     try:
-        document = reader.value(0)
+        documents = [reader.value(0)]
+        while most is None and not reader.is_at_end:
+            documents.append(reader.value(0))
         reader.expect("", "the end of the file")
     except _MalformedError as error:
         _, start, end = tokens[min(reader.place, len(tokens) - 1)]
         return UnreadableDeclaration(primary=Span(source, start, end), problem="this is not JSON", expected=str(error))
-    return document
+    return documents
 
 
 class _Reader:
@@ -55,6 +67,11 @@ class _Reader:
         self._source = source
         self._tokens = tokens
         self.place = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing follows."""
+        return not self._tokens[self.place][0]
 
     def value(self, depth: int) -> Located:
         if depth > MAX_NESTING:

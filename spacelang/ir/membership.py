@@ -27,6 +27,42 @@ def exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
     return result if isinstance(result, Exclusion) else None
 
 
+def exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, ...]:
+    """All reasons why a configuration is no member, as far as they can be told apart; none for a member.
+
+    What depends on a decision that takes no branch of its own cannot be judged, nor can constraints where anything else
+    is wrong.
+    """
+    wrong: list[Exclusion] = []
+
+    def branch_of(choice: Choice) -> str:
+        if configuration.view.get(choice.key) in choice.places:
+            return str(configuration[choice.key])
+        wrong.append(_no_branch(choice, configuration))
+        return ""  # no branch is called so: nothing below it is reached
+
+    structure = {each.address: branch for each, branch in reached(space, branch_of) if branch is not None}
+    is_decided = not wrong
+
+    def value_of(node: Hyperparameter) -> Value:
+        found = _value(node, configuration)
+        if isinstance(found, Exclusion):
+            wrong.extend([found] if is_decided or node.key in configuration else [])
+            return node.default
+        return found
+
+    assignment = Assignment(space, structure, value_of)
+    met = {
+        variable.key
+        for variable, _ in reached(space, lambda choice: structure[choice.address])
+        if assignment(variable.address) is not INACTIVE
+    }
+    known = {variable.key for variable in space.variables.values()}
+    extra = (key for key in configuration if key not in met and (is_decided or key not in known))
+    wrong.extend(_not_active(space, structure, key) for key in extra)
+    return tuple(wrong) or tuple(_broken(each) for each in space.constraints if violates(each, assignment))
+
+
 def admit(space: Space, configuration: Configuration) -> Configuration | Exclusion:
     """The member that a configuration is, its numbers written as the space's own type, or why it is none."""
     wrong = _wrong_decision(space, configuration)

@@ -1,7 +1,7 @@
 """Problems: all that a search is told before it asks for anything."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
@@ -21,13 +21,27 @@ class Allowance:
     trials: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """With what a run begins; one that is resumed goes on with what it began with.
+
+    `initial` are the configurations to start from, none twice; None is as an earlier session has it, or nothing.
+    """
+
+    initial: tuple[Configuration, ...] | None = None
+    budget: Allowance = Allowance()
+
+
+NO_TERMS: Final = Terms()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What a search is about: a space, the number of training rows, chance, and what else it is told.
 
     `size` is the largest fidelity. All that a search draws it draws from `rng`. `initial` are configurations of the
     space to begin with, none twice. `budget` is what the run was given when it began: it is told so that it can be
-    divided, and whoever runs the search keeps to it.
+    divided, and whoever runs the search keeps to it; a run that is resumed with more tells it again as it was.
     """
 
     space: Space

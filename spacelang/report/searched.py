@@ -26,11 +26,15 @@ EXHAUSTED = {
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What becomes of the hyperparameters of a space; `remedy` says what searches them, empty where nothing does."""
+    """What becomes of the hyperparameters of a space; `remedy` says what searches them, empty where nothing does.
+
+    `initial` are the configurations that the run began with, whatever their values are.
+    """
 
     space: Space
     hyperparameters: Hyperparameters
     remedy: str = ""
+    initial: tuple[Configuration, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -50,6 +54,8 @@ class Searched:
         if self.hyperparameters is Hyperparameters.SEARCHED:
             return {}
         nodes = hyperparameters_of(self.space, configuration)
+        if configuration in self.initial:
+            return dict.fromkeys(nodes, "given")
         if self.hyperparameters is Hyperparameters.ONCE:
             return dict.fromkeys(nodes, "drawn once")
         # A default that a constraint forbids is moved to a value beside it.
@@ -66,11 +72,16 @@ class Searched:
         return EXHAUSTED.get(self.hyperparameters, ENDINGS[ended]) if ended is Ending.EXHAUSTED else ENDINGS[ended]
 
 
-def searched_by(optimizer: Any, space: Space, *, has_defaults_only: bool = False) -> Searched:
-    """What a configured optimizer searches; `has_defaults_only` says that nothing but defaults can be tried."""
+def searched_by(
+    optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
+) -> Searched:
+    """What a configured optimizer searches, that begins with some configurations.
+
+    `has_defaults_only` says that nothing but defaults can be tried.
+    """
     hyperparameters = hyperparameters_in(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
-    return Searched(space, hyperparameters, remedy)
+    return Searched(space, hyperparameters, remedy, initial)
 
 
 def _remedy(hyperparameters: Hyperparameters, draws_configurations: bool) -> str:

@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
 from spacelang.ir.scale import UNIT, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation, judged_on
-from spacelang.ir.trial import Measurement
+from spacelang.ir.trial import Measurement, order_of
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.searched import ENDINGS, Searched
 from spacelang.runtime.history import Outcome, Record
@@ -48,6 +48,7 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
     could not be, `test` its score on the rows that no trial saw. By `scale` losses stood, for the optimizer, at
     (loss - origin) / width; it is None without a success to fix it by. `hyperparameters` are `searched`, drawn `once`
     for each pipeline, or at their `default`; `at_defaults` has the keys of the configuration that were kept there.
+    `initial` are the configurations that the run began with.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -81,6 +82,7 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
+        "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
     }
 
 
@@ -116,6 +118,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     if outcome.best is not None and len(_of(outcome.best)) > 0:
         parts.append(_table(_of(outcome.best), {} if run.searched is None else run.searched.marks(_of(outcome.best))))
     parts.extend(_searched(run))
+    parts.extend(_initial(outcome, run))
     parts.extend(_constraints(outcome))
     parts.extend(_recorded(outcome))
     if run.preparation:
@@ -165,6 +168,21 @@ def _searched(run: Run) -> list[Text]:
         return []
     said, remedy = run.searched.sentence, run.searched.remedy
     return [Text(f"Not searched: {said}{f'; {remedy}' if remedy else ''}.", style="yellow")]
+
+
+def _initial(outcome: Outcome, run: Run) -> list[Text]:
+    """With how many given configurations the run began, and what the best of them came to on all rows."""
+    initial = () if run.searched is None else run.searched.initial
+    if not initial:
+        return []
+    whole = [each for each in outcome.records if each.trial.request.fidelity is None and _of(each) in initial]
+    known = [each for each in whole if each.trial.loss is not None]
+    text = f"Begun with {_count(len(initial), 'given configuration')}"
+    if known:
+        best = min(known, key=lambda each: order_of(each.trial))
+        which = "which" if len(initial) == 1 else "the best of which"
+        text += f", {which} came to {best.trial.loss:.6g} (trial {best.index})"
+    return [Text(f"{text}.")]
 
 
 def _constraints(outcome: Outcome) -> list[Text]:

@@ -2,6 +2,7 @@
 
 import os.path
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PureWindowsPath
@@ -33,13 +34,25 @@ def read_source(reference: str) -> Source | Diagnostic:
     if not reference:
         return _unreadable(reference, "the name is empty")
     path = folder("spaces") / f"{reference}.space" if reference in bundled() else Path(reference)
+    return _read(path, reference, lambda reason: _unreadable(reference, reason))
+
+
+def read_file(path: str, remedy: str) -> Source | Diagnostic:
+    """The text of a file that is no space, or why it cannot be had, with a remedy where it is not there."""
+    start = Span(Source(path, ""), 0, 0)
+    return _read(
+        Path(path), path, lambda reason: UnreadableFile(primary=start, path=path, reason=reason, remedy=remedy)
+    )
+
+
+def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -> Source | Diagnostic:
     start = Span(Source(reference, ""), 0, 0)
     match _content(path):
         case str() as text:
             real = Path(os.path.realpath(path))
             return Source(reference, text, Origin(real, real.parent))
         case _Unreadable(reason):
-            return _unreadable(reference, reason)
+            return unreadable(reason)
         case _NoText(reason):
             return NotText(primary=start, path=reference, reason=reason)
         case _TooLong(limit):

@@ -18,7 +18,9 @@ from unittest.mock import PropertyMock, patch
 import pytest
 
 from spacelang.analysis import Checked, Surroundings, check
+from spacelang.api import parse
 from spacelang.api.compiling import RefusalError, compiled
+from spacelang.api.initial import InitialError, initial_configurations
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.kinds import KINDS
@@ -45,6 +47,15 @@ INSTALLED = {"SL309": "1.5.2"}
 BOUND = {"n_features": 20}
 """What compiled spaces are checked for, which have no comments: it says nothing to those without this symbol."""
 
+INITIAL = ("SL021", "SL022", "SL023")
+"""Files with configurations that a search of `STARTED` is to start from."""
+
+STARTED = """space small
+stage scaler = none | StandardScaler
+stage estimator = KNeighborsClassifier { n_neighbors : int[1, 20] = 5 } | GaussianNB
+forbid scaler is StandardScaler and estimator is GaussianNB
+"""
+
 FILES = {path.stem: path.name for path in FOLDER.glob("*.*") if path.suffix not in (".txt", ".py")}
 NAMES = sorted(FILES.keys() | set(UNREADABLE))
 
@@ -53,11 +64,22 @@ def found(name: str) -> tuple[Diagnostic, ...]:
     source = source_of(name)
     if isinstance(source, Diagnostic):
         return (source,)
+    if source.name.startswith(INITIAL):
+        return refused(source.name)
     if not (source.name.endswith(".space") or is_compiled(source.text)):
         return to_space(source)[1]
     with patch.object(Catalogue, "stale", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
         checked = check(source, surroundings_of(source))
     return checked.diagnostics or refusals(source, checked)
+
+
+def refused(path: str) -> tuple[Diagnostic, ...]:
+    try:
+        with chdir(FOLDER):
+            initial_configurations(parse(STARTED, "small.space"), path)
+    except InitialError as error:
+        return error.diagnostics
+    return ()
 
 
 def refusals(source: Source, checked: Checked) -> tuple[Diagnostic, ...]:

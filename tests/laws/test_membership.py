@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, admit, exclusion
+from spacelang.ir.membership import Exclusion, admit, exclusion, exclusions
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 
@@ -67,6 +67,24 @@ def check(space: Space, configuration: Configuration, refused: Exclusion) -> Non
         assert nodes
     # Without its line the rest is judged the same or better: the key alone is at fault where only it is wrong.
     assert brute.accepts(space, dict(configuration)) is False
+
+
+@settings(LAW)
+@given(finite_spaces(), st.data())
+def test_all_that_is_wrong_is_found_at_once(space: Space, data: st.DataObject) -> None:
+    """Nothing where nothing is wrong; else each mistake once, and those that were made among them."""
+    keys = [variable.key for variable in space.variables.values()]
+    for member in data.draw(st.lists(st.sampled_from(sorted(brute.configurations(space)) or ["{}"]), max_size=3)):
+        document = json.loads(member)
+        wrong = data.draw(st.sets(st.sampled_from([*keys, "new", "newer"]), max_size=3))
+        changed = Configuration.from_json(json.dumps(document | dict.fromkeys(wrong, "no such value")))
+        found = exclusions(space, changed)
+        assert bool(found) == (exclusion(space, changed) is not None)
+        assert len({each.key for each in found if each.key}) == len([each for each in found if each.key])
+        is_decided = not any(choice.key in wrong for choice in space.decisions)
+        if is_decided:
+            assert {each.key for each in found} >= wrong
+        assert {each.key for each in found} >= wrong - {*keys}
 
 
 @settings(LAW)

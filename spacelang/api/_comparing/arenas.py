@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.scoring import scored
 from spacelang.api.executing import make_executor
-from spacelang.api.keeping import check_rungs, keeping
+from spacelang.api.initial import Given, members_of
+from spacelang.api.keeping import check_rungs, keeping, terms_of
 from spacelang.api.searching import Recorded, bound_by, make_objective, needs_training_loss, run
 from spacelang.api.space import Space
 from spacelang.api.tabulating import TABLE, objective_of, run_on_table
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits, Validation, describe_bound, describe_validation
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Setting:
     limits: Limits = UNLIMITED
     isolate: bool = False
     test: Any = None
+    initial: tuple[Given, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Judged:
     training_size: int
     test: str = ""
     """What is kept from trials for testing, in words; empty where nothing is."""
+    initial: tuple[Configuration, ...] = ()
+    """The configurations that every run begins with."""
 
 
 Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
@@ -101,13 +106,19 @@ class DataArena:
         """The judge of the first seed: the others differ in the split only."""
         from spacelang.runtime.data.fingerprint import data_facts
 
-        _, objective = self._objective(seed, Recorded(training_score=any(map(_needs_more, contestants))))
+        space, objective = self._objective(seed, Recorded(training_score=any(map(_needs_more, contestants))))
         dataset = objective.dataset
         facts = data_facts(self.label, dataset.features, dataset.labels)
         validation = describe_validation(objective.validation)
         bounds = tuple(map(describe_bound, objective.bounds))
         return Judged(
-            facts, objective.metric.formula, validation, bounds, objective.training_size, self._kept(objective)
+            facts,
+            objective.metric.formula,
+            validation,
+            bounds,
+            objective.training_size,
+            self._kept(objective),
+            members_of(space, self.setting.initial or ()),
         )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":
@@ -135,7 +146,9 @@ class DataArena:
         pair = (chosen.name, chosen.optimizer)
         crew = make_executor(objective, workers=setting.workers, limits=setting.limits, isolate=setting.isolate)
         with closing(crew) as executor:
-            with keeping(place, space, pair, objective, seed=seed, resume=True) as journal:
+            initial = members_of(space, setting.initial or ())
+            terms = terms_of(setting.seconds, setting.trials, len(executor.free), initial)
+            with keeping(place, space, pair, objective, seed=seed, resume=True, terms=terms) as journal:
                 outcome = run(
                     space,
                     chosen.optimizer,
@@ -146,6 +159,7 @@ class DataArena:
                     seed=seed,
                     listener=listener,
                     journal=journal,
+                    terms=terms,
                 )
             return outcome, scored(outcome, objective, executor, setting.limits, place)
 
@@ -189,7 +203,14 @@ class TableArena:
             check_rungs(contestant.on(space).optimizer, objective)
         bounds = tuple(map(describe_bound, objective.bounds))
         validation = describe_validation(objective.validation)
-        return Judged(objective.facts, objective.metric.formula, validation, bounds, objective.training_size)
+        return Judged(
+            objective.facts,
+            objective.metric.formula,
+            validation,
+            bounds,
+            objective.training_size,
+            initial=self._initial,
+        )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the table is the same for all seeds
         """Those of the table."""
@@ -201,7 +222,8 @@ class TableArena:
         space, objective = self._objective
         chosen = contestant.on(space)
         pair = (chosen.name, chosen.optimizer)
-        with keeping(place, space, pair, objective, seed=seed, resume=True) as journal:
+        terms = terms_of(setting.seconds, setting.trials, setting.workers, self._initial)
+        with keeping(place, space, pair, objective, seed=seed, resume=True, terms=terms) as journal:
             outcome = run_on_table(
                 space,
                 chosen.optimizer,
@@ -212,8 +234,14 @@ class TableArena:
                 seed=seed,
                 listener=listener,
                 journal=journal,
+                terms=terms,
             )
         return outcome, None
+
+    @property
+    def _initial(self) -> tuple[Configuration, ...]:
+        space, objective = self._objective
+        return members_of(space, self.setting.initial or (), objective.lacks)
 
     @cached_property
     def _objective(self) -> "tuple[Space, TableObjective]":

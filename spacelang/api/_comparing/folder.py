@@ -49,8 +49,9 @@ def plan_of(
                 "validation": each.validation,
                 "bounds": ", ".join(each.bounds),
                 "training rows": each.training_size,
-                # Not there without test rows: comparisons that were begun before there were any go on.
+                # Not there without any: comparisons that were begun before there were such things go on.
                 **({"test rows": each.test} if each.test else {}),
+                **({"initial": ", ".join(first.identity for first in each.initial)} if each.initial else {}),
             }
             for label, each in judged.items()
         },

@@ -10,9 +10,11 @@ from platform import python_version
 from typing import Any, Final, TypeVar
 
 from spacelang.ir.as_json import to_json
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.difference import differences
 from spacelang.ir.from_json import from_json
 from spacelang.ir.json_fields import DefinitionError
+from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.ir.scale import UNIT, Scale, describe_scale
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_validation
@@ -28,6 +30,10 @@ MOST_TOLD: Final = 8
 
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """Those whose versions are kept, beside Python's."""
+
+
+FORMERLY: Final = {"scale": json.dumps(describe_scale(UNIT)), "initial": "null", "budget": "{}"}
+"""What is so where a header does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,14 @@ class Header:
     scale: str = describe_scale(UNIT)
     options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    initial: tuple[str, ...] | None = None
+    budget: Allowance = field(default=Allowance(), compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def terms(self) -> Terms:
+        """With what the run began."""
+        return Terms(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
     def differences(self, other: "Header") -> list[str]:
         """A line for people for each fact in which another run is not this one; none where it may go on with it."""
@@ -90,6 +103,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     scale: Scale | None = UNIT,
     options: Mapping[str, object] | None = None,
     settings: Mapping[str, str] | None = None,
+    terms: Terms = NO_TERMS,
 ) -> Header:
     """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
     return Header(
@@ -106,6 +120,8 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         scale=describe_scale(scale),
         options={name: _canonical(value) for name, value in (options or {}).items()},
         settings=dict(settings or {}),
+        initial=None if terms.initial is None else tuple(each.identity for each in terms.initial),
+        budget=terms.budget,
         versions=versions(),
     )
 
@@ -147,14 +163,22 @@ def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
 def to_texts(header: Header) -> dict[str, str]:
     """Every fact as JSON by its name."""
     facts = {entry.name: getattr(header, entry.name) for entry in fields(header)}
-    return {name: _canonical(value) for name, value in (facts | {"data": asdict(header.data)}).items()}
+    records = {"data": asdict(header.data), "budget": asdict(header.budget)}
+    return {name: _canonical(value) for name, value in (facts | records).items()}
 
 
 def from_texts(texts: Mapping[str, str]) -> Header:
     """The header of what `to_texts` made of it; raises ValueError, TypeError or KeyError for anything else."""
-    said = {"scale": _canonical(describe_scale(UNIT)), **texts}
+    said = {**FORMERLY, **texts}
     facts: dict[str, Any] = {entry.name: json.loads(said[entry.name]) for entry in fields(Header)}
-    return Header(**facts | {"data": DataFacts(**facts["data"]), "bounds": tuple(facts["bounds"])})
+    initial = facts["initial"]
+    read = {
+        "data": DataFacts(**facts["data"]),
+        "bounds": tuple(facts["bounds"]),
+        "initial": None if initial is None else tuple(initial),
+        "budget": Allowance(**facts["budget"]),
+    }
+    return Header(**facts | read)
 
 
 def _canonical(value: object) -> str:
@@ -175,6 +199,16 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _of_mappings("option ", stored.options, new.options)
     yield from _of_mappings("", stored.settings, new.settings)
+    yield from _of_initial(stored, new)
+
+
+def _of_initial(stored: Header, new: Header) -> Iterator[str]:
+    """The first initial configuration that is another one; those of the store where none are given now."""
+    before, now = stored.initial or (), stored.initial if new.initial is None else new.initial
+    for place, pair in enumerate(zip_longest(before, now or ()), start=1):
+        if pair[0] != pair[1]:
+            yield from _told(f"initial configuration {place}", *map(_or_nothing, pair))
+            return
 
 
 def _of_mappings(kind: str, stored: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

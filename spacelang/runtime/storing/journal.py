@@ -16,6 +16,8 @@ class StoredJournal:
     def __init__(self, store: Store, bounds: Sequence[AnyBound]) -> None:
         """`bounds` are those that the run is subject to, in the order in which the header of the store has them."""
         self._store = store
+        self.terms = store.header.terms
+        """With what the run began."""
         self.seconds = store.seconds
         self.records = tuple(
             Record(

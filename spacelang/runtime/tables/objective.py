@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
@@ -123,6 +124,12 @@ class TableObjective:
             constraints=tuple(map(Measurement, self.bounds, self._measured[row][rung])),
             training_loss=None if isnan(training) else training,
         )
+
+    def lacks(self, configuration: Configuration) -> str:
+        """Why the table does not answer for a member of the space; empty where it does."""
+        if self._row(configuration) is not None:
+            return ""
+        return f"the table `{self.table.name}` has default hyperparameters only, and this configuration has others"
 
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless the table has trials on each of these numbers of training rows."""

@@ -151,6 +151,7 @@ def test_the_document():
         "scale": {"origin": 0.0, "width": 1.0},
         "hyperparameters": None,
         "at_defaults": [],
+        "initial": [],
         "constraints": {},
         "metrics": {},
         "training_loss": None,

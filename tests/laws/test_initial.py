@@ -1,0 +1,182 @@
+"""What a run starts from is evaluated first, whatever its optimizer, and nothing is evaluated twice."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from crews import Shuffled
+from driving import Driven, arbitrary, drive, moody
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journals import Kept
+from small_spaces import constrained, continuous, plain, spaces, tuned
+
+from spacelang.ir.asking import Ask, Search
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._opening import begun
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.loop import run
+
+SIZE = 500
+LIMIT = 60
+
+NAMES = pytest.mark.parametrize("name", OPTIMIZERS.names())
+
+
+def drawn(space: Space, count: int, seed: int = 0) -> tuple[Configuration, ...]:
+    """So many different members, or fewer."""
+    structures = Structures(space)
+    found = Sampler(structures).configurations(count, np.random.default_rng(seed)) if structures.count else []
+    return tuple(dict.fromkeys(found))
+
+
+def start(name: str, space: Space, initial: tuple[Configuration, ...], seed: int = 0, **options: str) -> Search:
+    optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), options)
+    return begun(optimizer, Problem(space, SIZE, np.random.default_rng(seed), initial))
+
+
+def started(driven: Driven, count: int) -> tuple[Configuration, ...]:
+    return tuple(request.configuration for request in driven.requests[:count])
+
+
+@NAMES
+@pytest.mark.parametrize("space", [plain(3, 3), constrained(), tuned(), continuous()], ids=lambda space: space.name)
+@pytest.mark.parametrize("workers", [1, 8])
+def test_they_are_the_first_trials_and_nothing_is_evaluated_twice(name: str, space: Space, workers: int) -> None:
+    initial = drawn(space, 3)
+    driven = drive(start(name, space, initial), moody, LIMIT, workers=workers)
+    if workers == 1:
+        assert started(driven, len(initial)) == initial
+    assert set(initial) <= {request.configuration for request in driven.requests}
+    assert len(set(driven.requests)) == len(driven.requests)
+
+
+@NAMES
+@settings(max_examples=5, deadline=None)
+@given(space=spaces(), seed=st.integers(0, 9), count=st.integers(1, 5), workers=st.sampled_from([1, 3]))
+def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: int, count: int, workers: int) -> None:
+    initial = drawn(space, count, seed)
+    for rule in ("default", "sample"):
+        without = drive(start(name, space, (), seed, hyperparameters=rule), arbitrary, 300, workers=workers)
+        within = drive(start(name, space, initial, seed, hyperparameters=rule), arbitrary, 300, workers=workers)
+        assert within.ended == without.ended or len(within.trials) == 300
+        assert set(within.requests) >= set(map(Request, initial)) or not within.ended
+
+
+@NAMES
+def test_stopped_after_any_trial_and_replayed_it_is_the_uninterrupted_run(name: str) -> None:
+    space = tuned()
+    initial = drawn(space, 3)
+    whole = drive(start(name, space, initial), moody, 12)
+    for stop in range(len(whole.trials)):
+        assert drive(start(name, space, initial), moody, 12, known=whole.trials[:stop]) == whole
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@NAMES
+@pytest.mark.parametrize("workers", [1, 3])
+def test_killed_after_any_row_and_resumed_a_run_begins_with_the_same(name: str, workers: int) -> None:
+    """Rows and requests of both sessions, in the order in which they are told."""
+    space, trials = plain(3, 3), 8
+    initial = drawn(space, 3)
+
+    def evaluate(request: Request) -> Trial:
+        return Trial(request, arbitrary(request), 1.0)
+
+    def session(journal: Kept, seed: int) -> list[Request]:
+        crew = Shuffled(evaluate, workers, seed)
+        outcome = run(start(name, space, initial), crew, Budget(trials=trials), clock=Clock(), journal=journal)
+        return [record.trial.request for record in outcome.records if not record.is_early]
+
+    first = Kept()
+    whole = session(first, 0)
+    for stop in range(len(whole)):
+        again = session(first.cut(stop), 1 if workers > 1 else 0)
+        assert {each.configuration for each in again} >= set(initial)
+        assert len(set(again)) == len(again)
+        assert workers > 1 or again == whole
+
+
+# ---- searches that are about something
+
+
+def asked_for(requests: list[Any], told: list[Any], *, begin: int = 1) -> Search:
+    """Begins some at a time and notes all that it is told."""
+    waiting, out = list(requests), 0
+    hears = yield Ask()
+    told.append(hears)
+    while waiting or out:
+        now, waiting = waiting[:begin], waiting[begin:]
+        out += len(now)
+        hears = yield Ask(tuple(now))
+        told.append(hears)
+        out -= hears.ended is not None
+
+
+class Asks:
+    """An optimizer that asks for given configurations."""
+
+    def __init__(self, wanted: list[Request], begin: int) -> None:
+        self.wanted, self.begin = wanted, begin
+        self.told: list[Any] = []
+
+    def search(self, problem: Problem) -> Search:  # noqa: ARG002
+        return asked_for(self.wanted, self.told, begin=self.begin)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("begin", [1, 4])
+def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, begin: int) -> None:
+    space = plain(3, 3)
+    initial = drawn(space, 4)
+    others = [each for each in drawn(space, 30, seed=1) if each not in initial]
+    wanted = [Request(each) for each in (initial[1], others[0], initial[0], others[1])]
+    wanted.append(Request(initial[0], 100))  # on fewer rows it is another trial
+    optimizer = Asks(wanted, begin)
+    driven = drive(
+        begun(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)), arbitrary, 100, workers=workers
+    )
+    assert driven.ended
+    assert sorted(map(str, driven.requests)) == sorted(map(str, {*map(Request, initial), *wanted}))
+    answers = [told for told in optimizer.told if told.ended is not None]
+    assert sorted(id(told.asked) for told in answers) == sorted(map(id, wanted))
+    for told in answers:
+        assert told.ended.loss == arbitrary(told.asked)
+        assert (told.ended.cost == 0) == (told.asked in set(map(Request, initial)))
+    assert all(told.room <= workers for told in optimizer.told)
+
+
+def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
+    space = plain(2, 2)
+    initial = drawn(space, 2)
+    for workers in (1, 4):
+        search = begun(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
+        driven = drive(search, arbitrary, 100, workers=workers)
+        assert driven.ended
+        assert started(driven, 5) == initial
+
+
+def test_without_any_a_search_is_as_it_was() -> None:
+    def asks(search: Search) -> Iterator[Ask]:
+        yield next(search)
+
+    space = plain(2, 2)
+    for name in OPTIMIZERS.names():
+        assert drive(start(name, space, ()), arbitrary, 30) == drive(
+            OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0))), arbitrary, 30
+        )

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from spacelang.codings.domains import Coding, Rows, Units
+from spacelang.codings.limits import check_held
 from spacelang.codings.rows import Field, RowCoding
 from spacelang.ir.codes import decoded
 from spacelang.ir.configuration import Configuration
@@ -25,11 +26,17 @@ class StructureCoding:
     """
 
     def __init__(self, space: Space, structure: Structure, coding: Callable[[Domain], Coding] = Units) -> None:
-        """`structure` gives every reached decision's address the branch that it takes."""
+        """`structure` gives every reached decision's address the branch that it takes.
+
+        Raises ValueError where it reaches integers that no float tells apart (`limits`).
+        """
         self.space = space
         self.structure = dict(structure)
-        found = [variable for variable, _ in reached(space, lambda choice: structure[choice.address])]
-        moved = [each for each in found if isinstance(each.node, Hyperparameter) and each.node.domain.size != 1]
+        moved = []
+        for variable, _ in reached(space, lambda choice: structure[choice.address]):
+            if isinstance(variable.node, Hyperparameter) and variable.node.domain.size != 1:
+                check_held(variable.node)
+                moved.append(variable)
         self._rows = RowCoding(space, coding, variables=moved)
 
     @property

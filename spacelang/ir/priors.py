@@ -9,9 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from spacelang.ir.cells import log_length, log_ratio
+from spacelang.ir.cells import log_length
 from spacelang.ir.codes import Array, Codes, code_of, code_type, is_exact
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, members, parts
+from spacelang.ir.unit import scale
 
 WORD: Final = 2**63
 LISTABLE: Final = 4_096
@@ -151,11 +152,9 @@ def _draw_real(part: Real, count: int, rng: Generator) -> Array:
 
 def _draw_closed(part: Real, count: int, rng: Generator) -> Array:
     shares = rng.random(count)
-    if part.log and part.upper <= 2 * part.lower:  # logarithms of near numbers are too coarse
-        found = part.lower + part.lower * np.expm1(log_ratio(part.lower, part.upper) * shares)
-    elif part.log:
-        lower, upper = math.log(part.lower), math.log(part.upper)
-        found = np.exp(lower + (upper - lower) * shares)
+    found: Array
+    if part.log:
+        found = scale(part.lower, part.upper, log=True, functions=np).number(shares)
     elif math.isinf(part.upper - part.lower):
         found = part.lower * (1 - shares) + part.upper * shares
     else:

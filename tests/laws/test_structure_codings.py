@@ -79,6 +79,14 @@ def test_what_a_condition_switches_off_is_moved_before_it_counts() -> None:
     assert coding.encode([off, on]).tolist() == [[0.0, 0.25], [1.0, 1.0]]
 
 
+def test_integers_that_floats_do_not_tell_apart_are_refused_where_they_are_reached() -> None:
+    seed = number("e.f.seed", Integer(0, 2**64 - 1), 42)
+    space = made("giants", choice("e", branch("f", seed), "g"))
+    with pytest.raises(ValueError, match=r"`e\.f\.seed`: .* up to 2\^53 only"):
+        StructureCoding(space, {"e": "f"})
+    assert StructureCoding(space, {"e": "g"}).width == 0
+
+
 def test_a_structure_without_hyperparameters_is_one_point() -> None:
     coding = StructureCoding(made("one", choice("e", "f", "g")), {"e": "f"})
     alone = Configuration({"e": "f"})

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from spacelang.ir.codes import EXACT
 from spacelang.runtime.errors import DataError
 
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
@@ -18,9 +19,6 @@ Value: TypeAlias = str | None
 """The text of a value; None is a missing one."""
 
 KINDS: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
-
-EXACT: Final = 2**53
-"""Beyond it not every whole number is a float."""
 
 ISO: Final = "%Y-%m-%dT%H:%M:%S"
 """The format of dates that declare none."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from spacelang.ir.codes import EXACT
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value, is_number
 from spacelang.runtime.storing.store import StoredRun
@@ -34,9 +35,6 @@ FIXED: Final = {
     "reason": "object",
 }
 """The columns that every run has."""
-
-EXACT: Final = 2**53
-"""Integers up to this are floats as well."""
 
 
 def frame(run: StoredRun) -> pd.DataFrame:
@@ -138,7 +136,7 @@ def _kind(values: list[Value]) -> str:
         return "boolean"
     if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in values):
         return "Int64"
-    if all(is_number(value) and (isinstance(value, float) or abs(value) <= EXACT) for value in values):  # type: ignore[arg-type]
+    if all(is_number(value) and (isinstance(value, float) or abs(value) < EXACT) for value in values):  # type: ignore[arg-type]
         return "float64"
     return "object"
 

@@ -1,0 +1,56 @@
+"""Where ADMM begins."""
+
+import pytest
+from small_spaces import FINITE, branch, choice, forbid, made, number
+
+from spacelang.analysis import Surroundings, check
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Integer
+from spacelang.ir.expr import And, Is
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import NOTHING, Branch, Space
+from spacelang.optimizers._admm.start import first_point
+from spacelang.resources import folder
+from spacelang.targets.admm import Admm, AdmmForm
+from spacelang.text import Source
+
+
+def form_of(space: Space) -> AdmmForm:
+    return Admm().lower(Structures(space)).form
+
+
+def first(space: Space, *initial: Configuration) -> Configuration:
+    form = form_of(space)
+    return form.decode(first_point(form, initial))
+
+
+@pytest.mark.parametrize("name", ["admm_table_a2", "admm_table_a3"])
+def test_the_papers_first_pipeline_is_naive_bayes(name: str) -> None:
+    text = (folder("spaces") / f"{name}.space").read_text(encoding="utf-8")
+    space = check(Source(name, text), Surroundings({})).space
+    assert space is not None
+    found = first(space)
+    stages = {stage.key: found[stage.key] for stage in space.stages}
+    assert set(stages.values()) == {"none", "GaussianNB"}
+    assert stages["estimator"] == "GaussianNB"
+
+
+def test_constraints_are_kept_and_all_else_is_at_its_default() -> None:
+    scaler = choice("scaler", "Std", Branch("none", NOTHING), "MinMax")
+    neighbours = branch("KNN", number("estimator.KNN.k", Integer(1, 9), 5))
+    rule = forbid(And((Is("scaler", ("none",)), Is("estimator", ("GaussianNB",)))))
+    space = made("first", scaler, choice("estimator", neighbours, "GaussianNB"), choice("last", "a", "b", default=1))
+    assert first(space) == Configuration({"scaler": "none", "estimator": "GaussianNB", "last": "b"})
+    kept = made("first", scaler, choice("estimator", neighbours, "GaussianNB"), constraints=(rule,))
+    assert first(kept) == Configuration({"scaler": "none", "estimator": "KNN", "estimator.KNN.k": 5})
+
+
+@pytest.mark.parametrize("space", FINITE, ids=lambda space: space.name)
+def test_it_is_a_member(space: Space) -> None:
+    assert exclusion(space, first(space)) is None
+
+
+def test_what_a_user_gives_is_first() -> None:
+    space = made("given", choice("e", "GaussianNB", "f"))
+    assert first(space, Configuration({"e": "f"}), Configuration({"e": "GaussianNB"})) == Configuration({"e": "f"})

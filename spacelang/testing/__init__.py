@@ -20,12 +20,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spacelang.testing.executors import BoundingConformance, ExecutorConformance
     from spacelang.testing.optimizers import OptimizerConformance
     from spacelang.testing.targets import TargetConformance
 
-__all__ = ["OptimizerConformance", "TargetConformance"]
+__all__ = ["BoundingConformance", "ExecutorConformance", "OptimizerConformance", "TargetConformance"]
 
-_HOMES = {"OptimizerConformance": "optimizers", "TargetConformance": "targets"}
+_HOMES = {
+    "BoundingConformance": "executors",
+    "ExecutorConformance": "executors",
+    "OptimizerConformance": "optimizers",
+    "TargetConformance": "targets",
+}
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resuming", "target_laws")
 
 if "pytest" in sys.modules:

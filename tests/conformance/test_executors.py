@@ -1,25 +1,18 @@
-"""What every executor must do, and what those must that bound trials; a new one is a line of `EXECUTORS`."""
+"""Every executor does what every executor must do; a new one is a line of `EXECUTORS`."""
 
 import os
-import random
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 from dask_clusters import close_shared, shared
 
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.errors import BuildError
-from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
+from spacelang.ir.task import Limits
+from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.executors.simulated import Simulated
-from spacelang.testing.misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
-from spacelang.testing.processes_seen import Marked, marking
+from spacelang.testing import BoundingConformance, ExecutorConformance
 
 EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
     "here": lambda evaluate, _: Here(evaluate),
@@ -39,8 +32,6 @@ FULL = bool(os.environ.get("SPACELANG_FULL"))
 BOUNDING = tuple(name for name in EXECUTORS if name.startswith(("processes", "dask") if FULL else "processes"))
 """Those that outlive whatever a trial does; below dask workers it is the same that bounds trials as in `processes`."""
 
-Make = Callable[..., Executor]
-
 
 @pytest.fixture(scope="module", autouse=True)
 def clusters() -> Iterator[None]:
@@ -49,279 +40,27 @@ def clusters() -> Iterator[None]:
     close_shared()
 
 
-@pytest.fixture
-def marked() -> Iterator[Marked]:
-    """The processes that the test has started."""
-    with marking() as found:
-        yield found
+class Named:
+    """An executor of `EXECUTORS`."""
+
+    name: str
+    runs_apart: bool
+
+    @pytest.fixture(autouse=True)
+    def named(self, name: str) -> None:
+        self.name = name
+        self.runs_apart = name.startswith("processes")  # as for dask, a cluster may take its time to begin
+
+    def executor(self, evaluate: Evaluate, limits: Limits) -> Executor:
+        return EXECUTORS[self.name](evaluate, limits)
 
 
-@pytest.fixture
-def make(request: pytest.FixtureRequest, marked: Marked) -> Iterator[Make]:
-    """Makes executors and closes them; what is not closed by then is closed, and leaves nothing."""
-    made: list[Executor] = []
-
-    def new(evaluate: Evaluate, limits: Limits = UNLIMITED) -> Executor:
-        made.append(EXECUTORS[request.param](evaluate, limits))
-        return made[-1]
-
-    yield new
-    for executor in made:
-        executor.close()
-    assert not marked()
-
-
-all_executors = pytest.mark.parametrize("make", EXECUTORS, indirect=True)
-bounding = pytest.mark.parametrize("make", BOUNDING, indirect=True)
-
-
-def work(executor: Executor, requests: Sequence[Request]) -> list[Finished]:
-    """Have all requests evaluated, by as many workers as there are, as the loop does."""
-    jobs = [Job(number, request) for number, request in enumerate(requests, 1)]
-    todo, finished = jobs[::-1], list[Finished]()
-    while len(finished) < len(jobs):
-        while todo and (free := executor.free):
-            executor.start(free[0], todo.pop())
-        answers = executor.wait(60)
-        assert answers, "it took too long"
-        finished.extend(answers)
-    return finished
-
-
-@all_executors
-def test_every_job_is_answered_once(make: Make) -> None:
-    executor = make(evaluate)
-    finished = work(executor, [wanted(number) for number in range(50)])
-    assert Counter(each.job.number for each in finished) == Counter(range(1, 51))
-    assert all(each.trial == well(each.job.request) for each in finished)
-    assert all(each.attempts == 1 for each in finished)
-    assert {each.worker for each in finished} <= set(executor.free)
-    assert executor.wait() == ()
-
-
-@all_executors
-def test_answers_are_those_of_a_call(make: Make) -> None:
-    base = 7.5
-    requests = [
-        Request(Configuration({"a": number, "b": text, "c": None}), fidelity)
-        for number, text, fidelity in [(1, "x", None), (0.1, "ä\n", 3), (True, "", 10**9), (2**70, "y", 1)]
-    ]
-
-    def closure(request: Request) -> Trial:
-        size = len(str(request.configuration["b"])) + (request.fidelity or 0)
-        return Trial(request, base + size, 0.25, metrics=(("size", size),), training_loss=0.5, predictions=[1.0, size])
-
-    executor = make(closure)
-    answers = {each.job.request: each.trial for each in work(executor, requests)}
-    for request in requests:
-        called = closure(request)
-        assert answers[request] == called
-        assert answers[request].predictions == called.predictions
-
-
-@all_executors
-def test_a_lambda_is_as_good(make: Make) -> None:
-    (finished,) = work(make(lambda request: Trial(request, 1.5)), [wanted(0)])
-    assert finished.trial.loss == 1.5
-
-
-@all_executors
-def test_a_worker_with_a_job_is_not_free(make: Make) -> None:
-    executor = make(evaluate)
-    executor.ready()
-    names = tuple(executor.free)
-    assert names
-    assert len(set(names)) == len(names)
-    for number, name in enumerate(names):
-        assert name in executor.free
-        executor.start(name, Job(number, wanted(number)))
-        assert name not in executor.free
-    assert not executor.free
-    finished: list[Finished] = []
-    while len(finished) < len(names):
-        finished.extend(executor.wait())
-    assert tuple(executor.free) == names
-    assert sorted((each.worker, each.job.number) for each in finished) == [(name, i) for i, name in enumerate(names)]
-
-
-@all_executors
-def test_waiting_for_nothing_returns_at_once(make: Make) -> None:
-    executor = make(evaluate)
-    executor.ready()
-    assert executor.wait() == ()
-    assert executor.wait(60) == ()
-
-
-@all_executors
-def test_a_mistake_of_who_asks_is_raised(make: Make) -> None:
-    def mistaken(request: Request) -> Trial:
-        raise BuildError("no such thing", "ask for another")
-
-    executor = make(mistaken)
-    executor.start(executor.free[0], Job(1, wanted(1)))
-    with pytest.raises(BuildError, match="no such thing") as caught:
-        executor.wait()
-    assert caught.value.help == "ask for another"
-
-
-@all_executors
-def test_closing_again_does_nothing(make: Make, marked: Marked) -> None:
-    executor = make(evaluate)
-    executor.close()
-    assert not marked()
-    executor.close()
-
-
-@all_executors
-def test_closing_drops_what_was_started(make: Make, marked: Marked) -> None:
-    executor = make(evaluate)
-    for number, name in enumerate(executor.free):
-        executor.start(name, Job(number, wanted(number, "sleep")))
-    executor.close()
-    assert not marked()
-    assert executor.wait() == ()
-
-
-@all_executors
-def test_what_is_stopped_is_never_answered(make: Make) -> None:
-    executor = make(evaluate)
-    names = tuple(executor.free)
-    for number, name in enumerate(names):
-        executor.start(name, Job(number, wanted(number, "sleep")))
-    if isinstance(executor, Processes):
-        assert executor.wait(0.2) == ()
-    started = time.monotonic()
-    executor.stop()
-    assert tuple(executor.free) == names
-    assert executor.wait(0) == ()
-    finished = work(executor, [wanted(number) for number in range(4)])
-    assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
-    executor.stop()
-    assert len(work(executor, [wanted(7)])) == 1
-    assert time.monotonic() - started < LONG, "what was stopped went on"
-
-
-@all_executors
-def test_whoever_is_stopped_alone_is_never_answered_and_the_others_go_on(make: Make) -> None:
-    executor = make(evaluate)
-    executor.ready()
-    names = tuple(executor.free)
-    stopped, *others = names
-    for number, name in enumerate(names):
-        executor.start(name, Job(number, wanted(number, "sleep" if name == stopped else "well")))
-    executor.stop(())
-    assert not executor.free
-    answered = [*executor.wait(0.2)] if isinstance(executor, Processes) else []
-    started = time.monotonic()
-    executor.stop((stopped,))
-    assert stopped in executor.free
-    executor.start(stopped, Job(99, wanted(99)))
-    while not {stopped, *others} <= {*executor.free}:
-        answered.extend(executor.wait(20))
-    assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
-    assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
-    assert len(work(executor, [wanted(number) for number in range(3)])) == 3
-    assert time.monotonic() - started < LONG, "what was stopped went on"
-
-
-@bounding
-def test_a_job_may_have_a_limit_of_its_own(make: Make) -> None:
-    executor = make(evaluate, Limits(trial_seconds=0.1))
-    (name, *_) = executor.free
-    for request, seconds in ((wanted(1, "share_with_children"), 20.0), (wanted(2, "sleep"), 0.3)):
-        executor.start(name, Job(1, request, seconds))
-        (finished,) = executor.wait(20)
-        if seconds == 20:
-            assert finished.trial.loss == 1, finished.trial.reason
-        else:
-            assert finished.trial.reason == "it took longer than 300ms"
-    (finished,) = work(executor, [wanted(3, "sleep")])
-    assert finished.trial.reason == "it took longer than 100ms"
-
-
-@bounding
-def test_waiting_ends_in_time(make: Make) -> None:
-    executor = make(evaluate, Limits(trial_seconds=20))
-    executor.ready()
-    executor.start(executor.free[0], Job(1, wanted(1, "sleep")))
-    assert executor.wait(0) == ()
-    started = time.monotonic()
-    assert executor.wait(0.2) == ()
-    assert 0.15 < time.monotonic() - started < 1.2
-
-
-@bounding
-def test_closing_is_quick_whatever_goes_on(make: Make, marked: Marked) -> None:
-    for deed in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
-        executor = make(evaluate)
-        executor.ready()
-        for number, name in enumerate(executor.free):
-            executor.start(name, Job(number, wanted(number, deed)))
-        assert executor.wait(0.2) == ()
-        started = time.monotonic()
-        executor.close()
-        assert time.monotonic() - started < 1
-        assert not marked()
-
-
-@bounding
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.deed)
-def test_a_fault_ends_one_trial_alone(make: Make, marked: Marked, fault: Fault) -> None:
-    executor = make(evaluate, LIMITS)
-    executor.ready()
-    around = len(marked())
-    started = time.monotonic()
-    (failed,) = work(executor, [wanted(1, fault.deed)])
-    seconds = time.monotonic() - started
-    assert failed.trial.status is fault.status
-    assert fault.reason in failed.trial.reason
-    assert "\n" not in failed.trial.reason
-    assert failed.trial.loss is None
-    assert failed.attempts == fault.attempts
-    assert LIMITS.trial_seconds is not None
-    assert seconds < LIMITS.trial_seconds + 1
-    assert failed.trial.cost <= seconds
-    if fault.status is Status.TIMEOUT:
-        assert failed.trial.cost >= LIMITS.trial_seconds
-    assert len(marked()) <= around + 1, "more is left than a worker"
-    after = work(executor, [wanted(number) for number in range(4)])
-    assert [each.trial.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3]
-
-
-@bounding
-@pytest.mark.parametrize("deed", NUISANCES)
-def test_a_nuisance_is_survived_and_leaves_nothing(make: Make, marked: Marked, deed: str) -> None:
-    executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
-    executor.ready()
-    around = len(marked())
-    for finished in work(executor, [wanted(number, deed) for number in range(6)]):
-        assert finished.trial.status is Status.SUCCESS
-        assert finished.trial.loss == finished.job.number - 1
-        assert finished.attempts == 1
-    assert len(marked()) <= around + len(executor.free)
-
-
-@bounding
-def test_a_fault_leaves_the_other_trials_alone(make: Make) -> None:
-    executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
-    deeds = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
-    finished = work(executor, [wanted(number, deed) for number, deed in enumerate(deeds)])
-    for each in finished:
-        failed = each.job.request.configuration["deed"] in ("segfault", "exit_at_once")
-        assert each.trial.status is (Status.CRASH if failed else Status.SUCCESS)
+@pytest.mark.parametrize("name", EXECUTORS)
+class TestExecutors(Named, ExecutorConformance):
+    pass
 
 
 @pytest.mark.slow
-@bounding
-def test_of_many_trials_every_one_has_one_end(make: Make, marked: Marked) -> None:
-    count = 1000 if FULL else 120
-    chance = random.Random(5)
-    faults = {fault.deed: fault for fault in FAULTS}
-    deeds = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(count)]
-    executor = make(evaluate, Limits(trial_seconds=2, trial_bytes=LIMITS.trial_bytes))
-    finished = work(executor, [wanted(number, deed) for number, deed in enumerate(deeds)])
-    assert Counter(each.job.number for each in finished) == Counter(range(1, count + 1))
-    for each in finished:
-        fault = faults.get(str(each.job.request.configuration["deed"]))
-        assert each.trial.status is (Status.SUCCESS if fault is None else fault.status), each
-    assert len(marked()) <= 2 * len(executor.free)
+@pytest.mark.parametrize("name", BOUNDING)
+class TestBounding(Named, BoundingConformance):
+    many = 1000 if FULL else 120

@@ -1,0 +1,284 @@
+"""What every executor must do, and what those must that outlive whatever a trial does."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+import pytest
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import UNLIMITED, Limits
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
+from spacelang.testing.misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
+from spacelang.testing.processes_seen import Marked, marking
+
+Make = Callable[..., Executor]
+
+
+class Executors:
+    """Tests of an executor, which have the fixture `make`: it makes executors and closes them.
+
+    `executor` is the method that a suite of a package overrides.
+    """
+
+    runs_apart: ClassVar[bool] = True
+    """Whether jobs go on while nobody waits for them; else they are done by whoever waits."""
+
+    def executor(self, evaluate: Evaluate, limits: Limits) -> Executor:
+        """An executor with at least one worker; one that does not bound trials need not look at `limits`."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def marked(self) -> Iterator[Marked]:
+        """The processes that the test has started."""
+        with marking() as found:
+            yield found
+
+    @pytest.fixture
+    def make(self, marked: Marked) -> Iterator[Make]:
+        """What is not closed in the end is closed then, and leaves nothing."""
+        made: list[Executor] = []
+
+        def new(evaluate: Evaluate, limits: Limits = UNLIMITED) -> Executor:
+            made.append(self.executor(evaluate, limits))
+            return made[-1]
+
+        yield new
+        for executor in made:
+            executor.close()
+        assert not marked()
+
+
+class ExecutorConformance(Executors):
+    """An executor: it answers every job once as a call would, and what is stopped or closed never."""
+
+    def test_every_job_is_answered_once(self, make: Make) -> None:
+        executor = make(evaluate)
+        finished = work(executor, [wanted(number) for number in range(50)])
+        assert Counter(each.job.number for each in finished) == Counter(range(1, 51))
+        assert all(each.trial == well(each.job.request) for each in finished)
+        assert all(each.attempts == 1 for each in finished)
+        assert {each.worker for each in finished} <= set(executor.free)
+        assert executor.wait() == ()
+
+    def test_answers_are_those_of_a_call(self, make: Make) -> None:
+        base = 7.5
+        requests = [
+            Request(Configuration({"a": number, "b": text, "c": None}), fidelity)
+            for number, text, fidelity in [(1, "x", None), (0.1, "ä\n", 3), (True, "", 10**9), (2**70, "y", 1)]
+        ]
+
+        def closure(request: Request) -> Trial:
+            size = len(str(request.configuration["b"])) + (request.fidelity or 0)
+            return Trial(
+                request, base + size, 0.25, metrics=(("size", size),), training_loss=0.5, predictions=[1.0, size]
+            )
+
+        executor = make(closure)
+        answers = {each.job.request: each.trial for each in work(executor, requests)}
+        for request in requests:
+            called = closure(request)
+            assert answers[request] == called
+            assert answers[request].predictions == called.predictions
+
+    def test_a_lambda_is_as_good(self, make: Make) -> None:
+        (finished,) = work(make(lambda request: Trial(request, 1.5)), [wanted(0)])
+        assert finished.trial.loss == 1.5
+
+    def test_a_worker_with_a_job_is_not_free(self, make: Make) -> None:
+        executor = make(evaluate)
+        executor.ready()
+        names = tuple(executor.free)
+        assert names
+        assert len(set(names)) == len(names)
+        for number, name in enumerate(names):
+            assert name in executor.free
+            executor.start(name, Job(number, wanted(number)))
+            assert name not in executor.free
+        assert not executor.free
+        finished: list[Finished] = []
+        while len(finished) < len(names):
+            finished.extend(executor.wait())
+        assert tuple(executor.free) == names
+        assert sorted((each.worker, each.job.number) for each in finished) == [
+            (name, i) for i, name in enumerate(names)
+        ]
+
+    def test_waiting_for_nothing_returns_at_once(self, make: Make) -> None:
+        executor = make(evaluate)
+        executor.ready()
+        assert executor.wait() == ()
+        assert executor.wait(60) == ()
+
+    def test_a_mistake_of_who_asks_is_raised(self, make: Make) -> None:
+        def mistaken(_: Request) -> Trial:
+            raise BuildError("no such thing", "ask for another")
+
+        executor = make(mistaken)
+        executor.start(executor.free[0], Job(1, wanted(1)))
+        with pytest.raises(BuildError, match="no such thing") as caught:
+            executor.wait()
+        assert caught.value.help == "ask for another"
+
+    def test_closing_again_does_nothing(self, make: Make, marked: Marked) -> None:
+        executor = make(evaluate)
+        executor.close()
+        assert not marked()
+        executor.close()
+
+    def test_closing_drops_what_was_started(self, make: Make, marked: Marked) -> None:
+        executor = make(evaluate)
+        for number, name in enumerate(executor.free):
+            executor.start(name, Job(number, wanted(number, "sleep")))
+        executor.close()
+        assert not marked()
+        assert executor.wait() == ()
+
+    def test_what_is_stopped_is_never_answered(self, make: Make) -> None:
+        executor = make(evaluate)
+        names = tuple(executor.free)
+        for number, name in enumerate(names):
+            executor.start(name, Job(number, wanted(number, "sleep")))
+        if self.runs_apart:
+            assert executor.wait(0.2) == ()
+        started = time.monotonic()
+        executor.stop()
+        assert tuple(executor.free) == names
+        assert executor.wait(0) == ()
+        finished = work(executor, [wanted(number) for number in range(4)])
+        assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
+        executor.stop()
+        assert len(work(executor, [wanted(7)])) == 1
+        assert time.monotonic() - started < LONG, "what was stopped went on"
+
+    def test_whoever_is_stopped_alone_is_never_answered_and_the_others_go_on(self, make: Make) -> None:
+        executor = make(evaluate)
+        executor.ready()
+        names = tuple(executor.free)
+        stopped, *others = names
+        for number, name in enumerate(names):
+            executor.start(name, Job(number, wanted(number, "sleep" if name == stopped else "well")))
+        executor.stop(())
+        assert not executor.free
+        answered = [*executor.wait(0.2)] if self.runs_apart else []
+        started = time.monotonic()
+        executor.stop((stopped,))
+        assert stopped in executor.free
+        executor.start(stopped, Job(99, wanted(99)))
+        while not {stopped, *others} <= {*executor.free}:
+            answered.extend(executor.wait(20))
+        assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
+        assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
+        assert len(work(executor, [wanted(number) for number in range(3)])) == 3
+        assert time.monotonic() - started < LONG, "what was stopped went on"
+
+
+class BoundingConformance(Executors):
+    """An executor that bounds trials: a fault ends one trial alone, in time, and leaves nothing behind."""
+
+    many: ClassVar[int] = 120
+    """How many trials are done one after the other, of which a tenth misbehave."""
+
+    def test_a_job_may_have_a_limit_of_its_own(self, make: Make) -> None:
+        executor = make(evaluate, Limits(trial_seconds=0.1))
+        (name, *_) = executor.free
+        for request, seconds in ((wanted(1, "share_with_children"), 20.0), (wanted(2, "sleep"), 0.3)):
+            executor.start(name, Job(1, request, seconds))
+            (finished,) = executor.wait(20)
+            if seconds == 20:
+                assert finished.trial.loss == 1, finished.trial.reason
+            else:
+                assert finished.trial.reason == "it took longer than 300ms"
+        (finished,) = work(executor, [wanted(3, "sleep")])
+        assert finished.trial.reason == "it took longer than 100ms"
+
+    def test_waiting_ends_in_time(self, make: Make) -> None:
+        executor = make(evaluate, Limits(trial_seconds=20))
+        executor.ready()
+        executor.start(executor.free[0], Job(1, wanted(1, "sleep")))
+        assert executor.wait(0) == ()
+        started = time.monotonic()
+        assert executor.wait(0.2) == ()
+        assert 0.15 < time.monotonic() - started < 1.2
+
+    def test_closing_is_quick_whatever_goes_on(self, make: Make, marked: Marked) -> None:
+        for deed in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
+            executor = make(evaluate)
+            executor.ready()
+            for number, name in enumerate(executor.free):
+                executor.start(name, Job(number, wanted(number, deed)))
+            assert executor.wait(0.2) == ()
+            started = time.monotonic()
+            executor.close()
+            assert time.monotonic() - started < 1
+            assert not marked()
+
+    @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.deed)
+    def test_a_fault_ends_one_trial_alone(self, make: Make, marked: Marked, fault: Fault) -> None:
+        executor = make(evaluate, LIMITS)
+        executor.ready()
+        around = len(marked())
+        started = time.monotonic()
+        (failed,) = work(executor, [wanted(1, fault.deed)])
+        seconds = time.monotonic() - started
+        assert failed.trial.status is fault.status
+        assert fault.reason in failed.trial.reason
+        assert "\n" not in failed.trial.reason
+        assert failed.trial.loss is None
+        assert failed.attempts == fault.attempts
+        assert LIMITS.trial_seconds is not None
+        assert seconds < LIMITS.trial_seconds + 1
+        assert failed.trial.cost <= seconds
+        if fault.status is Status.TIMEOUT:
+            assert failed.trial.cost >= LIMITS.trial_seconds
+        assert len(marked()) <= around + 1, "more is left than a worker"
+        after = work(executor, [wanted(number) for number in range(4)])
+        assert [each.trial.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3]
+
+    @pytest.mark.parametrize("deed", NUISANCES)
+    def test_a_nuisance_is_survived_and_leaves_nothing(self, make: Make, marked: Marked, deed: str) -> None:
+        executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
+        executor.ready()
+        around = len(marked())
+        for finished in work(executor, [wanted(number, deed) for number in range(6)]):
+            assert finished.trial.status is Status.SUCCESS
+            assert finished.trial.loss == finished.job.number - 1
+            assert finished.attempts == 1
+        assert len(marked()) <= around + len(executor.free)
+
+    def test_a_fault_leaves_the_other_trials_alone(self, make: Make) -> None:
+        executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
+        deeds = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
+        finished = work(executor, [wanted(number, deed) for number, deed in enumerate(deeds)])
+        for each in finished:
+            failed = each.job.request.configuration["deed"] in ("segfault", "exit_at_once")
+            assert each.trial.status is (Status.CRASH if failed else Status.SUCCESS)
+
+    def test_of_many_trials_every_one_has_one_end(self, make: Make, marked: Marked) -> None:
+        chance = random.Random(5)
+        faults = {fault.deed: fault for fault in FAULTS}
+        deeds = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(self.many)]
+        executor = make(evaluate, Limits(trial_seconds=2, trial_bytes=LIMITS.trial_bytes))
+        finished = work(executor, [wanted(number, deed) for number, deed in enumerate(deeds)])
+        assert Counter(each.job.number for each in finished) == Counter(range(1, self.many + 1))
+        for each in finished:
+            fault = faults.get(str(each.job.request.configuration["deed"]))
+            assert each.trial.status is (Status.SUCCESS if fault is None else fault.status), each
+        assert len(marked()) <= 2 * len(executor.free)
+
+
+def work(executor: Executor, requests: Sequence[Request]) -> list[Finished]:
+    """Have all requests evaluated, by as many workers as there are, as the loop does."""
+    jobs = [Job(number, request) for number, request in enumerate(requests, 1)]
+    todo, finished = jobs[::-1], list[Finished]()
+    while len(finished) < len(jobs):
+        while todo and (free := executor.free):
+            executor.start(free[0], todo.pop())
+        answers = executor.wait(60)
+        assert answers, "it took too long"
+        finished.extend(answers)
+    return finished

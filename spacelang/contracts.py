@@ -1,0 +1,127 @@
+"""Contracts: what another package needs to write a target, an optimizer, an executor or an objective.
+
+Everything is defined where it is at home; what is named here is public and stays as it says. A plug-in is a frozen
+dataclass whose options are the fields that `option` declares; one with a value that cannot be raises `OptionError`. A
+package offers it by an entry point in the group `spacelang.targets` or `spacelang.optimizers`, under the name that
+users give it.
+
+**A space** is a `Space`: a tree of decisions with hyperparameters and constraints. A `Configuration` of it maps keys to
+values; `exclusion(space, configuration)` says why one is not a member, None where it is. `Structures` counts what there
+is, and a `Sampler` of them draws from it; where constraints cannot be decided, or values that satisfy them are not
+found, that raises `UndecidableError` or `UnlikelyError`. A `DiscrepancyTree` has the pipelines of a space as its
+leaves, each a `Pipeline`; `Configurations` gives each configuration once, in random order.
+
+**A target** is a `Target`: its `keeps`, a `Keeps`, declare what it makes of each `Construct`, as verdicts that are
+`exact`, `rewritten`, `approximated` or `refused`. `lower(structures)` is a `Lowered`: a `Form`, which may be one
+`WithSource`, the way down to the form's encoding and back, what the form reaches and draws, and the report, which is
+`report_of(space, keeps, findings)` with a `Finding` for each place where the target does not make the usual of it. That
+raises `RefusedError` for what is refused. A target whose values are floats says `refuse_giants(space, keeps)` first.
+
+**An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run, and is a
+`Search`, which is an `Asking` without a result: a generator that yields an `Ask` and is sent a `Told`. It asks for a
+`Request`, or for a `Later` that makes one, and is told a `Trial` with its `Status`, a `Measurement` by each bound and
+its standing on a `Scale`. `together(requests)` is a round, `side_by_side(parts)` are parts that go on at once;
+`order_of(trial)` sorts trials by their `Order`. One that has an option `hyperparameters` does with it what
+`Hyperparameters` says.
+
+**An executor** is an `Executor`: its workers take a `Job` each, do what `Evaluate` says within its `Limits`, and what
+came of it is `Finished`.
+
+**An objective** is an `Objective`: an `Aim`, which is what is to be known of its trials, and `Evaluating`, which makes
+one of a request. What it calls its loss is a `LossName`, what it is evaluated on `DataFacts`.
+
+`spacelang.testing` has the suites that tell whether one does what it must, CONTRIBUTING.md a short one of each.
+"""
+
+from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
+from spacelang.ir.compiled import UndecidableError
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Allowance, Problem
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.scale import Scale
+from spacelang.ir.space import Space
+from spacelang.ir.task import Limits
+from spacelang.ir.tied import UnlikelyError
+from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
+from spacelang.optimizers import Hyperparameters, Optimizer
+from spacelang.optimizers._configurations import Configurations
+from spacelang.plugins import OptionError, option
+from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
+from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
+from spacelang.runtime.storing.header import DataFacts
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import (
+    Finding,
+    Form,
+    Keeps,
+    Lowered,
+    RefusedError,
+    Target,
+    WithSource,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+__all__ = [
+    "Aim",
+    "Allowance",
+    "Ask",
+    "Asking",
+    "Configuration",
+    "Configurations",
+    "Construct",
+    "DataFacts",
+    "DiscrepancyTree",
+    "Evaluate",
+    "Evaluating",
+    "Executor",
+    "Finding",
+    "Finished",
+    "Form",
+    "Hyperparameters",
+    "Job",
+    "Keeps",
+    "Later",
+    "Limits",
+    "LossName",
+    "Lowered",
+    "Measurement",
+    "Objective",
+    "Optimizer",
+    "OptionError",
+    "Order",
+    "Pipeline",
+    "Problem",
+    "RefusedError",
+    "Request",
+    "Sampler",
+    "Scale",
+    "Search",
+    "Space",
+    "Status",
+    "Structures",
+    "Target",
+    "Told",
+    "Trial",
+    "UndecidableError",
+    "UnlikelyError",
+    "WithSource",
+    "approximated",
+    "exact",
+    "exclusion",
+    "option",
+    "order_of",
+    "refuse_giants",
+    "refused",
+    "report_of",
+    "rewritten",
+    "side_by_side",
+    "together",
+]

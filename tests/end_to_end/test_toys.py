@@ -1,0 +1,104 @@
+"""What CONTRIBUTING shows, as another package has it: it passes the suites, and is found by its entry points."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import environment
+from numpy.random import default_rng
+
+from spacelang.ir.problem import Problem
+from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.small_spaces import continuous
+
+CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+TOYS = ("target", "optimizer", "executor")
+"""Those that have a section of their own, and a suite."""
+
+ENTRY_POINTS = """
+[spacelang.targets]
+rows = toys.target:Rows
+
+[spacelang.optimizers]
+better_half = toys.optimizer:BetterHalf
+"""
+
+TESTS = {
+    "target": """
+        from spacelang.targets import TARGETS
+        from spacelang.testing import TargetConformance
+
+        class TestRows(TargetConformance):
+            target = TARGETS.load("rows")
+            refuses = False
+            examples = 5
+    """,
+    "optimizer": """
+        from spacelang.optimizers import OPTIMIZERS
+        from spacelang.testing import OptimizerConformance
+
+        class TestBetterHalf(OptimizerConformance):
+            optimizer = OPTIMIZERS.load("better_half")
+            examples = 5
+    """,
+    "executor": """
+        from spacelang.testing import ExecutorConformance
+        from toys.executor import Threads
+
+        class TestThreads(ExecutorConformance):
+            def executor(self, evaluate, limits):
+                return Threads(evaluate)
+    """,
+}
+
+
+def shown(toy: str) -> str:
+    """The code of a section."""
+    article = "An" if toy[0] in "aeiou" else "A"
+    _, _, section = CONTRIBUTING.partition(f"### {article} {toy}\n")
+    return section.partition("```python\n")[2].partition("```\n")[0]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an installed package, outside of everything."""
+    folder = tmp_path_factory.mktemp("site")
+    toys, facts = folder / "toys", folder / "toys-1.0.dist-info"
+    toys.mkdir()
+    facts.mkdir()
+    (toys / "__init__.py").touch()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n", encoding="utf-8")
+    (facts / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    for toy in TOYS:
+        (toys / f"{toy}.py").write_text(shown(toy), encoding="utf-8")
+        (folder / f"test_{toy}.py").write_text(re.sub("^        ", "", TESTS[toy], flags=re.M), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("toy", TOYS)
+def test_it_is_short(toy: str) -> None:
+    assert 10 < len(shown(toy).splitlines()) < 60
+
+
+@pytest.mark.parametrize("toy", TOYS)
+def test_it_passes_its_suite(package: Path, toy: str) -> None:
+    alone = ("-q", "-p", "no:cacheprovider", "--rootdir", str(package))
+    command = [sys.executable, "-m", "pytest", *alone, f"test_{toy}.py"]
+    settings = environment(PYTHONPATH=str(package))
+    ended = subprocess.run(
+        command, cwd=package, env=settings, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_the_optimizer_leaves_nobody_idle(workers: int) -> None:
+    names: dict[str, object] = {"__name__": "toy"}
+    exec(shown("optimizer"), names)
+    search = names["BetterHalf"]().search(Problem(continuous(), 500, default_rng(0)))  # type: ignore[operator]
+    driven = drive(search, arbitrary, 200, workers=workers)
+    assert driven.idle == workers, "only before the first wish there is nothing to do"
+    assert {request.fidelity for request in driven.requests} == {50, None}

@@ -1,0 +1,36 @@
+"""What is public for those who write plug-ins elsewhere: all of it is explained, and nothing is defined twice."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spacelang import contracts
+
+
+def test_the_guide_names_everything() -> None:
+    assert contracts.__doc__ is not None
+    told = set(re.findall(r"\w+", contracts.__doc__.partition("\n")[2]))
+    assert told >= set(contracts.__all__)
+    assert contracts.__all__ == sorted(contracts.__all__)
+
+
+def test_everything_is_defined_where_it_is_at_home() -> None:
+    body = ast.parse(Path(contracts.__file__).read_text(encoding="utf-8")).body
+    assert not [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    imported = [name.name for node in body if isinstance(node, ast.ImportFrom) for name in node.names]
+    assert sorted(imported) == contracts.__all__
+
+
+@pytest.mark.parametrize("name", [name for name in contracts.__all__ if isinstance(getattr(contracts, name), type)])
+def test_every_class_says_what_it_is(name: str) -> None:
+    assert getattr(contracts, name).__doc__
+
+
+def test_they_are_known_without_the_libraries_of_a_run() -> None:
+    heavy = ("sklearn", "pandas", "scipy", "pytest", "hypothesis", "spacelang.syntax", "spacelang.catalog")
+    code = f"import sys, spacelang.contracts; print(*(name for name in {heavy!r} if name in sys.modules))"
+    assert not subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

@@ -71,6 +71,7 @@ def test_what_is_moved_is_all_that_z_chooses_and_nothing_else(space: Space, seed
             place = cube.place(point)
             assert place.shape == (cube.width,)
             assert ((place >= 0) & (place <= 1)).all()
+            assert cube.point(place, point) == point
             found = cube.point(place, other)
             assert np.allclose(found.theta_c[owned.theta_c], point.theta_c[owned.theta_c], rtol=1e-9, atol=1e-12)
             assert np.allclose(found.theta_d[owned.theta_d], point.theta_d[owned.theta_d], rtol=1e-9, atol=1e-9)

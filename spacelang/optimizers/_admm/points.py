@@ -62,8 +62,14 @@ class Cube:
         )
 
     def point(self, place: Array, base: Point) -> Point:
-        """The point at a place; what is not moved is that of `base`."""
+        """The point at a place; what is not moved is that of `base`, to the last bit: known trials are not repeated."""
+        numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
-        theta_c[self.numbers] = self.theta_c.from_unit(place[: len(self.numbers)])
-        theta_d[self.integers] = self.theta_d.from_unit(place[len(self.numbers) :])
+        _move(theta_c, self.numbers, self.theta_c, numbers)
+        _move(theta_d, self.integers, self.theta_d, integers)
         return replace(base, theta_c=theta_c, theta_d=theta_d)
+
+
+def _move(theta: Array, columns: Array, box: Box, place: Array) -> None:
+    before = theta[columns]
+    theta[columns] = np.where(box.to_unit(before) == place, before, box.from_unit(place))

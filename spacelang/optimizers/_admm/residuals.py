@@ -85,6 +85,10 @@ class Residuals:
         """The residuals (M,) of a trial for given slacks: 0 where it failed, so that no multiplier is updated by it."""
         return np.zeros(len(self)) if trial.loss is None else self.excess(measured(trial)) + slack
 
+    def penalty_of(self, trial: Trial, slack: Array, mu: Array) -> float:
+        """What a trial has to bear beside its loss for given slacks."""
+        return float(self.penalty(self.of_trial(trial, slack), mu))
+
 
 def measured(trial: Trial) -> Array:
     """The values of g of a successful trial, (M,): of the bounds of the task, then of the user's own functions."""

@@ -20,7 +20,6 @@ from spacelang.optimizers._admm.points import Cube, member, members
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting, State
-from spacelang.optimizers._admm.worst import Worst
 from spacelang.targets.admm import Active, Admm, AdmmForm, Box, Point
 
 WEIGHED = pytest.mark.parametrize("weighed", ["raw", "unit"])
@@ -180,13 +179,6 @@ def test_schedules_grow_to_their_end() -> None:
 def test_schedules_without_calls_are_refused(numbers: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="a schedule"):
         Schedule(*numbers)
-
-
-def test_a_failure_is_behind_all_that_succeeded() -> None:
-    worst = Worst()
-    assert worst.failure == 1
-    assert worst.seen(0.4, 0.1).failure == 1.1
-    assert worst.seen(3.5, 2.0).seen(0.2, 0.0).failure == 3.5
 
 
 # ---- what is owned, and what is evaluated

@@ -166,6 +166,7 @@ def test_measurements_are_those_of_trials() -> None:
     residuals = Residuals.of([measurement.bound for measurement in trial.constraints], rho=1.0)
     assert measured(trial) == pytest.approx(values, nan_ok=True)
     assert residuals.of_trial(trial, np.zeros(2)) == pytest.approx([1, 1])
+    assert residuals.penalty_of(trial, np.zeros(2), np.zeros(2)) == pytest.approx(1)
     failed = Trial(request, None, status=Status.CRASH)
     mu = np.array([0.5, 2.0])
     assert (residuals.updated(mu, residuals.of_trial(failed, np.ones(2))) == mu).all()

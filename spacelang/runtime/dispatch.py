@@ -68,7 +68,7 @@ class Dispatcher:
                 return self._say(None)
             if not self._is_live:
                 if not self._begins():
-                    return self._replayed()
+                    return self._unless_over(self._replayed())
             elif self._finished:
                 return self._unless_over(self._end(self._finished.popleft()))
             elif not self._goes_on():

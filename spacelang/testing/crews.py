@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from spacelang.runtime.executors import Evaluate, Finished, Job
+from spacelang.runtime.executors.simulated import Simulated
 
 
 class Shuffled:
@@ -42,3 +43,25 @@ class Shuffled:
 
     def close(self) -> None:
         self.busy.clear()
+
+
+class BegunAnew(Simulated):
+    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
+
+    def __init__(self, evaluate: Evaluate, workers: int, moment: int) -> None:
+        super().__init__(evaluate, workers=workers)
+        self._left = moment
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        """As `Simulated` does, and at that moment all begin anew."""
+        finished = super().wait(seconds)
+        self._left -= len(finished)
+        if self._left == 0:
+            going = sorted(self._going(), key=lambda each: each[1].number)
+            self.stop()
+            for worker, job in going:
+                self.start(worker, job)
+        return finished
+
+    def _going(self) -> list[tuple[str, Job]]:
+        return [(each.worker, each.job) for _, _, each in self._ending] + [(name, job) for _, name, job in self._begun]

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from spacelang.ir.scale import UNIT
 from spacelang.ir.space import Space
-from spacelang.runtime.executors import Finished, Job
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Ending, Record
-from spacelang.testing.crews import Shuffled
+from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import drive, moody
 from spacelang.testing.journals import Heard, Kept
 from spacelang.testing.searching import PLENTY, TRIALS, WORKERS, Searches, errors, evaluate, named, route, timed
@@ -69,7 +68,7 @@ class Resumed(Searches):
             pytest.skip("it looks ahead, and what had ended early may not be wanted again")
         for stop in range(1, len(first.appended), 3):
             anew, resumed = Heard(), Heard()
-            self.run(space, BegunAnew(workers, stop), heard=anew)
+            self.run(space, BegunAnew(timed, workers, stop), heard=anew)
             self.run(space, Simulated(timed, workers=workers), journal=first.cut(stop), heard=resumed)
             assert resumed.tolds == anew.tolds
 
@@ -77,7 +76,7 @@ class Resumed(Searches):
     def test_until_it_ends_all_that_it_begins_is_told_once(self, workers: int) -> None:
         heard = Heard()
         outcome = self.run(plain(2, 3, 2), Simulated(timed, workers=workers), PLENTY, heard=heard)
-        assert Counter(each.request for each in heard.ended) == Counter(heard.begun)
+        assert Counter(told.asked for told in heard.tolds if told.ended) == Counter(heard.begun)
         assert outcome.ended is Ending.EXHAUSTED
         assert is_each_once(outcome.records)
 
@@ -103,29 +102,7 @@ class Resumed(Searches):
                 assert resumed.scale == crowd.scale
 
 
-class BegunAnew(Simulated):
-    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
-
-    def __init__(self, workers: int, moment: int) -> None:
-        super().__init__(timed, workers=workers)
-        self._left = moment
-
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """As `Simulated` does, and at that moment all begin anew."""
-        finished = super().wait(seconds)
-        self._left -= len(finished)
-        if self._left == 0:
-            going = sorted(self._going(), key=lambda each: each[1].number)
-            self.stop()
-            for worker, job in going:
-                self.start(worker, job)
-        return finished
-
-    def _going(self) -> list[tuple[str, Job]]:
-        return [(each.worker, each.job) for _, _, each in self._ending] + [(name, job) for _, name, job in self._begun]
-
-
 def is_each_once(records: Sequence[Record]) -> bool:
-    """Whether the trials of a run are numbered from 1, and none is there twice."""
-    requests = [each.trial.request for each in records]
+    """Whether the trials of a run are numbered from 1, and none is there twice with as much time as before."""
+    requests = [(each.trial.request, each.trial.request.seconds) for each in records]
     return len(set(requests)) == len(requests) and [each.index for each in records] == [*range(1, len(records) + 1)]

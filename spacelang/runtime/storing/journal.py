@@ -29,6 +29,7 @@ class StoredJournal:
                 each.attempts,
                 each.workers,
                 each.is_early,
+                each.proposal,
             )
             for each in store.records()
         )

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from spacelang.runtime.storing import store_predictions
+from spacelang.runtime.storing import store_predictions, store_requests
 from spacelang.runtime.storing.header import Header, version_changes, versions
 from spacelang.runtime.storing.store_faults import (
     StoreError,
@@ -52,6 +52,8 @@ from spacelang.runtime.storing.store_file import (
     take_over_log,
 )
 from spacelang.runtime.storing.stored import (
+    COLUMNS,
+    NOTHING_SAID,
     Row,
     Session,
     StoredTrial,
@@ -167,11 +169,15 @@ class Store(StoredRun):
         number, before = self._last
         if trial.index != number + 1:
             raise ValueError(f"trial {trial.index} is not the one after trial {number}")
-        row = row_of(trial)
+        whole = row_of(trial)
+        row, said = whole[:COLUMNS], whole[COLUMNS:]
+        beside = () if said == NOTHING_SAID else said
         packed = None if predictions is None else store_predictions.pack(predictions)
-        mark = digest(before, row if packed is None else (*row, packed.digest))
+        mark = digest(before, (*row, *beside, *(() if packed is None else (packed.digest,))))
         with self._writing():
             self._connection.execute(NEW_TRIAL, (*row, mark))
+            if beside:
+                store_requests.insert(self._connection, trial.index, beside)
             if packed is not None:
                 store_predictions.insert(self._connection, trial.index, packed)
             self._commit()
@@ -290,6 +296,9 @@ class Store(StoredRun):
             if not 1 <= trial <= count:
                 raise damaged(self.path, f"it has predictions of trial {trial}, but no such trial")
             self.predictions(trial)
+        for trial in store_requests.numbers(self._connection):
+            if not 1 <= trial <= count:
+                raise damaged(self.path, f"it has what was said of trial {trial}, but no such trial")
         promised = max((session.trials or 0 for session in self.sessions), default=0)
         if count < promised:
             raise damaged(self.path, f"it has {count} trials of {promised}")

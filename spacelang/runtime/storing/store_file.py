@@ -96,8 +96,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
         raise StoreError(f"`{path}` is an SQLite file, but no store of a run", ANOTHER)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION and version not in LAYOUTS:
-        known = f"this one reads up to {max(LAYOUTS)}"
-        what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}, {known}"
+        what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}"
         raise StoreError(what, "upgrade spacelang")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):

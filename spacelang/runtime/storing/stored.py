@@ -1,7 +1,7 @@
 """Trials and sessions as a store keeps them, and the tables that they are rows of.
 
 A file is a promise to later versions: what these tables mean does not change without a new version. A version is a sum:
-of `VERSION`, and of what stands in `LATER` for every table that not all stores have.
+of `VERSION`, and of what stands in `WHEN_NEEDED` for every table that not all stores have.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import Measurement, Memo, Request, Status, Trial
 from spacelang.runtime.history import Record
 
 APPLICATION: Final = 0x53504C47
@@ -44,8 +44,9 @@ class StoredTrial:
     the trial would have taken without what it shared. `constraints` has what was measured for every bound, `metrics`
     what was recorded beside the loss; `excess` is by how much bounds are broken, as a `Trial` says it. `worker` says
     who evaluated it, `attempts` how often it was begun. `workers` is how many there were when the search was told of
-    it, and `is_early` says that it was begun ahead and not wanted in earnest by then. Predictions are not here: the
-    store has them by the index.
+    it, and `is_early` says that it was begun ahead and not wanted in earnest by then. `seconds` and `memo` are those of
+    its request, which was the proposal of that number where the search left it to be made later. Predictions are not
+    here: the store has them by the index.
     """
 
     index: int
@@ -67,6 +68,9 @@ class StoredTrial:
     attempts: int = 1
     workers: int = 1
     is_early: bool = False
+    proposal: int | None = None
+    seconds: float | None = None
+    memo: Memo = ()
 
     def trial(self, bounds: Sequence[AnyBound] = (), predictions: Any = None) -> Trial:
         """What the optimizer was told, without predictions unless they are given.
@@ -75,7 +79,7 @@ class StoredTrial:
         """
         pairs = zip(bounds, self.constraints, strict=True) if self.constraints else ()
         return Trial(
-            Request(self.configuration, self.fidelity),
+            Request(self.configuration, self.fidelity, self.seconds, self.memo),
             self.loss,
             self.cost,
             Status(self.status),
@@ -111,6 +115,9 @@ def stored(record: Record) -> StoredTrial:
         attempts=record.attempts,
         workers=record.workers,
         is_early=record.is_early,
+        proposal=record.proposal,
+        seconds=trial.request.seconds,
+        memo=trial.request.memo,
     )
 
 
@@ -174,7 +181,8 @@ TABLES: Final = (
 )
 """The digest of a row is over all that is before it: of the trials together with that of the trial before.
 
-With predictions that of a trial is over theirs as well, which is not in its row.
+With predictions that of a trial is over theirs as well, which is not in its row, and behind the row over what was said
+of its request, where anything was.
 """
 
 IN_ROUNDS: Final = (_HEADER, _SESSIONS.format(more=""), _TRIALS.format(more="identity BLOB NOT NULL UNIQUE, "))
@@ -192,7 +200,12 @@ TEST: Final = (
 )
 """It has one row at most, for the trial whose pipeline was tested last."""
 
-LATER: Final = {PREDICTIONS: 16, TEST: 32}
+REQUESTS: Final = (
+    "CREATE TABLE requests (trial INTEGER PRIMARY KEY, proposal INTEGER, seconds REAL, memo TEXT NOT NULL)"
+)
+"""`memo` is JSON. It has no row for requests of which a search says no more than their configuration and fidelity."""
+
+WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64}
 """The tables that are made when they are needed first, and what the version of a store is higher by that has them."""
 
 FORMER_LAYOUTS: Final = {
@@ -204,9 +217,9 @@ FORMER_LAYOUTS: Final = {
 """The tables of the versions that are read, and that no run goes on with."""
 
 LAYOUTS: Final = FORMER_LAYOUTS | {
-    VERSION + sum(map(LATER.__getitem__, more)): (*TABLES, *more)
-    for count in range(len(LATER) + 1)
-    for more in combinations(LATER, count)
+    VERSION + sum(map(WHEN_NEEDED.__getitem__, more)): (*TABLES, *more)
+    for count in range(len(WHEN_NEEDED) + 1)
+    for more in combinations(WHEN_NEEDED, count)
 }
 """The tables of every version, in any order."""
 
@@ -214,8 +227,18 @@ DIGEST: Final = 16
 """Bytes of a digest: enough against accidents, which is all that it is against."""
 
 
+COLUMNS: Final = 19
+"""So many columns the row of a trial has; what was said of its request comes behind them."""
+
+NOTHING_SAID: Final[Row] = (None, None, "[]")
+"""What stands there where nothing was."""
+
+
 def row_of(trial: StoredTrial) -> Row:
-    """The row of a trial but for its digest; raises ValueError for a number that is none where one must be."""
+    """The row of a trial but for its digest, with what was said of its request.
+
+    Raises ValueError for a number that is none where one must be, and for a memo of other things than it may have.
+    """
     numbers = (trial.cost, trial.cost_alone, trial.started, trial.finished, trial.loss or 0.0)
     if not all(map(isfinite, numbers)):
         raise ValueError(f"trial {trial.index} has a loss or a time that is not finite")
@@ -237,6 +260,9 @@ def row_of(trial: StoredTrial) -> Row:
         json.dumps(trial.configuration.to_dict(), sort_keys=True),
         int(trial.workers),
         int(trial.is_early),
+        trial.proposal,
+        _real(trial.seconds),
+        _memo_text(trial.index, trial.memo),
     )
 
 
@@ -246,9 +272,10 @@ def renewed(row: Row) -> Row:
 
 
 def trial_of(row: Row) -> StoredTrial:
-    """The trial of a row, whose digest may follow; raises ValueError or TypeError for what no trial is."""
+    """The trial of a row with what was said of its request; raises ValueError or TypeError for what no trial is."""
     (index, status, loss, fidelity, cost, cost_alone, started, finished, feasible, excess, training_loss) = row[:11]
-    (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:19]
+    (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:COLUMNS]
+    proposal, seconds, memo = row[COLUMNS:]
     return StoredTrial(
         index,
         Configuration.from_json(configuration),
@@ -269,6 +296,9 @@ def trial_of(row: Row) -> StoredTrial:
         attempts,
         workers,
         bool(early),
+        proposal,
+        seconds,
+        tuple(json.loads(memo)),
     )
 
 
@@ -312,6 +342,13 @@ def writable(text: str) -> str:
 def _real(number: float | None) -> float | None:
     # 0 for -0, as SQLite does it; what is not a number is nothing to it.
     return None if number is None or isnan(number) else float(number) + 0.0
+
+
+def _memo_text(index: int, memo: Memo) -> str:
+    """A memo as JSON: a float is written with as many digits as tell it from all others."""
+    if not all(isinstance(each, (float, int, str)) for each in memo):
+        raise ValueError(f"the memo of trial {index} has more in it than numbers and texts")
+    return json.dumps([*memo])
 
 
 def _named_text(named: Named) -> str:

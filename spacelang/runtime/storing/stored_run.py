@@ -6,11 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from spacelang.runtime.storing import store_predictions, store_tests
+from spacelang.runtime.storing import store_predictions, store_requests, store_tests
 from spacelang.runtime.storing.store_faults import damaged, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
 from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
+    NOTHING_SAID,
     Row,
     Session,
     State,
@@ -129,7 +130,10 @@ class StoredRun:
         self.close()
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
-        """The rows of the trials behind one; raises StoreError where one is missing or is not what was written."""
+        """The rows of the trials behind one, with what was said of their requests and without their digests.
+
+        Raises StoreError where one is missing or is not what was written.
+        """
         last, before = after, self._root
         if after:
             with told(self.path):
@@ -142,16 +146,19 @@ class StoredRun:
                 rows = self._connection.execute(
                     "SELECT * FROM trials WHERE trial > ? ORDER BY trial LIMIT ?", (last, at_most or AT_ONCE)
                 ).fetchall()
-                marks = store_predictions.marks(self._connection, [row[0] for row in rows])
+                numbers = [row[0] for row in rows]
+                marks = store_predictions.marks(self._connection, numbers)
+                said = store_requests.find(self._connection, numbers)
             for row in rows:
                 last += 1
                 if row[0] != last:
                     raise damaged(self.path, f"trial {last} is missing")
                 kept = [marks[last]] if last in marks else []
-                if digest(before, (*row[:-1], *kept)) != row[-1]:
+                if digest(before, (*row[:-1], *said.get(last, ()), *kept)) != row[-1]:
                     raise damaged(self.path, f"trial {last} is not what was written")
                 before = row[-1]
-                yield renewed(row) if self._is_former else row
+                whole = renewed(row) if self._is_former else row
+                yield *whole[:-1], *said.get(last, NOTHING_SAID)
             if at_most is not None or len(rows) < AT_ONCE:
                 return
 

@@ -46,6 +46,9 @@ TRIALS = st.builds(
     attempts=st.integers(1, 99),
     workers=st.integers(0, 99),
     is_early=st.booleans(),
+    proposal=st.none() | st.integers(1, 10**9),
+    seconds=st.none() | st.floats(1e-9, 1e9),
+    memo=st.lists(FINITE | st.integers() | st.text(st.characters(), max_size=6), max_size=3).map(tuple),
 )
 
 

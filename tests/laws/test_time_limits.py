@@ -1,0 +1,206 @@
+"""Requests that may take less than others: who is told that it took too long, and who is answered all the same."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+from crews import Shuffled
+from driving import answered
+from hypothesis import given
+from hypothesis import strategies as st
+from journals import Kept
+
+from spacelang.ir.asking import Ask, Later, Search, Told
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.loop import run
+
+from .settings import LAW
+
+KEYS = 5
+
+ALLOWED = (0.5, 1.5, 2.5, 6.5, None)
+
+MOST = 4.0
+"""What the run allows every trial."""
+
+
+def needed(request: Request) -> float:
+    """The seconds that an evaluation takes if it may."""
+    return float(request.configuration["x"])  # type: ignore[arg-type]
+
+
+def allowed(request: Request) -> float:
+    return MOST if request.seconds is None else min(MOST, request.seconds)
+
+
+def evaluate(request: Request) -> Trial:
+    if needed(request) > allowed(request):
+        return Trial(request, None, allowed(request), Status.TIMEOUT, "it took too long")
+    return replace(answered(request, needed(request)), cost=needed(request))
+
+
+@dataclass
+class Hurry:
+    """A search that allows what it asks for as much time as its seed says, and remembers all that it hears."""
+
+    seed: int
+    steps: int
+    begun: list[tuple[Request | Later, Request]] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+
+    def search(self) -> Search:
+        out, told = 0, Told(None, 0)
+        for step in range(self.steps):
+            heard = "" if told.ended is None else told.ended.status
+            rng = np.random.default_rng([self.seed, step, told.room, len(heard)])
+            begin = [self.wish(rng, number) for number in range(rng.integers(0 if out or not step else 1, 4))]
+            ahead = tuple(self.request(rng, -1) for _ in range(rng.integers(0, 4)))
+            told = yield Ask(tuple(begin), ahead)
+            out += len(begin) - self.hear(told)
+        while out:
+            told = yield Ask()
+            out -= self.hear(told)
+
+    def wish(self, rng: np.random.Generator, number: int) -> Request | Later:
+        drawn = self.request(rng, number)
+        wish = drawn if rng.random() < 0.5 else Later(lambda _: drawn)
+        self.begun.append((wish, drawn))
+        return wish
+
+    def request(self, rng: np.random.Generator, number: int) -> Request:
+        x, limit = int(rng.integers(1, KEYS + 1)), ALLOWED[rng.integers(len(ALLOWED))]
+        return Request(Configuration({"x": x}), seconds=limit, memo=(number, float(rng.random())))
+
+    def hear(self, told: Told) -> bool:
+        self.told.append(told)
+        return told.ended is not None
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def hurried(hurry: Hurry, workers: int, order: int, journal: Kept | None = None, trials: int | None = None) -> Outcome:
+    crew = Shuffled(evaluate, workers, order)
+    return run(hurry.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal)
+
+
+HURRIES = {
+    "seed": st.integers(0, 999),
+    "steps": st.integers(1, 14),
+    "workers": st.integers(1, 5),
+    "order": st.integers(0, 99),
+}
+
+
+@given(**HURRIES)
+@LAW
+def test_nobody_is_told_that_it_took_too_long_who_allows_what_it_takes(
+    seed: int, steps: int, workers: int, order: int
+) -> None:
+    hurry = Hurry(seed, steps)
+    outcome = hurried(hurry, workers, order)
+    wishes = {id(wish): request for wish, request in hurry.begun}
+    told = [each for each in hurry.told if each.ended is not None]
+    assert sorted(id(each.asked) for each in told) == sorted(wishes), "each is told once"
+    for each in told:
+        trial, request = each.ended, wishes[id(each.asked)]
+        assert trial is not None
+        assert (trial.request, trial.request.seconds, trial.request.memo) == (request, request.seconds, request.memo)
+        if needed(request) <= allowed(request):
+            assert trial.status is Status.SUCCESS
+    least(outcome.records)
+
+
+def least(records: Sequence[Record]) -> None:
+    """Nothing is evaluated again, unless it had too little time, and has more now."""
+    before: dict[Request, Trial] = {}
+    for record in records:
+        trial = record.trial
+        if trial.request in before:
+            former = before[trial.request]
+            assert former.status is Status.TIMEOUT
+            assert former.request.seconds is not None
+            assert former.cost >= former.request.seconds, "the run allows no more either"
+            assert former.request.seconds < (inf if trial.request.seconds is None else trial.request.seconds)
+        before[trial.request] = trial
+
+
+@given(**HURRIES)
+@LAW
+def test_one_asker_pays_and_what_is_unneeded_was_wanted_by_nobody(
+    seed: int, steps: int, workers: int, order: int
+) -> None:
+    hurry = Hurry(seed, steps)
+    outcome = hurried(hurry, workers, order)
+    paid: dict[Request, list[float]] = defaultdict(list)
+    for told in hurry.told:
+        if told.ended is not None and told.ended.cost:
+            paid[told.ended.request].append(told.ended.cost)
+    assert len(outcome.records) - outcome.unneeded == sum(map(len, paid.values()))
+    assert outcome.answered == len(hurry.begun) - sum(map(len, paid.values()))
+    kept: dict[Request, list[float]] = defaultdict(list)
+    for record in outcome.records:
+        kept[record.trial.request].append(record.trial.cost)
+    assert all(set(costs) <= set(kept[request]) for request, costs in paid.items())
+
+
+@given(**HURRIES, more=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), min_size=1, max_size=3))
+@LAW
+def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
+    seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
+) -> None:
+    kept, before = Kept(), Hurry(seed, steps)
+    hurried(before, workers, order, kept)
+    for cut, others in more:
+        later = kept.cut(max(min(cut, len(kept.records) + len(kept.appended)), len(kept.records)))
+        again = Hurry(seed, steps)
+        outcome = hurried(again, others, order + 1, later)
+        same = until(before, len(later.records))
+        assert heard(again.told[:same]) == heard(before.told[:same])
+        assert list(outcome.records[: len(later.records)]) == list(later.records)
+        assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
+        least(outcome.records)
+        kept, before = later, again
+
+
+def heard(told: Sequence[Told]) -> list[tuple[Told, object, object]]:
+    requests = [None if each.ended is None else each.ended.request for each in told]
+    return [(each, of and of.seconds, of and of.memo) for each, of in zip(told, requests, strict=True)]
+
+
+def until(hurry: Hurry, count: int) -> int:
+    """How much was told before a trial had ended that was the next one after so many."""
+    seen = 0
+    early: set[tuple[Request, float]] = set()
+    for place, told in enumerate(hurry.told):
+        trial = told.ended or told.early
+        if trial is None or not trial.cost or (told.ended and (trial.request, trial.cost) in early):
+            continue
+        if told.early:
+            early.add((trial.request, trial.cost))
+        if seen == count:
+            return place
+        seen += 1
+    return len(hurry.told)
+
+
+@given(**HURRIES, trials=st.integers(1, 10))
+@LAW
+def test_a_run_whose_budget_is_over_stays_so(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
+    kept = Kept()
+    first = hurried(Hurry(seed, steps), workers, order, kept, trials)
+    later = kept.later()
+    again = hurried(Hurry(seed, steps), workers, order + 1, later, trials)
+    assert not later.appended
+    assert (again.records, again.unneeded, again.ended) == (first.records, first.unneeded, first.ended)

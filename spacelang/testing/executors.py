@@ -4,6 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -195,6 +196,15 @@ class BoundingConformance(Executors):
                 assert finished.trial.reason == "it took longer than 300ms"
         (finished,) = work(executor, [wanted(3, "sleep")])
         assert finished.trial.reason == "it took longer than 100ms"
+
+    def test_a_request_may_allow_less_than_the_run_does_and_never_more(self, make: Make) -> None:
+        executor = make(evaluate, Limits(trial_seconds=0.3))
+        sleeps = wanted(1, "sleep")
+        for seconds, said in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
+            (finished,) = work(executor, [replace(sleeps, seconds=seconds)])
+            assert finished.trial.reason == f"it took longer than {said}"
+            assert finished.trial.answers(sleeps) == (seconds != 0.1)
+            assert finished.trial.answers(replace(sleeps, seconds=0.05))
 
     def test_waiting_ends_in_time(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20))

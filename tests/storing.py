@@ -1,13 +1,16 @@
 """Runs to be stored: headers and trials that no search has made."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
+from spacelang.runtime.errors import OtherSearchError
 from spacelang.runtime.storing.header import DataFacts, Header, make_header
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storing.journal import StoredJournal
+from spacelang.runtime.storing.store import Store, is_blank
 from spacelang.runtime.storing.stored import StoredTrial
 from spacelang.testing.small_spaces import choice, made
 
@@ -78,3 +81,14 @@ def stored(path: Path, count: int = 3, ending: str | None = "budget", **others: 
 def read(path: Path) -> list[StoredTrial]:
     with Store.read(path) as run:
         return list(run.records())
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[StoredJournal]:
+    """The journal of a run that begins or goes on in a file."""
+    make = Store.create if is_blank(path) else Store.open
+    with make(path, header(), durable=False) as store:
+        try:
+            yield StoredJournal(store, ())
+        except OtherSearchError as error:
+            raise store.refused(error.trial) from error

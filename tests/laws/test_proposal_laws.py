@@ -7,14 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spacelang.testing.crews import BegunAnew, Shuffled
-from spacelang.testing.driving import answered, arbitrary
 from hypothesis import given
 from hypothesis import strategies as st
-from spacelang.testing.journals import Kept
-from storing import header
+from storing import kept
 
-from spacelang.api.searching import kept
 from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial, order_of
@@ -23,6 +19,9 @@ from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Journal, Outcome
 from spacelang.runtime.loop import run
+from spacelang.testing.crews import BegunAnew, Shuffled
+from spacelang.testing.driving import answered, arbitrary
+from spacelang.testing.journals import Kept
 
 from .settings import EXAMPLES, LAW
 
@@ -134,8 +133,7 @@ def test_two_hundred_trials_are_resumed_after_any_row_bit_for_bit(tmp_path: Path
     assert len(outcome.records) == TRIALS
     for stop in STOPS:
         path = tmp_path / f"{stop}.db"
-        with kept(path, header(), (), resume=False, durable=False) as store:
-            assert store is not None
+        with kept(path) as store:
             store.begin(workers)
             for record in outcome.records[:stop]:
                 store.append(record)
@@ -144,7 +142,7 @@ def test_two_hundred_trials_are_resumed_after_any_row_bit_for_bit(tmp_path: Path
             anew = Climb()
             expected = climbed(anew, BegunAnew(evaluate, workers, stop), TRIALS)
         now = outcome.records[stop - 1].finished
-        with kept(path, header(), (), resume=True, durable=False) as store:
+        with kept(path) as store:
             resumed = climbed(again, Simulated(evaluate, workers=workers, now=now), TRIALS, store)
         assert again.bits == anew.bits
         assert times(resumed) == times(expected)
@@ -154,9 +152,9 @@ def test_nothing_is_made_again_that_has_a_row(tmp_path: Path) -> None:
     """So a thousand trials are told again in no time, however long each took to propose."""
     path = tmp_path / "run.db"
     first, again = Climb(10**9), Climb(10**9)
-    with kept(path, header(), (), resume=False, durable=False) as store:
+    with kept(path) as store:
         climbed(first, Simulated(evaluate, workers=4), 1_000, store)
-    with kept(path, header(), (), resume=True, durable=False) as store:
+    with kept(path) as store:
         outcome = climbed(again, Simulated(evaluate, workers=4), 1_000, store)
     assert len(outcome.records) == 1_000
     assert not outcome.answered

@@ -6,11 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
-from crews import Shuffled
-from driving import answered
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import Kept
 
 from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.configuration import Configuration
@@ -18,6 +15,9 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.driving import answered
+from spacelang.testing.journals import Kept
 
 from .settings import LAW
 

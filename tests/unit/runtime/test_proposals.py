@@ -3,9 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from crews import Shuffled
-from driving import answered, arbitrary, drive
-from journals import Kept
 
 from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
 from spacelang.ir.configuration import Configuration
@@ -15,6 +12,9 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.proposals import Proposals
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.driving import answered, arbitrary, drive
+from spacelang.testing.journals import Kept
 
 
 def drawn(rng: np.random.Generator) -> Request:

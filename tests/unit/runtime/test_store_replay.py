@@ -4,13 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from crews import Shuffled
-from driving import answered, moody
-from journals import Heard
-from small_spaces import nested
-from storing import header
+from storing import kept
 
-from spacelang.api.searching import kept
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -19,6 +14,10 @@ from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.storing.exports import frame
 from spacelang.runtime.storing.store import Store, StoreError
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.driving import answered, moody
+from spacelang.testing.journals import Heard
+from spacelang.testing.small_spaces import nested
 
 SIZE = 124
 
@@ -30,7 +29,7 @@ def evaluate(request: Request) -> Trial:
 def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, Heard]:
     heard = Heard()
     search = OPTIMIZERS.load(name)().search(Problem(nested(), SIZE, np.random.default_rng(seed)))
-    with kept(path, header(), (), resume=True, durable=False) as journal:
+    with kept(path) as journal:
         crew = Shuffled(evaluate, workers, seed=trials)
         ticks = iter(range(10**6))
         clock = lambda: float(next(ticks))  # noqa: E731

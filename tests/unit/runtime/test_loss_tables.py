@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import branch, choice, constrained, continuous, forbid, made, nested, number, plain, tuned
 from tables import SIZES, kept, loaded, recorded, table_of, trials
 
 from spacelang.api import NoSuccessError, parse, search_table
@@ -42,6 +41,18 @@ from spacelang.runtime.tables.objective import TableObjective
 from spacelang.runtime.tables.reading import read_table
 from spacelang.runtime.tables.tabulation import MOST, Missing, check_size, tabulated
 from spacelang.runtime.tables.writing import check_place, write_table
+from spacelang.testing.small_spaces import (
+    branch,
+    choice,
+    constrained,
+    continuous,
+    forbid,
+    made,
+    nested,
+    number,
+    plain,
+    tuned,
+)
 
 SYLVINE = Path(__file__).parents[4] / "shared" / "data" / "tables" / "sylvine.npz"
 given_table = pytest.mark.skipif(not SYLVINE.is_file(), reason="the shared data is not there")
@@ -355,6 +366,16 @@ def test_workers_end_their_trials_in_the_order_of_the_clock() -> None:
             executor.start(executor.free[0], waiting.pop(0))
         ended.extend((executor.clock(), each.job.number, each.worker) for each in executor.wait())
     assert ended == [(1.0, 2, "2"), (3.0, 1, "1"), (3.0, 3, "2"), (3.0, 4, "1"), (8.0, 5, "2")]
+
+
+def test_a_trial_ends_when_it_took_as_long_as_its_request_allows() -> None:
+    executor = Simulated(lambda request: Trial(request, 0.5, cost=2.0))
+    ended = []
+    for seconds in (0.5, 2.0, None):
+        executor.start("1", Job(1, Request(Configuration({}), seconds=seconds)))
+        ended.extend((each.trial.status, each.trial.loss, each.trial.cost) for each in executor.wait())
+    assert ended == [(Status.TIMEOUT, None, 0.5), (Status.SUCCESS, 0.5, 2.0), (Status.SUCCESS, 0.5, 2.0)]
+    assert executor.clock() == 4.5
 
 
 @settings(max_examples=60, deadline=None)

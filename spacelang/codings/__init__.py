@@ -11,6 +11,6 @@ log` are
 
 `rows.RowCoding` puts such columns of all variables of a space side by side, with a missing value for what is inactive;
 `structures.StructureCoding` those of the hyperparameters of one structure, with none: a search may move all of them.
-`members` has what they all need of a single set or range: its members, ends and scales as arrays. `limits` says which
-integers no float tells apart.
+`intervals.Interval` is the unit interval of the numbers of `indexed`. `members` has what they all need of a single set
+or range: its members, ends and scales as arrays. `limits` says which integers no float tells apart.
 """

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spacelang.codings import members as members_coded
 from spacelang.codings.domains import Coding, OneHot, Selected, Units
 from spacelang.codings.indexed import Indexed
+from spacelang.codings.intervals import Interval
 from spacelang.codings.rows import RowCoding
 from spacelang.ir.codes import decoded
 from spacelang.ir.columns import Columns
@@ -238,6 +239,19 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
     assert list(map(identity, decoded(domain, found))) == list(map(identity, values))
     for row, value in enumerate(values):
         assert identity(coding.value(whole[row], [each[row] for each in numbers])) == identity(value)
+
+
+@LAW
+@given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
+    coding = Indexed(domain, domain)
+    interval = Interval(coding.pieces, integral=coding.is_discrete)
+    lower, upper = (coding.lower, coding.upper) if coding.is_discrete else ends_of(parts(domain)[0])
+    numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
+    places = interval.to_unit(numbers)
+    assert (np.diff(places) >= -1e-12).all()
+    assert ((places >= -1e-12) & (places <= 1 + 1e-12)).all()
+    assert np.allclose(interval.from_unit(np.clip(places, 0, 1)), numbers, rtol=1e-9, atol=1e-9)
 
 
 # --- configurations ------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang.codings.indexed import Piece
+from spacelang.codings.intervals import Interval
 from spacelang.codings.members import half_up
 from spacelang.ir.codes import Array
 from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, literal
-from spacelang.ir.unit import scale
 from spacelang.ir.value import to_json
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -166,8 +166,8 @@ class Box:
         return found
 
     @cached_property
-    def _scales(self) -> "tuple[_Scale, ...]":
-        return tuple(_Scale(each, integral=self.integral) for each in self.coordinates)
+    def _scales(self) -> tuple[Interval, ...]:
+        return tuple(Interval(each.pieces, integral=self.integral) for each in self.coordinates)
 
     def _nearest_member(self, column: int, values: Array) -> Array:
         members = self.lattice[column]
@@ -180,66 +180,6 @@ def _ends(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
     part = coordinate.pieces[0].part
     assert isinstance(part, Real)
     return part.least, part.greatest
-
-
-class _Scale:
-    """A coordinate on [0, 1]."""
-
-    def __init__(self, coordinate: Coordinate, *, integral: bool) -> None:
-        self._pieces = coordinate.pieces
-        margin = 0.5 if integral and len(self._pieces) > 1 else 0.0
-        self._lines = [_Line(piece, margin, integral=integral) for piece in self._pieces]
-        self._edges = np.array([piece.first - margin for piece in self._pieces[1:]])
-
-    def to_unit(self, codes: Array) -> Array:
-        count = len(self._lines)
-        if count == 1:
-            return self._lines[0].share(codes)
-        at = np.searchsorted(self._edges, codes, "right")
-        found = np.empty(np.shape(codes))
-        for place, line in enumerate(self._lines):
-            mine = at == place
-            found[mine] = (place + line.share(codes[mine])) / count
-        return found
-
-    def from_unit(self, places: Array) -> Array:
-        count = len(self._lines)
-        if count == 1:
-            return self._lines[0].code(places)
-        at = np.minimum((places * count).astype(int), count - 1)
-        found = np.empty(np.shape(places))
-        for place, line in enumerate(self._lines):
-            mine = at == place
-            found[mine] = line.code(places[mine] * count - place)
-        return found
-
-
-class _Line:
-    """The codes of one piece, with a margin on both sides, as shares of its length: of logarithms under `log`."""
-
-    def __init__(self, piece: Piece, margin: float, *, integral: bool) -> None:
-        part = piece.part
-        self._log = isinstance(part, Integer | Real) and part.log and not (integral and piece.is_continuous)
-        self._first, self._start, self._step = 0.0, 0.0, 1.0
-        if integral:
-            lower, upper = piece.first - margin, piece.last + margin
-        else:
-            assert isinstance(part, Real)
-            lower, upper = part.least, part.greatest
-        if integral and self._log:
-            # Under `log` the scale is that of what codes stand for: `start + step * (code - first)`.
-            self._first, (self._start, self._step) = piece.first, piece.start_and_step()
-        self._scale = scale(float(self._placed(lower)), float(self._placed(upper)), log=self._log, functions=np)
-
-    def share(self, codes: Array) -> Array:
-        return np.asarray(self._scale.share(self._placed(codes)))
-
-    def code(self, shares: Array) -> Array:
-        return np.asarray((self._scale.number(shares) - self._start) / self._step + self._first)
-
-    def _placed(self, codes: Array | float) -> Array:
-        members = self._start + self._step * (np.asarray(codes, float) - self._first)
-        return np.maximum(members, self._start / 2 or np.finfo(float).tiny) if self._log else members
 
 
 def shown(piece: Piece) -> str:

@@ -277,9 +277,9 @@ def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int
     return [found[0] for found in toy.run(iterations)]
 
 
-def t6a() -> AdmmForm:
+def t6a(conditions: Any = "mask") -> AdmmForm:
     x = number("m.only.x", Integer(0, 5), 0, key="x")
-    return form_of(made("t6a", choice("m", branch("only", x)), choice("c", "a", "b", "c")))
+    return form_of(made("t6a", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
 
 
 def t6a_loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
@@ -287,9 +287,10 @@ def t6a_loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
 
 
 @WEIGHED
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("rho", [0.001, 0.01, 0.1, 1])
-def test_t6a_finds_the_optimum(weighed: Any, rho: float) -> None:
-    assert losses(t6a(), t6a_loss, rho, weighed, 2)[-1] == pytest.approx(0.109)
+def test_t6a_finds_the_optimum(weighed: Any, conditions: Any, rho: float) -> None:
+    assert losses(t6a(conditions), t6a_loss, rho, weighed, 2)[-1] == pytest.approx(0.109)
 
 
 def test_t6a_a_penalty_in_codes_may_stall() -> None:

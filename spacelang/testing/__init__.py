@@ -21,14 +21,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacelang.testing.executors import BoundingConformance, ExecutorConformance
+    from spacelang.testing.minimizers import MinimizerConformance
     from spacelang.testing.optimizers import OptimizerConformance
     from spacelang.testing.targets import TargetConformance
 
-__all__ = ["BoundingConformance", "ExecutorConformance", "OptimizerConformance", "TargetConformance"]
+__all__ = [
+    "BoundingConformance",
+    "ExecutorConformance",
+    "MinimizerConformance",
+    "OptimizerConformance",
+    "TargetConformance",
+]
 
 _HOMES = {
     "BoundingConformance": "executors",
     "ExecutorConformance": "executors",
+    "MinimizerConformance": "minimizers",
     "OptimizerConformance": "optimizers",
     "TargetConformance": "targets",
 }

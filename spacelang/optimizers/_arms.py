@@ -1,14 +1,12 @@
 """The arms of a bandit over pipelines: how often each was trained, and the bounds of its loss (ALGORITHMS.md 3.3)."""
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import TypeAlias
 
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._fidelity import fidelity
+from spacelang.optimizers._turn import Turn
 from spacelang.targets.blds import Pipeline
 
 
@@ -40,16 +38,6 @@ Worth: TypeAlias = Callable[[Trial], float]
 """What a trial is worth, in the middle of its bounds; lower is better."""
 
 
-def by_standing(trial: Trial) -> float:
-    """For bounds that suppose losses between 0 and 1."""
-    return trial.standing
-
-
-def by_loss(trial: Trial) -> float:
-    """For bounds of no width: trials are compared, whatever their losses are."""
-    return inf if trial.loss is None else trial.loss
-
-
 @dataclass(frozen=True, slots=True)
 class _Arm:
     """A pipeline that was trained so many times, and the bounds after the last of them."""
@@ -59,26 +47,27 @@ class _Arm:
 
 
 class Arms:
-    """What is known of each pipeline; kept over restarts.
+    """What is known of each pipeline; kept over restarts, and over turns where its configuration is the same.
 
     The k-th training of a pipeline has `sizes[k - 1]` rows, and its bounds are `widths[k - 1]` above and below what it
     is `worth`.
     """
 
-    def __init__(self, completion: Completion, sizes: Sequence[int], widths: Sequence[float], worth: Worth) -> None:
-        self._completion = completion
+    def __init__(self, turn: Turn[Pipeline], sizes: Sequence[int], widths: Sequence[float], worth: Worth) -> None:
+        self._turn = turn
         self._sizes = sizes
         self._widths = widths
         self._worth = worth
         self._arms: MutableMapping[Pipeline, _Arm] = {}
+        self._recall: Callable[..., Iterable[Trial]] = turn.recall
         self.trainings = 0
         self.finished = 0
-        """How many pipelines are fully trained."""
+        """How many pipelines are fully trained, as far as they were looked at."""
 
     def trained(self, pipeline: Pipeline) -> int:
         """How many times the pipeline was trained."""
         arm = self._arms.get(pipeline)
-        return 0 if arm is None else arm.trained
+        return self._recalled(pipeline) if arm is None else arm.trained
 
     def is_fully_trained(self, pipeline: Pipeline) -> bool:
         """Whether the pipeline was trained on all rows."""
@@ -103,19 +92,29 @@ class Arms:
 
     def request(self, pipeline: Pipeline) -> Request:
         """The request for the next training of a pipeline."""
-        return Request(self._completion.of(pipeline), fidelity(self._sizes[self.trained(pipeline)], self._sizes[-1]))
+        return self._turn.request(pipeline, self._sizes[self.trained(pipeline)])
 
     def note(self, pipeline: Pipeline, trial: Trial) -> None:
         """What came of the next training of a pipeline."""
-        worth, rung = self._worth(trial), self.trained(pipeline)
-        width = self._widths[rung]
-        self._arms[pipeline] = _Arm(rung + 1, Bounds(worth - width, worth + width, trial.loss is None))
+        self._learn(pipeline, self.trained(pipeline), trial)
         self.trainings += 1
-        self.finished += self.is_fully_trained(pipeline)
 
     def imagined(self) -> "Arms":
         """The same arms as they may be later: what is noted there these do not know."""
-        later = Arms(self._completion, self._sizes, self._widths, self._worth)
+        later = Arms(self._turn, self._sizes, self._widths, self._worth)
         later._arms = ChainMap({}, self._arms)
+        later._recall = self._turn.known
         later.trainings, later.finished = self.trainings, self.finished
         return later
+
+    def _recalled(self, pipeline: Pipeline) -> int:
+        """How many times a pipeline was trained in earlier turns, as it is configured now."""
+        times = 0
+        for times, trial in enumerate(self._recall(pipeline, *self._sizes), start=1):
+            self._learn(pipeline, times - 1, trial)
+        return times
+
+    def _learn(self, pipeline: Pipeline, rung: int, trial: Trial) -> None:
+        worth, width = self._worth(trial), self._widths[rung]
+        self._arms[pipeline] = _Arm(rung + 1, Bounds(worth - width, worth + width, trial.loss is None))
+        self.finished += rung + 1 == len(self._sizes)

@@ -1,18 +1,21 @@
-"""What the brackets of successive halving are filled with: configurations, or pipelines at their defaults."""
+"""What random search and the brackets of successive halving draw: configurations, or pipelines."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import Problem
+from spacelang.optimizers import _selection
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers._selection import Selection, Selector, look_around
+from spacelang.optimizers._turn import K, Memory, Remembering, Turn
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-K = TypeVar("K", bound=Hashable)
 
 
 class Candidates(Protocol[K]):
@@ -31,17 +34,17 @@ class Candidates(Protocol[K]):
         """Whether so many different ones are all there are."""
         ...
 
+    def each_once(self) -> Iterator[K]:
+        """All in random order."""
+        ...
+
     def in_order(self) -> Iterator[K]:
         """Every one that may not have been drawn yet."""
         ...
 
-    def configuration(self, candidate: K) -> Configuration:
-        """The configuration that is evaluated."""
-        ...
-
 
 class Pipelines:
-    """Pipelines with their hyperparameters at their defaults: every bracket may hold any of them."""
+    """Pipelines: every bracket may hold any of them."""
 
     are_exhausted = False
 
@@ -57,13 +60,13 @@ class Pipelines:
         """Whether there are so many pipelines."""
         return number == self._tree.leaves
 
+    def each_once(self) -> Iterator[Pipeline]:
+        """All of them in random order, the last ones of many in that of the text."""
+        return self._leaves.each_once()
+
     def in_order(self) -> Iterator[Pipeline]:
         """Every pipeline."""
         return self._tree.leaves_in_order()
-
-    def configuration(self, candidate: Pipeline) -> Configuration:
-        """The pipeline at its defaults."""
-        return self._tree.complete(candidate)
 
 
 class Drawn:
@@ -85,15 +88,34 @@ class Drawn:
         """Whether no other configuration is left."""
         return self.are_exhausted and number == self._drawn
 
+    def each_once(self) -> Iterator[Configuration]:
+        """All that was not drawn yet, in random order."""
+        return self._stream
+
     def in_order(self) -> Iterator[Configuration]:
         """None: what was drawn is in a bracket, and nothing is left over once there is nothing to be drawn."""
         return iter(())
 
-    def configuration(self, candidate: Configuration) -> Configuration:
-        """Itself."""
-        return candidate
+
+Draw: TypeAlias = Callable[[Turn[Any], Candidates[Any]], Asking[None]]
+"""What a method does in a turn with whatever its candidates are."""
 
 
-def candidates(tree: DiscrepancyTree, rule: Literal["sample", "default"], rng: "Generator") -> Candidates[Any]:
-    """What brackets are filled with; without hyperparameters a pipeline is a configuration."""
-    return Drawn(tree, rng) if rule == "sample" and tree.space.hyperparameters else Pipelines(tree, rng)
+def of_pipelines(method: Draw) -> Selector:
+    """The selector that draws pipelines, as they are configured when it is called."""
+    return Remembering(lambda turn: method(turn, Pipelines(turn.selection.tree, turn.selection.rng)))
+
+
+def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -> Search:
+    """Draw configurations or pipelines without end; without hyperparameters a pipeline is a configuration."""
+    if rule == "default" or not problem.space.hyperparameters:
+        yield from _selection.search(of_pipelines(method), problem, "default")
+        return
+    selection = Selection.of(problem, "default")
+    if selection.tree.leaves:
+        turn: Turn[Configuration] = Turn((yield from look_around(selection)), _itself, Memory())
+        yield from method(turn, Drawn(selection.tree, problem.rng))
+
+
+def _itself(configuration: Configuration) -> Configuration:
+    return configuration

@@ -5,18 +5,16 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
-from spacelang.ir.asking import Search
+from spacelang.ir.asking import Asking
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._arms import Arms, Bounds
 from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import unfinished
 from spacelang.optimizers._settings import check
+from spacelang.optimizers._turn import Turn
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-
-if TYPE_CHECKING:
-    from numpy.random import Generator as Rng
 
 T = TypeVar("T")
 
@@ -119,24 +117,33 @@ def _is_better(pipeline: Pipeline, reference: Bounds, arms: Arms, times: int) ->
 
 
 class Descents:
-    """Descents from one initial pipeline after the other, until every leaf is fully trained."""
+    """Descents from one initial pipeline after the other, until every leaf is fully trained or the turn ends."""
 
-    def __init__(self, tree: DiscrepancyTree, rules: Rules, starts: "Starts") -> None:
-        self._tree = tree
+    def __init__(self, turn: Turn[Pipeline], rules: Rules, starts: "Starts") -> None:
+        self._turn = turn
+        self._tree = turn.selection.tree
         self._rules = rules
         self._starts = starts
         self._present: Descent | None = None
         self.number = 0
         """That of the present descent."""
 
-    def search(self, arms: Arms) -> Search:
+    def run(self, arms: Arms) -> Asking[None]:
         """Have every pipeline trained that is taken; idle workers go ahead with the descents to come."""
-        foresight, scouts = Foresight(), Scouts(self, arms)
-        yield from foresight.look_around()
+        foresight, scouts = Foresight(max(self._turn.selection.room - 1, 0)), Scouts(self, arms)
         for pipeline in self._trainings(arms):
             trial = yield from foresight.trial(arms.request(pipeline), scouts)
             scouts.follow(pipeline, trial)
             arms.note(pipeline, trial)
+            self._turn.note(pipeline, trial)
+            if not self._turn.goes_on():
+                return
+
+    @property
+    def to_come(self) -> range:
+        """The numbers of the present descent and of those to come that can be foreseen."""
+        end = self.number + FARTHEST
+        return range(self.number, end if self._turn.iterations is None else min(end, self._turn.iterations))
 
     def at(self, number: int) -> Descent:
         """The present descent from where it is, or one to come, for who looks ahead."""
@@ -147,10 +154,15 @@ class Descents:
     def _trainings(self, arms: Arms) -> Iterator[Pipeline]:
         rest = unfinished(self._tree, arms.is_fully_trained)
         idle = 0
-        while self.number < self._starts.given or arms.finished < self._tree.leaves:
+        while self._turn.goes_on(self.number) and (
+            self.number < self._starts.given or arms.finished < self._tree.leaves
+        ):
             # In a nearly exhausted space draws hit fully trained pipelines with decided neighbours for ever, and the
             # search would run without asking for anything: then it starts from the first one that can be trained.
-            self._present = self._from(self._starts.of(self.number) if idle < IDLE_STARTS else next(rest))
+            start = self._starts.of(self.number) if idle < IDLE_STARTS else next(rest, None)
+            if start is None:
+                return
+            self._present = self._from(start)
             before = arms.trainings
             yield from self._present.trainings(arms)
             self.number += 1
@@ -179,10 +191,10 @@ class Scouts:
 
     def coming(self) -> Iterator[Request]:
         """What the scouts wait for, each another trial, those of earlier descents first."""
-        number = self._descents.number
-        for passed in [each for each in self._scouts if each < number]:
+        to_come = self._descents.to_come
+        for passed in [each for each in self._scouts if each < to_come.start]:
             del self._scouts[passed]
-        return unique(each for each in map(self._wanted, range(number, number + FARTHEST)) if each is not None)
+        return unique(each for each in map(self._wanted, to_come) if each is not None)
 
     def hear(self, early: Trial) -> None:
         """Send those on who have waited for a trial."""
@@ -247,14 +259,17 @@ class _Scout:
 
 
 class Starts:
-    """FindInitialPipeline: the injected pipelines, then uniform draws, each by a generator of its own number."""
+    """FindInitialPipeline: where the turn starts, the injected pipelines, then uniform draws.
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Rng", initial: tuple[Pipeline, ...] = ()) -> None:
+    Each is drawn by a generator of its own number.
+    """
+
+    def __init__(self, turn: Turn[Pipeline], initial: tuple[Pipeline, ...] = ()) -> None:
+        self._tree = tree = turn.selection.tree
         for pipeline in initial:
             check(tree.is_leaf(pipeline), f"`initial` has {pipeline}", "it must be a leaf of the discrepancy tree")
-        self._tree = tree
-        self._initial = initial
-        self._seed = int(rng.integers(1 << 63))
+        self._initial = initial if turn.start is None else (turn.start, *initial)
+        self._seed = int(turn.selection.rng.integers(1 << 63))
         self._drawn = lru_cache(maxsize=RECENT)(self._draw)
 
     @property

@@ -25,13 +25,8 @@ class Guide(Protocol):
 class Foresight:
     """Asks for one trial after the other; what is foreseen never changes what is wanted."""
 
-    idle: int = 0
+    idle: int
     """How many workers have nothing to do while a trial goes on."""
-
-    def look_around(self) -> Asking[None]:
-        """Learn how many workers there are."""
-        told = yield Ask()
-        self.idle = max(told.room - 1, 0)
 
     def trial(self, request: Request, guide: Guide) -> Asking[Trial]:
         """What came of a request; the guide is asked for as much as idle workers can do, and not without any."""

@@ -8,11 +8,11 @@ from itertools import chain
 from math import floor
 from typing import Generic, TypeAlias
 
-from spacelang.ir.asking import Ask, Search
-from spacelang.ir.trial import Order, Request, order_of
-from spacelang.optimizers._candidates import Candidates, K
-from spacelang.optimizers._fidelity import fidelity
+from spacelang.ir.asking import Asking
+from spacelang.ir.trial import Order, Trial
+from spacelang.optimizers._candidates import Candidates
 from spacelang.optimizers._leaves import TRIES
+from spacelang.optimizers._turn import K, Turn, fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,12 @@ class Race(Generic[K]):
 class Races(Generic[K]):
     """Brackets that go on side by side, earlier ones first; what one has trained no other one asks for again."""
 
-    def __init__(self, candidates: Candidates[K], brackets: Iterator[Bracket], eta: float, size: int) -> None:
+    def __init__(self, turn: Turn[K], candidates: Candidates[K], brackets: Iterator[Bracket], eta: float) -> None:
+        self._turn = turn
         self._candidates = candidates
         self._brackets = brackets
         self._eta = eta
-        self._size = size
+        self._size = turn.selection.size
         self._known: dict[tuple[K, int], Order] = {}
         self._finished = 0
         self._repeated = 0
@@ -86,29 +87,26 @@ class Races(Generic[K]):
         self._left: Iterator[K] | None = None
         """What is left to be trained on all rows, once draws do not find it any more."""
 
-    def search(self) -> Search:
-        """Every candidate is trained on all rows at last; idle workers begin the next bracket."""
-        requests: dict[Request, tuple[K, int]] = {}
-        told = yield Ask()
-        while True:
-            begin = {self._request(*each): each for each in self._begin(told.room)}
-            requests |= begin
-            if not requests:
-                return
-            told = yield Ask(tuple(begin))
-            if told.ended is not None:
-                self._note(*requests.pop(told.ended.request), order_of(told.ended))
+    def run(self) -> Asking[None]:
+        """Every bracket to its end, and every candidate on all rows at last where there is no end of brackets.
 
-    def _request(self, candidate: K, rows: int) -> Request:
-        return Request(self._candidates.configuration(candidate), fidelity(rows, self._size))
+        Idle workers begin the next bracket.
+        """
+        yield from fill(self._turn, self)
 
-    def _begin(self, room: int) -> Iterator[tuple[K, int]]:
+    def draw(self, count: int) -> Iterator[tuple[K, int]]:
         """So many trainings that are wanted next, or as many as there are."""
-        for _ in range(room):
+        for _ in range(count):
             training = self._next()
             if training is None:
                 return
             yield training
+
+    def note(self, candidate: K, rows: int, trial: Trial) -> None:
+        """What came of a training: known to all who wanted it."""
+        order = self._learn(candidate, rows, trial)
+        for want in self._flying.pop((candidate, rows)):
+            self._enter(want, order)
 
     def _next(self) -> tuple[K, int] | None:
         """The next training that nobody has begun; None where there is none before another one has ended."""
@@ -118,14 +116,13 @@ class Races(Generic[K]):
                 number, rung, place = want = heappop(self._waiting)
                 race = self._races[number]
                 training = race.candidates[place], race.sizes[rung]
-                if training in self._known:
-                    self._repeated += training[1] == self._size
-                    self._enter(want, self._known[training])
-                elif training in self._flying:
+                if training in self._flying:
                     self._flying[training].append(want)
-                else:
+                elif (order := self._order_of(*training)) is None:
                     self._flying[training] = [want]
                     return training
+                else:
+                    self._enter(want, order)
             if self._candidates.are_all(self._finished) or (self._flying and barren):
                 return None
             if not (self._begin_bracket() if self._left is None else self._begin_rest()):
@@ -133,12 +130,15 @@ class Races(Generic[K]):
             barren += 1
 
     def _begin_bracket(self) -> bool:
-        """Draw another bracket; where that finds nothing new any more, go on with what is left, once nothing flies."""
-        if self._repeated < TRIES and not self._candidates.are_exhausted:
-            bracket = next(self._brackets)
-            if drawn := self._candidates.draw(bracket.candidates):
+        """Draw another bracket, if there is one; where there is no end of them, and draws find nothing new any more, go
+        on with what is left, once nothing flies.
+        """
+        is_endless = self._turn.iterations is None
+        if not is_endless or (self._repeated < TRIES and not self._candidates.are_exhausted):
+            bracket = next(self._brackets, None)
+            if bracket is not None and (drawn := self._candidates.draw(bracket.candidates)):
                 self._add(Race(drawn, bracket, self._eta))
-            return True
+            return bracket is not None
         if self._flying:
             return False
         self._left = self._rest()
@@ -158,14 +158,20 @@ class Races(Generic[K]):
         for place in range(len(race.candidates)):
             heappush(self._waiting, (number, 0, place))
 
-    def _note(self, candidate: K, rows: int, order: Order) -> None:
-        """What came of a training: known to all who wanted it."""
-        self._known[candidate, rows] = order
+    def _order_of(self, candidate: K, rows: int) -> Order | None:
+        """What is known of a training, from this turn or those before."""
+        if order := self._known.get((candidate, rows)):
+            self._repeated += rows == self._size
+            return order
+        recalled = self._turn.recall(candidate, rows)
+        return self._learn(candidate, rows, recalled[0]) if recalled else None
+
+    def _learn(self, candidate: K, rows: int, trial: Trial) -> Order:
+        order = self._known[candidate, rows] = self._turn.selection.order(trial)
         if rows == self._size:
             self._finished += 1
             self._repeated = 0
-        for want in self._flying.pop((candidate, rows)):
-            self._enter(want, order)
+        return order
 
     def _enter(self, want: "_Want", order: Order) -> None:
         number, rung, place = want

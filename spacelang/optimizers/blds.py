@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms, by_standing
-from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._arms import Arms
 from spacelang.optimizers._descent import Descents, Rules, Starts, until
 from spacelang.optimizers._fidelity import cumulative, rungs
+from spacelang.optimizers._selection import Selector, search
 from spacelang.optimizers._settings import check
+from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.targets.blds import Pipeline
 
 SIMPLE_WIDTH: Final = 0.09
 """The constant of `width="simple"` (A2)."""
@@ -65,14 +65,17 @@ class Blds:
         or with `b` rows or fewer, a descent ends in a local optimum, whatever `until_rule` is: by the paper's rule,
         which is meant for pipelines that rise from rung to rung, it would end at its first improvement.
         """
-        tree = DiscrepancyTree(Structures(problem.space))
-        if not tree.leaves:
-            return
-        sizes = rungs(problem.size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, problem.rng)
-        arms = Arms(completion, sizes, widths(self, sizes, tree.leaves), by_standing)
+        yield from search(self.selector(), problem, self.hyperparameters)
+
+    def selector(self) -> Selector:
+        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        return Remembering(self._descend)
+
+    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+        sizes = rungs(turn.selection.size, self.b, self.eta)
+        arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaves), turn.selection.standing)
         rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
-        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)
+        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:

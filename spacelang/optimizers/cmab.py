@@ -4,21 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.asking import Ask, Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import Trial
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers._selection import Selector, search
 from spacelang.optimizers._settings import check
+from spacelang.optimizers._turn import Remembering, Turn, fill
 from spacelang.plugins import option
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
+    from numpy import float64
     from numpy.random import Generator
+    from numpy.typing import NDArray
+
+Counts: TypeAlias = "NDArray[float64]"
+"""A number for each arm."""
 
 PATIENCE: Final = 10
 """After so many draws in a row of pipelines that were drawn before a new one is taken."""
@@ -36,6 +41,7 @@ class Cmab:
     )
     alpha0: float = option(10.0, "successes that every arm is credited with at first")
     delta0: float = option(10.0, "failures that every arm is charged with at first")
+    persistent: bool = option(False, "as a part of another optimizer: whether arms keep what they have earned before")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
@@ -50,67 +56,88 @@ class Cmab:
         it once more when its loss is known. After 10 such draws in a row, and draws of known pipelines, when the bandit
         is sure of the best, it pulls one that is neither, uniformly drawn. Idle workers draw while others are busy.
         """
-        rng = problem.rng
-        tree = DiscrepancyTree(Structures(problem.space))
-        if not tree.leaves:
-            return
-        completion = Completion(tree, self.hyperparameters, rng)
-        bandit = Bandit(self, tree, rng)
-        pulls = _Pulls(bandit, tree, Leaves(tree, rng).each_once())
-        pipelines: dict[Request, Pipeline] = {}
-        told = yield Ask()
-        while True:
-            begin = {Request(completion.of(each)): each for each in pulls.draw(told.room)}
-            pipelines |= begin
-            if not pipelines:
-                return
-            told = yield Ask(tuple(begin))
-            if told.ended is not None:
-                pulls.answer(pipelines.pop(told.ended.request), told.ended.standing)
+        yield from search(self.selector(), problem, self.hyperparameters)
+
+    def selector(self) -> Selector:
+        """One that pulls as often as there are iterations; its arms begin anew in every turn unless `persistent`."""
+        return Remembering(_Pulling(self))
+
+
+class _Pulling:
+    """Pulls with a bandit of its own in every turn, or the same in all."""
+
+    def __init__(self, options: Cmab) -> None:
+        self._options = options
+        self._earlier: Bandit | None = None
+
+    def __call__(self, turn: Turn[Pipeline]) -> Asking[None]:
+        bandit = Bandit(self._options, turn.selection.tree, turn.selection.rng, self._earlier)
+        if self._options.persistent:
+            self._earlier = bandit
+        yield from fill(turn, _Pulls(bandit, turn))
 
 
 class _Pulls:
     """Which pipelines are pulled, and how often each: at once where it is known, else once it is."""
 
-    def __init__(self, bandit: "Bandit", tree: DiscrepancyTree, leaves: Iterator[Pipeline]) -> None:
+    def __init__(self, bandit: "Bandit", turn: Turn[Pipeline]) -> None:
         self._bandit = bandit
-        self._left = tree.leaves
+        self._turn = turn
+        self._size = turn.selection.size
+        self._count = 0
+        """How many pipelines were pulled or are to be."""
+        self._left = turn.selection.tree.leaves
         """How many pipelines were never drawn."""
         self._standings: dict[Pipeline, float] = {}
         self._owed: dict[Pipeline, int] = {}
         """Of what is being evaluated, how often it is to be pulled."""
+        leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
         self._new = (each for each in leaves if each not in self._standings and each not in self._owed)
 
-    def draw(self, count: int) -> Iterator[Pipeline]:
+    def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
         """So many new pipelines, or all that are left."""
-        for _ in range(min(count, self._left)):
-            self._left -= 1
-            pipeline = self._next()
+        while count and (pipeline := self._next()) is not None:
+            count -= 1
             self._owed[pipeline] = 1
-            yield pipeline
+            yield pipeline, self._size
 
-    def answer(self, pipeline: Pipeline, standing: float) -> None:
+    def note(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
         """Pull a pipeline that was evaluated as often as it was drawn."""
-        self._standings[pipeline] = standing
-        for _ in range(self._owed.pop(pipeline)):
-            self._bandit.pull(pipeline, standing)
+        assert rows == self._size
+        standing = self._standings[candidate] = self._turn.selection.standing(trial)
+        for _ in range(self._owed.pop(candidate)):
+            self._bandit.pull(candidate, standing)
 
-    def _next(self) -> Pipeline:
-        for _ in range(PATIENCE):
-            pipeline = self._bandit.choose(self._bandit.draw())
-            if pipeline in self._standings:
-                self._bandit.pull(pipeline, self._standings[pipeline])
-            elif pipeline in self._owed:
+    def _next(self) -> Pipeline | None:
+        """The next pipeline that is neither known nor being evaluated; those drawn before it are pulled."""
+        patience = PATIENCE
+        while self._left and self._turn.goes_on(self._count):
+            self._count += 1
+            pipeline = self._bandit.choose(self._bandit.draw()) if patience else next(self._new)
+            if pipeline in self._owed:
                 self._owed[pipeline] += 1
-            else:
+            elif not self._pulls_known(pipeline):
+                self._left -= 1
                 return pipeline
-        return next(self._new)
+            patience = patience - 1 if patience else PATIENCE
+        return None
+
+    def _pulls_known(self, pipeline: Pipeline) -> bool:
+        """Pull a pipeline that is known, from this turn or those before; whether it is."""
+        if pipeline not in self._standings:
+            recalled = self._turn.recall(pipeline, self._size)
+            if not recalled:
+                return False
+            self._left -= 1
+            self._standings[pipeline] = self._turn.selection.standing(recalled[0])
+        self._bandit.pull(pipeline, self._standings[pipeline])
+        return True
 
 
 class Bandit:
-    """The pulls and the successes of every arm."""
+    """The pulls and the successes of every arm, those of an `earlier` bandit included."""
 
-    def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: "Generator") -> None:
+    def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: "Generator", earlier: "Bandit | None" = None) -> None:
         import numpy as np
 
         self._options = options
@@ -118,17 +145,19 @@ class Bandit:
         self._rng = rng
         ends = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
         self._slices = [slice(first, end) for first, end in pairwise(ends)]
-        self._alpha = np.full(ends[-1], options.alpha0)
-        self._delta = np.full(ends[-1], options.delta0)
+        fresh = np.full(ends[-1], options.alpha0), np.full(ends[-1], options.delta0)
+        self._counts: tuple[Counts, Counts] = fresh if earlier is None else earlier._counts
+        """The parameters of the posteriors: those that count successes, and those that count failures."""
 
     def arm(self, layer: int, place: int) -> tuple[float, float]:
         """The posterior of an arm: Beta(alpha0 + successes, delta0 + failures)."""
         at = self._slices[layer].start + place
-        return float(self._alpha[at]), float(self._delta[at])
+        alpha, delta = self._counts
+        return float(alpha[at]), float(delta[at])
 
     def draw(self) -> list[list[float]]:
         """A weight for each arm, drawn from its posterior, layer by layer."""
-        weights = self._rng.beta(self._alpha, self._delta).tolist()
+        weights = self._rng.beta(*self._counts).tolist()
         return [weights[each] for each in self._slices]
 
     def choose(self, weights: list[list[float]]) -> Pipeline:
@@ -140,7 +169,8 @@ class Bandit:
 
     def pull(self, pipeline: Pipeline, standing: float) -> None:
         """Pull the arms of a pipeline: all of them succeed together, as probably as the reward is large, or fail."""
-        counts = self._alpha if self._rng.random() < reward(standing, self._options.f_hat) else self._delta
+        alpha, delta = self._counts
+        counts = alpha if self._rng.random() < reward(standing, self._options.f_hat) else delta
         for layer, place in zip(self._slices, pipeline, strict=True):
             if place != NOT_REACHED:
                 counts[layer.start + place] += 1

@@ -7,16 +7,16 @@ from itertools import chain, islice, pairwise
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.ir.asking import Asking, Search, together
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._completion import Completion
-from spacelang.optimizers._fidelity import fidelity, rungs
+from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import ROUND, Leaves
+from spacelang.optimizers._selection import Selection, Selector, search
+from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.targets.blds import Pipeline
 
 BOOTSTRAP: Final = 3
 """So many trainings of every pipeline come first: the slope of a curve takes as many points."""
@@ -60,50 +60,83 @@ class Daub:
         and the bootstrap in rounds; a large space is never listed. A trial without a training loss is bounded by its
         curve alone.
         """
-        size = problem.size
-        tree = DiscrepancyTree(Structures(problem.space))
-        sizes = rungs(size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, problem.rng)
+        yield from search(self.selector(), problem, self.hyperparameters)
 
-        def request(pipeline: Pipeline, rows: int) -> Request:
-            return Request(completion.of(pipeline), fidelity(rows, size))
+    def selector(self) -> Selector:
+        """One of whose iterations each returns a pipeline, that is, trains it on all rows; then it goes on from there.
+
+        The bootstrap counts for nothing, and is made again of pipelines that are configured otherwise.
+        """
+        return Remembering(self._allocate)
+
+    def _allocate(self, turn: Turn[Pipeline]) -> Asking[None]:
+        size = turn.selection.size
+        sizes = rungs(size, self.b, self.eta)
 
         def following(curve: _Curve) -> int:
             return sizes[sizes.index(curve.rows) + 1]
 
-        foresight = Foresight()
-        yield from foresight.look_around()
-        queue = yield from _bootstrapped(Leaves(tree, problem.rng).each_once(), sizes, request)
-        guide = _Next(queue, lambda pipeline, curve: request(pipeline, following(curve)))
-        while queue:
+        foresight = Foresight(max(turn.selection.room - 1, 0))
+        queue = yield from _bootstrapped(turn, sizes)
+        guide = _Next(queue, lambda pipeline, curve: turn.request(pipeline, following(curve)))
+        returned = 0
+        while queue and turn.goes_on(returned):
             _, index, pipeline, curve = heappop(queue)
             rows = following(curve)
-            trial = yield from foresight.trial(request(pipeline, rows), guide)
-            curve = curve.after(rows, trial)
-            if rows < size:  # else it returns
+            trial = yield from foresight.trial(turn.request(pipeline, rows), guide)
+            turn.note(pipeline, trial)
+            curve = curve.after(turn.selection, trial)
+            if rows < size:
                 heappush(queue, (curve.place(size), index, pipeline, curve))
+            else:
+                returned += 1
 
 
-def _bootstrapped(
-    pipelines: Iterator[Pipeline], sizes: Sequence[int], request: Callable[[Pipeline, int], Request]
-) -> Asking[list[_Waiting]]:
+def _bootstrapped(turn: Turn[Pipeline], sizes: Sequence[int]) -> Asking[list[_Waiting]]:
     """Every pipeline on the first rungs: the queue of those for which there are more.
 
     The requests of a pipeline stand together, and several pipelines make a round.
     """
-    first, size = sizes[:BOOTSTRAP], sizes[-1]
-    queue: list[_Waiting] = []
-    rounds = _rounds(pipelines, max(1, ROUND // len(first)))
-    for some, others in pairwise(chain(rounds, [[]])):
-        wanted, ahead = ((request(each, rows) for each in all_of for rows in first) for all_of in (some, others))
+    size, queue = sizes[-1], list[_Waiting]()
+    for some, others in pairwise(chain(_rounds(turn, sizes), [[]])):
+        wanted, ahead = ([request for each in all_of for request in each.missing] for all_of in (some, others))
         answers = iter((yield from together(wanted, ahead)))
-        for pipeline in some:
-            curve = _Curve()
-            for rows in first:
-                curve = curve.after(rows, next(answers))
+        for each in some:
+            curve = each.curve
+            for trial in islice(answers, len(each.missing)):
+                turn.note(each.pipeline, trial)
+                curve = curve.after(turn.selection, trial)
             if curve.rows < size:
-                heappush(queue, (curve.place(size), len(queue), pipeline, curve))
+                heappush(queue, (curve.place(size), len(queue), each.pipeline, curve))
+        if not turn.goes_on():
+            break
     return queue
+
+
+def _rounds(turn: Turn[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_Beginner]]":
+    """All pipelines, those first that have begun before; where time is short, one by one."""
+    known = dict.fromkeys(each for each in turn.memory if any(turn.known(each, sizes[0])))
+    leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
+    pipelines = chain(known, (leaf for leaf in leaves if leaf not in known))
+    count = max(1, ROUND // len(sizes[:BOOTSTRAP])) if turn.seconds is None else 1
+    while found := list(islice(pipelines, count)):
+        yield [_beginner(turn, each, sizes) for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginner:
+    """A pipeline with what is known of it, and what is missing of the first rungs."""
+
+    pipeline: Pipeline
+    curve: "_Curve"
+    missing: tuple[Request, ...]
+
+
+def _beginner(turn: Turn[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _Beginner:
+    curve, known = _Curve(), turn.recall(pipeline, *sizes)
+    for trial in known:
+        curve = curve.after(turn.selection, trial)
+    return _Beginner(pipeline, curve, tuple(turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]))
 
 
 @dataclass(slots=True)
@@ -140,10 +173,12 @@ class _Curve:
         """On how many rows the pipeline was trained last."""
         return self.points[-1][0]
 
-    def after(self, rows: int, trial: Trial) -> "_Curve":
+    def after(self, selection: Selection, trial: Trial) -> "_Curve":
         """The curve with one more point, repaired."""
+        rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
         training = None if trial.training_standing is None else 1 - trial.training_standing
-        points = repaired((*self.points, (rows, 1 - trial.standing)))
+        # No penalty puts a success behind failures.
+        points = repaired((*self.points, (rows, 1 - min(selection.standing(trial), 1.0))))
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
     def place(self, size: int) -> _Place:
@@ -182,8 +217,3 @@ def upper_bound(points: Sequence[Point], training: float | None, size: int) -> f
         return training
     straight = accuracy + slope(points) * (size - rows)
     return straight if training is None else min(training, straight)
-
-
-def _rounds(pipelines: Iterator[Pipeline], count: int) -> Iterator[list[Pipeline]]:
-    while found := list(islice(pipelines, count)):
-        yield found

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, islice
 from math import ceil, floor, log
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import candidates
+from spacelang.optimizers._candidates import Candidates, of_pipelines, search
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._halving import Bracket, Races
+from spacelang.optimizers._selection import Selector
+from spacelang.optimizers._turn import K, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,18 @@ class Hyperband:
         bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
         rest follows, those that came furthest first.
         """
-        size = problem.size
-        drawn = candidates(DiscrepancyTree(Structures(problem.space)), self.hyperparameters, problem.rng)
+        yield from search(problem, self.hyperparameters, self._race)
+
+    def selector(self) -> Selector:
+        """One that fills the brackets with pipelines; an iteration is a pass of all brackets."""
+        return of_pipelines(self._race)
+
+    def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+        size = turn.selection.size
         # A factor beyond the number of rows leads to the same rungs as that number does, and to far more candidates.
         eta = min(self.eta, max(size, 2))
-        again = chain.from_iterable(brackets(self, size, eta) for _ in count())
-        yield from Races(drawn, again, eta, size).search()
+        passes = islice((brackets(self, size, eta) for _ in count()), turn.iterations)
+        yield from Races(turn, candidates, chain.from_iterable(passes), eta).run()
 
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:

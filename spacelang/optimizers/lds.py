@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms, by_loss
-from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._arms import Arms
 from spacelang.optimizers._descent import Descents, Rules, Starts
+from spacelang.optimizers._selection import Selector, search
+from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.targets.blds import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,14 @@ class Lds:
         Around a pipeline those with one discrepancy are looked at, then those with at most two, and so on up to
         `disc`; the first with a smaller loss takes its place. Without any, the descent is over (A8).
         """
-        tree = DiscrepancyTree(Structures(problem.space))
-        if not tree.leaves:
-            return
-        completion = Completion(tree, self.hyperparameters, problem.rng)
+        yield from search(self.selector(), problem, self.hyperparameters)
+
+    def selector(self) -> Selector:
+        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        return Remembering(self._descend)
+
+    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
         # One rung with all rows, and bounds of no width: what looks better is better.
-        arms = Arms(completion, sizes=(problem.size,), widths=(0.0,), worth=by_loss)
+        arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.number)
         rules = Rules(self.disc, until="local_optimum")
-        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)
+        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)

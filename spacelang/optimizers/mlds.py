@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._arms import Arms, by_loss
-from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._arms import Arms
 from spacelang.optimizers._descent import Descents, Rules, Starts, until
 from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers._selection import Selector, search
+from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.targets.blds import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,14 @@ class Mlds:
         loss is smaller then; losses on different numbers of rows are compared as they are. Where there is one rung, a
         descent ends in a local optimum.
         """
-        tree = DiscrepancyTree(Structures(problem.space))
-        if not tree.leaves:
-            return
-        sizes = rungs(problem.size, self.b, self.eta)
-        completion = Completion(tree, self.hyperparameters, problem.rng)
-        arms = Arms(completion, sizes, widths=(0.0,) * len(sizes), worth=by_loss)
+        yield from search(self.selector(), problem, self.hyperparameters)
+
+    def selector(self) -> Selector:
+        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        return Remembering(self._descend)
+
+    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+        sizes = rungs(turn.selection.size, self.b, self.eta)
+        arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.number)
         rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
-        yield from Descents(tree, rules, Starts(tree, problem.rng, self.initial)).search(arms)
+        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)

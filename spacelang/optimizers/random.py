@@ -1,20 +1,18 @@
 """Random search without replacement (ALGORITHMS.md 3.1)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import ClassVar, Generic, Literal
 
-from spacelang.ir.asking import Ask, Search
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import Trial
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers._candidates import Candidates, of_pipelines, search
+from spacelang.optimizers._selection import Selector
+from spacelang.optimizers._turn import K, Turn, fill
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +30,27 @@ class Random:
 
         As many are begun as there are idle workers, so that a search that ends is as random as a longer one.
         """
-        tree = DiscrepancyTree(Structures(problem.space))
-        configurations: Iterator[Configuration]
-        if self.hyperparameters == "default" or not problem.space.hyperparameters:
-            configurations = map(tree.complete, Leaves(tree, problem.rng).each_once())
-        else:
-            configurations = Configurations(tree, problem.rng).each_once()
-        told = yield Ask()
-        out = 0
-        while True:
-            begin = tuple(map(Request, islice(configurations, told.room)))
-            out += len(begin)
-            if not out:
-                return
-            told = yield Ask(begin)
-            out -= told.ended is not None
+        yield from search(problem, self.hyperparameters, _draw)
+
+    def selector(self) -> Selector:
+        """One that draws pipelines uniformly, as many as there are iterations, each once."""
+        return of_pipelines(_draw)
+
+
+def _draw(turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+    yield from fill(turn, _Drawn(turn, candidates.each_once()))
+
+
+class _Drawn(Generic[K]):
+    """What is drawn, but for what is known."""
+
+    def __init__(self, turn: Turn[K], drawn: Iterator[K]) -> None:
+        size = turn.selection.size
+        self._new = ((each, size) for each in islice(drawn, turn.iterations) if not turn.recall(each, size))
+
+    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+        """The next ones."""
+        return islice(self._new, count)
+
+    def note(self, candidate: K, rows: int, trial: Trial) -> None:
+        """Nothing depends on it."""

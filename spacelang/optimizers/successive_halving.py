@@ -1,19 +1,19 @@
 """Successive halving over and over with new configurations (ALGORITHMS.md 3.7)."""
 
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import candidates
+from spacelang.optimizers._candidates import Candidates, of_pipelines, search
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._halving import Bracket, Races
+from spacelang.optimizers._selection import Selector
 from spacelang.optimizers._settings import check
+from spacelang.optimizers._turn import K, Turn
 from spacelang.plugins import option
-from spacelang.targets.blds import DiscrepancyTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,12 @@ class SuccessiveHalving:
         bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
         rest follows, those that came furthest first.
         """
-        drawn = candidates(DiscrepancyTree(Structures(problem.space)), self.hyperparameters, problem.rng)
-        bracket = Bracket(self.n, rungs(problem.size, self.b, self.eta))
-        yield from Races(drawn, repeat(bracket), self.eta, problem.size).search()
+        yield from search(problem, self.hyperparameters, self._race)
+
+    def selector(self) -> Selector:
+        """One that fills the brackets with pipelines; an iteration is a bracket."""
+        return of_pipelines(self._race)
+
+    def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+        bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
+        yield from Races(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()

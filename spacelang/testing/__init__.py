@@ -21,23 +21,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacelang.testing.executors import BoundingConformance, ExecutorConformance
-    from spacelang.testing.minimizers import MinimizerConformance
     from spacelang.testing.optimizers import OptimizerConformance
+    from spacelang.testing.selectors import SelectorConformance
     from spacelang.testing.targets import TargetConformance
 
 __all__ = [
     "BoundingConformance",
     "ExecutorConformance",
-    "MinimizerConformance",
     "OptimizerConformance",
+    "SelectorConformance",
     "TargetConformance",
 ]
 
 _HOMES = {
     "BoundingConformance": "executors",
     "ExecutorConformance": "executors",
-    "MinimizerConformance": "minimizers",
     "OptimizerConformance": "optimizers",
+    "SelectorConformance": "selectors",
     "TargetConformance": "targets",
 }
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resuming", "target_laws")

@@ -253,4 +253,4 @@ def test_options_out_of_bounds(options: dict[str, float]) -> None:
 
 def test_an_initial_pipeline_must_be_a_leaf() -> None:
     with pytest.raises(OptionError, match="initial"):
-        next(Blds(initial=((0, 5),)).search(Problem(plain(2, 2), 100, np.random.default_rng(0))))
+        drive(Blds(initial=((0, 5),)).search(Problem(plain(2, 2), 100, np.random.default_rng(0))), arbitrary, 1)

@@ -13,10 +13,12 @@ from small_spaces import choice, made, plain
 from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
-from spacelang.optimizers._arms import Arms, by_loss
-from spacelang.optimizers._completion import Completion
+from spacelang.optimizers._arms import Arms
 from spacelang.optimizers._descent import Descent, Place, Rules
+from spacelang.optimizers._selection import Selection
+from spacelang.optimizers._turn import Memory, Turn
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -127,9 +129,9 @@ def test_a_descent_goes_by_the_book(table: tuple[tuple[int, ...], dict[Pipeline,
 def end_of_descent(
     sizes: tuple[int, ...], losses: Mapping[Pipeline, float | None], start: Pipeline, disc: int
 ) -> Pipeline:
-    tree = DiscrepancyTree(Structures(plain(*sizes)))
-    arms = Arms(Completion(tree, "default", np.random.default_rng(0)), (SIZE,), (0.0,), by_loss)
-    descent = Descent(tree, Rules(disc, until="local_optimum"), Place(start))
+    selection = Selection.of(Problem(plain(*sizes), SIZE, np.random.default_rng(0)), "default")
+    arms = Arms(Turn(selection, selection.configuration, Memory()), (SIZE,), (0.0,), selection.number)
+    descent = Descent(selection.tree, Rules(disc, until="local_optimum"), Place(start))
     for pipeline in descent.trainings(arms):
         arms.note(pipeline, answered(arms.request(pipeline), losses[pipeline]))
     return descent.place.pipeline

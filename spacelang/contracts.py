@@ -17,12 +17,12 @@ leaves, each a `Pipeline`; `Configurations` gives each configuration once, in ra
 `report_of(space, keeps, findings)` with a `Finding` for each place where the target does not make the usual of it. That
 raises `RefusedError` for what is refused. A target whose values are floats says `refuse_giants(space, keeps)` first.
 
-**An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run, and is a
-`Search`, which is an `Asking` without a result: a generator that yields an `Ask` and is sent a `Told`. It asks for a
-`Request`, or for a `Later` that makes one, and is told a `Trial` with its `Status`, a `Measurement` by each bound and
-its standing on a `Scale`. `together(requests)` is a round, `side_by_side(parts)` are parts that go on at once;
-`order_of(trial)` sorts trials by their `Order`. One that has an option `hyperparameters` does with it what
-`Hyperparameters` says.
+**An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run and the
+configurations that it begins with, and is a `Search`, which is an `Asking` without a result: a generator that yields an
+`Ask` and is sent a `Told`. It asks for a `Request`, or for a `Later` that makes one, and is told a `Trial` with its
+`Status`, a `Measurement` by each bound and its standing on a `Scale`. `together(requests)` is a round,
+`side_by_side(parts)` are parts that go on at once; `order_of(trial)` sorts trials by their `Order`. One that has an
+option `hyperparameters` does with it what `Hyperparameters` says.
 
 **An executor** is an `Executor`: its workers take a `Job` each, do what `Evaluate` says within its `Limits`, and what
 came of it is `Finished`.

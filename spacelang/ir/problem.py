@@ -40,8 +40,10 @@ class Problem:
     """What a search is about: a space, the number of training rows, chance, and what else it is told.
 
     `size` is the largest fidelity. All that a search draws it draws from `rng`. `initial` are configurations of the
-    space to begin with, none twice. `budget` is what the run was given when it began: it is told so that it can be
-    divided, and whoever runs the search keeps to it; a run that is resumed with more tells it again as it was.
+    space, none twice, from which a search may start: whoever runs it has them evaluated on all rows before anything
+    that it asks for, and answers it with that where it asks for the same. `budget` is what the run was given when it
+    began: it is told so that it can be divided, and whoever runs the search keeps to it; a run that is resumed with
+    more tells it again as it was.
     """
 
     space: Space

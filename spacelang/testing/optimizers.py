@@ -18,18 +18,20 @@ from spacelang.plugins import Plugins
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import Objective, arbitrary, drive, failing, moody
 from spacelang.testing.resuming import Resumed
-from spacelang.testing.searching import LIMIT, PLENTY, SIZE, WORKERS, named
+from spacelang.testing.searching import LIMIT, PLENTY, SIZE, WORKERS, named, some
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
     branch,
     choice,
+    constrained,
     continuous,
     forbid,
     made,
     number,
     plain,
     spaces,
+    tuned,
 )
 
 
@@ -64,6 +66,16 @@ class OptimizerConformance(Resumed):
     def test_the_same_seed_and_objective_give_the_same_requests(self, space: Space, workers: int) -> None:
         first, second = (drive(self.start(space, seed=3), arbitrary, LIMIT, workers=workers) for _ in range(2))
         assert first == second
+
+    @pytest.mark.parametrize("workers", [1, 8])
+    @pytest.mark.parametrize("space", [constrained(), tuned(), continuous()], ids=named)
+    def test_what_a_run_is_to_begin_with_is_evaluated_first(self, space: Space, workers: int) -> None:
+        initial = some(space, 4)
+        driven = drive(self.start(space, initial=initial), moody, 60, workers=workers)
+        assert {*driven.requests} >= {*map(Request, initial)}
+        assert len(set(driven.requests)) == len(driven.requests)
+        if workers == 1:
+            assert driven.requests[: len(initial)] == tuple(map(Request, initial))
 
     def test_another_seed_gives_another_run(self) -> None:
         space = plain(5, 5, 5)

@@ -9,13 +9,25 @@ from hypothesis import strategies as st
 
 from spacelang.ir.scale import UNIT
 from spacelang.ir.space import Space
+from spacelang.ir.trial import Request
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Ending, Record
 from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import drive, moody
 from spacelang.testing.journals import Heard, Kept
-from spacelang.testing.searching import PLENTY, TRIALS, WORKERS, Searches, errors, evaluate, named, route, timed
+from spacelang.testing.searching import (
+    PLENTY,
+    TRIALS,
+    WORKERS,
+    Searches,
+    errors,
+    evaluate,
+    named,
+    route,
+    some,
+    timed,
+)
 from spacelang.testing.small_spaces import SMALL, continuous, nested, plain, spaces
 
 CREWS = st.sampled_from((1, 2, 8))
@@ -38,19 +50,20 @@ class Resumed(Searches):
     @WORKERS
     def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
-            journal, told = Kept(), Heard()
+            journal, told, initial = Kept(), Heard(), some(space, order % 4)
             crew = Shuffled(evaluate, workers, order)
-            whole = self.run(space, crew, journal=journal, heard=told, route=route)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
             for place, (stop, others) in enumerate(kills):
                 journal = journal.cut(
                     min(max(stop, len(journal.records)), len(journal.records) + len(journal.appended))
                 )
                 again, crew = Heard(), Shuffled(evaluate, others, order + place)
-                outcome = self.run(space, crew, journal=journal, heard=again, route=route)
+                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
                 before = told.until(len(journal.records))
                 assert again.tolds[: len(before)] == before
                 assert outcome.records[: len(journal.records)] == tuple(journal.records)
                 assert is_each_once(outcome.records)
+                assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
                 if self.one_by_one:
                     assert outcome.ended == whole.ended
                     assert len(outcome.records) - outcome.unneeded == len(whole.records) - whole.unneeded

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from spacelang.ir.asking import Search
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
+from spacelang.ir.sampling import Sampler
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._opening import begun
 from spacelang.plugins import Plugins
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
@@ -58,14 +62,34 @@ class Searches(Suite):
         texts = {name: str(value) for name, value in {**self.options, **options}.items()}
         return Plugins.configure(self.optimizer, texts)
 
-    def start(self, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
-        """A search of a space."""
-        problem = Problem(space, size, np.random.default_rng(seed))
-        return self.configured(**options).search(problem)  # type: ignore[no-any-return]
+    def start(
+        self,
+        space: Space,
+        seed: int = 0,
+        size: int = SIZE,
+        initial: tuple[Configuration, ...] = (),
+        **options: object,
+    ) -> Search:
+        """A search of a space that begins with these configurations."""
+        return begun(self.configured(**options), Problem(space, size, np.random.default_rng(seed), initial))
 
-    def run(self, space: Space, executor: Executor, trials: int = TRIALS, **how: Any) -> Outcome:
+    def run(
+        self,
+        space: Space,
+        executor: Executor,
+        trials: int = TRIALS,
+        initial: tuple[Configuration, ...] = (),
+        **how: Any,
+    ) -> Outcome:
         """What a search of a space comes to with the workers of an executor, as `ran` says."""
-        return ran(self.start(space), executor, trials, **how)
+        return ran(self.start(space, initial=initial), executor, trials, **how)
+
+
+def some(space: Space, count: int) -> tuple[Configuration, ...]:
+    """So many different members of a space to begin with, or fewer."""
+    structures = Structures(space)
+    found = Sampler(structures).configurations(count, np.random.default_rng(count)) if structures.count else []
+    return tuple(dict.fromkeys(found))
 
 
 def ran(

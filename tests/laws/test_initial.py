@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crews import Shuffled
-from driving import Driven, arbitrary, drive, moody
+from driving import Driven, arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journals import Kept
-from small_spaces import constrained, continuous, plain, spaces, tuned
+from small_spaces import plain, spaces
 
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
@@ -18,11 +16,9 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._opening import begun
-from spacelang.runtime.budget import Budget
-from spacelang.runtime.loop import run
 
 SIZE = 500
 LIMIT = 60
@@ -47,18 +43,6 @@ def started(driven: Driven, count: int) -> tuple[Configuration, ...]:
 
 
 @NAMES
-@pytest.mark.parametrize("space", [plain(3, 3), constrained(), tuned(), continuous()], ids=lambda space: space.name)
-@pytest.mark.parametrize("workers", [1, 8])
-def test_they_are_the_first_trials_and_nothing_is_evaluated_twice(name: str, space: Space, workers: int) -> None:
-    initial = drawn(space, 3)
-    driven = drive(start(name, space, initial), moody, LIMIT, workers=workers)
-    if workers == 1:
-        assert started(driven, len(initial)) == initial
-    assert set(initial) <= {request.configuration for request in driven.requests}
-    assert len(set(driven.requests)) == len(driven.requests)
-
-
-@NAMES
 @settings(max_examples=5, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 9), count=st.integers(1, 5), workers=st.sampled_from([1, 3]))
 def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: int, count: int, workers: int) -> None:
@@ -68,48 +52,6 @@ def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: 
         within = drive(start(name, space, initial, seed, hyperparameters=rule), arbitrary, 300, workers=workers)
         assert within.ended == without.ended or len(within.trials) == 300
         assert set(within.requests) >= set(map(Request, initial)) or not within.ended
-
-
-@NAMES
-def test_stopped_after_any_trial_and_replayed_it_is_the_uninterrupted_run(name: str) -> None:
-    space = tuned()
-    initial = drawn(space, 3)
-    whole = drive(start(name, space, initial), moody, 12)
-    for stop in range(len(whole.trials)):
-        assert drive(start(name, space, initial), moody, 12, known=whole.trials[:stop]) == whole
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
-
-
-@NAMES
-@pytest.mark.parametrize("workers", [1, 3])
-def test_killed_after_any_row_and_resumed_a_run_begins_with_the_same(name: str, workers: int) -> None:
-    """Rows and requests of both sessions, in the order in which they are told."""
-    space, trials = plain(3, 3), 8
-    initial = drawn(space, 3)
-
-    def evaluate(request: Request) -> Trial:
-        return Trial(request, arbitrary(request), 1.0)
-
-    def session(journal: Kept, seed: int) -> list[Request]:
-        crew = Shuffled(evaluate, workers, seed)
-        outcome = run(start(name, space, initial), crew, Budget(trials=trials), clock=Clock(), journal=journal)
-        return [record.trial.request for record in outcome.records if not record.is_early]
-
-    first = Kept()
-    whole = session(first, 0)
-    for stop in range(len(whole)):
-        again = session(first.cut(stop), 1 if workers > 1 else 0)
-        assert {each.configuration for each in again} >= set(initial)
-        assert len(set(again)) == len(again)
-        assert workers > 1 or again == whole
 
 
 # ---- searches that are about something

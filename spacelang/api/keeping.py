@@ -53,6 +53,19 @@ def keeping(
             raise store.refused(error.trial) from error
 
 
+def check_predictions(path: str | PathLike[str] | None) -> None:
+    """Raise StoreError where a run that is to go on keeps no predictions, so that no ensemble can be chosen."""
+    from spacelang.runtime.storing.store import Store, StoreError, is_blank
+
+    if path is None or is_blank(Path(path)):
+        return
+    with Store.read(Path(path)) as run:
+        keeps_them = run.header.settings.get("predictions") == "true"
+    if not keeps_them:
+        what = f"`{path}` keeps no predictions, by which the members of an ensemble are chosen"
+        raise StoreError(what, "search again with `--ensemble`, or `ensemble=`, and another store")
+
+
 def header_of(
     space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: int, terms: Terms = NO_TERMS
 ) -> "Header":

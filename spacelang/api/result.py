@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spacelang.ir.trial import TestScore
     from spacelang.report.searched import Searched
+    from spacelang.runtime.ensembles.assembling import Ensemble
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
@@ -95,7 +96,8 @@ class Result:
 
     `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered. `finale` is
     what came of the best pipelines on all rows, where that is known already; `searched` says what became of
-    hyperparameters.
+    hyperparameters. `votes` is how many an ensemble has, None where none is wanted; `assembled` what came of it, where
+    that is known.
     """
 
     outcome: "Outcome" = field(repr=False)
@@ -104,6 +106,8 @@ class Result:
     crew: Crew | None = field(default=None, repr=False)
     finale: "Finale | None" = field(default=None, repr=False)
     searched: "Searched | None" = field(default=None, repr=False)
+    votes: int | None = None
+    assembled: "Ensemble | None" = field(default=None, repr=False)
 
     @property
     def best_configuration(self) -> Configuration | None:
@@ -155,6 +159,65 @@ class Result:
             return None
         return self._finale.test
 
+    @property
+    def ensemble(self) -> Any:
+        """The ensemble, fitted on all rows: a `VotingClassifier` or `VotingRegressor` of scikit-learn.
+
+        It takes and predicts what `best_pipeline` does. Its members are feasible trials on all training rows, chosen by
+        Caruana's selection for their predictions on the held-out rows; what cannot be fitted on all rows is left out,
+        with a warning, and the others share its votes. None where none was wanted, or no trial succeeded. Raises
+        RefitError where no member can be fitted, and the runtime's InputError where there is none, or nowhere to do it.
+        """
+        return None if self._ensemble is None else self._ensemble.estimator
+
+    @property
+    def ensemble_loss(self) -> float | None:
+        """The loss of the ensemble on the held-out rows, by which its members were chosen; None without one."""
+        return None if self._ensemble is None else self._ensemble.loss
+
+    @property
+    def ensemble_test(self) -> "TestScore | None":
+        """The loss of the ensemble on the rows that no trial saw, as `test` is of the best pipeline; None likewise."""
+        return None if self._ensemble is None else self._ensemble.test
+
+    @property
+    def ensemble_members(self) -> "pd.DataFrame | None":
+        """Who votes: trial, votes, weight, loss, seconds of fitting, configuration; None without an ensemble."""
+        from spacelang.api.ensembles import members
+
+        return None if self._ensemble is None else members(self._ensemble)
+
+    @cached_property
+    def _ensemble(self) -> "Ensemble | None":
+        """What came of the ensemble; who was left out is told here, where the user asks for it."""
+        if self.votes is None or self.outcome.best is None:
+            return None
+        found = self.assembled
+        if found is None:
+            with self._anew() as executor:
+                found = self._assemble(self.votes, executor)
+        if not found.members:
+            raise RefitError(found.left_out)
+        if found.left_out:
+            what = "some members of the ensemble cannot be fitted on all rows, and the others share their votes"
+            warnings.warn(f"{what}: {_told(found.left_out)}", stacklevel=3)
+        return found
+
+    def assembled_by(self, executor: "Executor") -> "Result":
+        """The same with the ensemble fitted at once, where one is wanted; otherwise as `tested_by`."""
+        from spacelang.runtime.errors import InputError
+
+        if self.votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
+            return self
+        with suppress(KeyboardInterrupt, InputError):
+            return replace(self, assembled=self._assemble(self.votes, executor))
+        return self
+
+    def _assemble(self, votes: int, executor: "Executor") -> "Ensemble":
+        from spacelang.api.ensembles import assembled
+
+        return assembled(self, votes, executor)
+
     def tested_by(self, executor: "Executor") -> "Result":
         """The same with the best pipeline fitted and tested at once, where there are test rows.
 
@@ -175,7 +238,10 @@ class Result:
 
         It is told here, where the user asks for it, if the best one was passed over.
         """
-        found = self.finale or self._finished_anew()
+        found = self.finale
+        if found is None:
+            with self._anew() as executor:
+                found = self._finish(executor)
         if found.record is None:
             raise RefitError(found.passed_over)
         if found.passed_over:
@@ -191,7 +257,8 @@ class Result:
         objective = self.objective
         return objective if self.crew is not None and isinstance(objective, Refittable) else None
 
-    def _finished_anew(self) -> "Finale":
+    def _anew(self) -> "AbstractContextManager[Executor]":
+        """Workers that are started for what is asked for now."""
         from spacelang.runtime.errors import InputError
 
         crew, objective = self.crew, self._refittable
@@ -199,8 +266,7 @@ class Result:
             message = f"`{self.objective.facts.name}` has no data that a pipeline could be fitted to"
             raise InputError(message, "`space.build(result.best_configuration)` makes the pipeline, unfitted")
         workers = min(crew.workers, 1)
-        with closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits)) as executor:
-            return self._finish(executor)
+        return closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits))
 
     def _finish(self, executor: "Executor") -> "Finale":
         from spacelang.runtime.final import finish

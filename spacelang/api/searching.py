@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.initial import Initial, initial_configurations
-from spacelang.api.keeping import begun_with, check_rungs, keeping, terms_of
+from spacelang.api.keeping import begun_with, check_predictions, check_rungs, keeping, terms_of
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.problem import NO_TERMS, Problem, Terms
@@ -56,6 +56,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     predictions: bool = False,
     constraints: Iterable["Constraint"] = (),
     initial: Initial | None = None,
+    ensemble: int | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels.
@@ -78,15 +79,16 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     a file or `(X, y)`. The best pipeline, fitted on all other rows, is scored on them once, at the end: `Result.test`.
     `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
-    limits, beside what the task bounds.
+    limits, beside what the task bounds. With `ensemble` the best pipelines vote as well, with so many votes: who, and
+    how often, is chosen by these predictions; they are fitted at the end. See `Result.ensemble`.
 
     `initial` are configurations to start from, which are evaluated first: `"default"`, the path of a JSON file (one
     configuration or several, or what `spacelang run --json` printed), a mapping, or several. A run that is resumed goes
     on with those that it began with, and takes no others.
 
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
-    UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit, and the runtime's
-    InputError for data, metrics, stores and workers.
+    UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit and for an ensemble of
+    no votes, and the runtime's InputError for data, metrics, stores and workers.
     """
     from spacelang.report.searched import searched_by
     from spacelang.runtime.data.loading import make_table
@@ -94,6 +96,11 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     from spacelang.runtime.evaluation.testing import read_test
     from spacelang.runtime.pipelines.taking import form_of
 
+    if ensemble is not None:
+        if ensemble < 1:
+            raise ValueError(f"an ensemble of {ensemble} votes predicts nothing")
+        if resume:
+            check_predictions(store)
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
     chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
@@ -101,6 +108,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     limits = trial_limits(loaded, trial_limit)
     table = make_table(features, target)
     training_score = training_score or needs_training_loss(chosen)
+    predictions = predictions or ensemble is not None
     recorded = Recorded(tuple(metrics), training_score, predictions, tuple(constraints))
     objective = make_objective(
         loaded,
@@ -134,8 +142,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
                 terms=terms,
             )
         searched = searched_by(chosen, loaded.checked, initial=begun_with(terms, journal))
-        found = Result(outcome, objective, None if store is None else Path(store), facts, searched=searched)
-        return succeeded(found).tested_by(crew)
+        place = None if store is None else Path(store)
+        found = Result(outcome, objective, place, facts, searched=searched, votes=ensemble)
+        return succeeded(found).tested_by(crew).assembled_by(crew)
 
 
 def _bound(space: Space, bind: Mapping[str, int] | None) -> Space:

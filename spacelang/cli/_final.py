@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import Found, print_code
+from spacelang.cli._running import Found, add, comment, print_code
 from spacelang.cli._shared import print_json, report
-from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Limits
-    from spacelang.ir.trial import TestScore
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.final import Finale, PassedOver
@@ -34,6 +32,8 @@ class Ending:
     found: Found
     facts: "Run"
     limits: "Limits"
+    votes: int | None = None
+    """Of how many an ensemble is wanted, too."""
 
     def tell(self, *, as_json: bool) -> int:
         """Print what was found, refitted unless the user has interrupted the search; the exit status."""
@@ -43,12 +43,14 @@ class Ending:
         from spacelang.report.summary import document
 
         finale, status = self._finale()
-        print_json(document(self.found.outcome, self.facts, finale))
+        ensemble, status = self._ensemble(finale, status, as_json=True)
+        print_json(document(self.found.outcome, self.facts, finale, ensemble))
         return status
 
     def _as_text(self) -> int:
         from rich.console import Console
 
+        from spacelang.report.ensembles import tested
         from spacelang.report.summary import print_summary
 
         outcome = self.found.outcome
@@ -58,16 +60,33 @@ class Ending:
         finale, status = self._finale(self._announce)
         if finale is None:
             if outcome.best is not None:
-                _comment("it was not fitted on all rows")
+                comment("it was not fitted on all rows")
                 self._tell_how_to_fit()
         elif finale.record is None:
-            _comment(_failed(finale.rows, finale.passed_over[-1]))
+            comment(_failed(finale.rows, finale.passed_over[-1]))
         else:
-            _comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
+            comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
             if finale.test is not None:
-                print_code(f"# {visible(self._tested(finale.test))}")
+                add(tested(finale.test, self.facts.metric.formula))
             self._tell_how_to_fit()
-        return status
+        return self._ensemble(finale, status, as_json=False)[1]
+
+    def _ensemble(
+        self, finale: "Finale | None", status: int, *, as_json: bool
+    ) -> "tuple[dict[str, object] | None, int]":
+        """The ensemble as JSON, or told behind the best pipeline; None where none is wanted, or there is none."""
+        from spacelang.cli._ensemble import Election
+        from spacelang.report.ensembles import ensemble_document
+
+        if self.votes is None or finale is None or finale.record is None or status:
+            return None, status
+        election = Election(self.votes, self.objective, self.found, self.limits)
+        ensemble, status = election.hold(as_json=as_json)
+        if ensemble is None:
+            return None, status
+        if not as_json:
+            election.tell(ensemble, finale, self.data)
+        return ensemble_document(ensemble), status
 
     def _tell_how_to_fit(self) -> None:
         """The line that does so, for the pipeline that was printed last."""
@@ -75,7 +94,7 @@ class Ending:
 
         line = fitting(self.data, str(self.objective.dataset.target.name))
         if line is not None:
-            print_code(f"# to fit it: {visible(line)}")
+            add(f"to fit it: {line}")
 
     def _finale(self, announce: Announce = lambda *_: None) -> "tuple[Finale | None, int]":
         """What became of the best pipelines on all rows, None where that was not tried or interrupted; the status."""
@@ -105,23 +124,14 @@ class Ending:
             return finale, BAD_INPUT
         return finale, 0
 
-    def _tested(self, score: "TestScore") -> str:
-        """The score on the test rows in words."""
-        if score.loss is None:
-            return f"on the {score.rows} rows that no trial saw it has no loss: {score.reason}"
-        said = f"on {score.rows} rows that no trial saw: {self.facts.metric.formula} {score.loss:.3g}"
-        if score.low is None or score.high is None:
-            return f"{said}; {score.reason}"
-        return f"{said} [{score.low:.3g}, {score.high:.3g}]"
-
     def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
         """Print the code of a pipeline before it is fitted, and why the one before was passed over."""
         from spacelang.report.code import source
 
         if passed_over:
-            _comment(_failed(self.objective.rows, passed_over[-1]))
+            comment(_failed(self.objective.rows, passed_over[-1]))
             loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
-            print_code(f"# the next best is that of trial {record.index}, with {loss}:")
+            add(f"the next best is that of trial {record.index}, with {loss}:")
             print()
         else:
             print("\nthe best pipeline:\n")
@@ -131,9 +141,3 @@ class Ending:
 
 def _failed(rows: int, passed_over: "PassedOver") -> str:
     return f"on all {rows} rows it failed: {passed_over.reason}"
-
-
-def _comment(text: str) -> None:
-    """Say something behind the code."""
-    print()
-    print_code(f"# {visible(text)}")

@@ -12,6 +12,7 @@ import typer
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import bindings, colours, end, fail, note, show
 from spacelang.cli._streams import unguarded
+from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
@@ -242,6 +243,17 @@ def objective_of(
         fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
 
 
+def must_keep_predictions(store: Path | None) -> None:
+    """End the program where an ensemble is wanted of a run that keeps no predictions."""
+    from spacelang.api.keeping import check_predictions
+    from spacelang.runtime.errors import InputError
+
+    try:
+        check_predictions(store)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
 def place_of(store: Path | None, space: "Space") -> Path:
     """The file that keeps the run."""
     from datetime import datetime
@@ -329,6 +341,18 @@ def searching(
         fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
     except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
+
+
+def comment(*lines: str) -> None:
+    """Say something behind code, after an empty line."""
+    print()
+    for line in lines:
+        add(line)
+
+
+def add(line: str) -> None:
+    """Say something more behind code: a comment, so that all of it can be run as it stands."""
+    print_code(f"# {visible(line)}")
 
 
 def print_code(text: str) -> None:

@@ -27,6 +27,7 @@ from spacelang.cli._running import (
     limits_of,
     load_space,
     members_of,
+    must_keep_predictions,
     objective_of,
     say_searched,
     searching,
@@ -92,6 +93,10 @@ def command(  # noqa: PLR0913 - one argument an option
     predictions: Annotated[
         bool, typer.Option("--predictions", help="Keep what is predicted for the held-out rows in the store.")
     ] = False,
+    ensemble: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Choose an ensemble of N votes among the best pipelines, too (Caruana)."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
@@ -99,7 +104,9 @@ def command(  # noqa: PLR0913 - one argument an option
     What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
     stops after 60 seconds. Ctrl-C or SIGTERM stops it early and keeps what was found; so does whatever else ends it:
     `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
-    losses answers instead of trials, in its recorded seconds.
+    losses answers instead of trials, in its recorded seconds. With --ensemble N the best pipelines vote as well: who,
+    and how often, is chosen by what they predicted for the held-out rows, which the store keeps then; with --resume and
+    no time left that is all that is done.
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api import Recorded, needs_training_loss, with_fidelity
@@ -107,6 +114,8 @@ def command(  # noqa: PLR0913 - one argument an option
 
     if resume and store is None:
         fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
+    if resume and ensemble is not None:
+        must_keep_predictions(store)
     given = seconds_of(time)
     validation = validation_of(validate)
     if optimizer is not None:
@@ -119,6 +128,9 @@ def command(  # noqa: PLR0913 - one argument an option
 
         if test is not None:
             fail("`--test` needs rows, and a table of losses has none", "give the data that the table was made of")
+        if ensemble is not None:
+            what = "`--ensemble` needs predictions, and a table of losses has none"
+            fail(what, "give the data that the table was made of")
         refuse(
             {
                 "--target-column": target_column,
@@ -138,7 +150,9 @@ def command(  # noqa: PLR0913 - one argument an option
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
     chosen = plugin(OPTIMIZERS, name, set_)
     where = where_of(workers, executor, limits, isolate=isolate)
-    recorded = Recorded(_names(metrics), training_score or needs_training_loss(chosen), predictions)
+    recorded = Recorded(
+        _names(metrics), training_score or needs_training_loss(chosen), predictions or ensemble is not None
+    )
     objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed, test)
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
@@ -148,7 +162,7 @@ def command(  # noqa: PLR0913 - one argument an option
         loaded, (name, chosen), objective, where, budget, seed, store, resume=resume, initial=members
     ) as found:
         facts = _facts(objective, name, seed, found.place, replace(searched, initial=found.initial))
-        ending = Ending(data, objective, found, facts, limits)
+        ending = Ending(data, objective, found, facts, limits, ensemble)
         status = ending.tell(as_json=json)
     raise typer.Exit(status)
 

@@ -1,15 +1,16 @@
 """The found pipeline as code: stand-alone scikit-learn that anybody can read, run and change."""
 
-import importlib
 import inspect
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
+from spacelang.runtime.ensembles.hard_vote import HardVote
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.columns import EachColumn, Strings
 from spacelang.runtime.pipelines.labelled import learns_codes, votes_alone
@@ -24,13 +25,14 @@ SKLEARN: Final = "sklearn"
 NO_TABLE: Final = "there is no code for a pipeline that reads text as long as it is not known which columns hold it"
 
 
-def source(pipeline: Any) -> str:
-    """A Python module that defines `pipeline`, unfitted, and needs nothing but the libraries of its steps.
+def source(pipeline: Any, name: str = "pipeline") -> str:
+    """A Python module that defines `pipeline`, or a vote of pipelines, unfitted: it needs only the libraries of steps.
 
-    It evaluates to an equal pipeline and says only what differs from the library's defaults. Raises TypeError for an
-    object for which there is no code, BuildError for what finds columns of text only when it is fitted.
+    It evaluates to an equal one, called `name`, and says only what differs from the library's defaults. Raises
+    TypeError for an object for which there is no code, BuildError for what finds columns of text only when it is
+    fitted.
     """
-    writer = _Writer(pipeline[0])
+    writer = _Writer([each[0] for each in _pipelines(pipeline)])
     text = writer.expression(pipeline, "")
     codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
     note = ""
@@ -38,35 +40,38 @@ def source(pipeline: Any) -> str:
         note = f"# The classes must be 0, 1, … for {codes_only}: code other labels with a LabelEncoder.\n"
     elif writer.votes:
         note = f"# A vote of one codes the labels, as {codes_only} takes the classes 0, 1, … only.\n"
-    return f"{writer.imports}\n\n{note}pipeline = {text}\n"
+    parts = [writer.imports, *([f"{_hard_vote()}\n"] if writer.hard_votes else []), f"{note}{name} = {text}"]
+    return "\n\n".join(parts) + "\n"
 
 
-def fitting(reference: str, label: str) -> str | None:
-    """A line of Python that fits `pipeline` to the data of a reference whose labels are in the column `label`.
+def fitting(reference: str, label: str, name: str = "pipeline") -> str | None:
+    """A line of Python that fits what is called `name` to the data of a reference, with labels in the column `label`.
 
     None for data that no line of pandas or scikit-learn reads as this package does.
     """
-    scheme, _, name = reference.partition(":")
+    scheme, _, shipped = reference.partition(":")
     if scheme == "sklearn" and label == "target":
-        load = f"load_{name}"
-        return f"from sklearn.datasets import {load}; pipeline.fit(*{load}(return_X_y=True, as_frame=True))"
+        load = f"load_{shipped}"
+        return f"from sklearn.datasets import {load}; {name}.fit(*{load}(return_X_y=True, as_frame=True))"
     if not reference.lower().endswith((".csv", ".csv.gz")):
         return None
     column = _quoted(label)
     table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False)"
-    return f"import pandas; {table}; pipeline.fit(table.drop(columns={column}), table[{column}])"
+    return f"import pandas; {table}; {name}.fit(table.drop(columns={column}), table[{column}])"
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes expressions and remembers what they need imported: by its name here, the module and its name there.
 
-    `first` is the first step, the only one that may be asked for a DataFrame; `votes` are those of one classifier.
+    `firsts` are the first steps, the only ones that may be asked for a DataFrame; `votes` are those of one classifier.
+    `hard_votes` are those members of a vote whose class is none of a library.
     """
 
-    first: Any
+    firsts: list[Any]
     members: dict[str, tuple[str, str]] = field(default_factory=dict)
     votes: list[Any] = field(default_factory=list)
+    hard_votes: list[Any] = field(default_factory=list)
 
     @property
     def imports(self) -> str:
@@ -140,12 +145,15 @@ class _Writer:
         return _lines(f"{name}(", items, f"){self.wish(estimator)}", indent)
 
     def constructor(self, estimator: Any) -> str:
-        """The name of an estimator's class, now imported."""
-        return self.imported(type(estimator).__name__, type(estimator))
+        """The name of an estimator's class, now imported, or written out where no library has it."""
+        if not isinstance(estimator, HardVote):
+            return self.imported(type(estimator).__name__, type(estimator))
+        self.hard_votes.append(estimator)
+        return str(HardVote.__name__)
 
     def wish(self, estimator: Any) -> str:
         """The call behind the constructor that asks for a DataFrame, where one is wanted."""
-        is_asked = estimator is self.first and "_sklearn_output_config" in vars(estimator)
+        is_asked = any(estimator is each for each in self.firsts) and "_sklearn_output_config" in vars(estimator)
         return '.set_output(transform="pandas")' if is_asked else ""
 
     def imported(self, name: str, member: Any) -> str:
@@ -161,16 +169,28 @@ class _Writer:
         raise TypeError(f"there are too many objects called `{name}`")
 
 
+def _pipelines(estimator: Any) -> list[Any]:
+    """The pipeline itself, or those that are the members of a vote."""
+    members = [each for _, each in estimator.estimators] if hasattr(estimator, "estimators") else [estimator]
+    return [each.estimator if isinstance(each, HardVote) else each for each in members]
+
+
+def _hard_vote() -> str:
+    """The source of the class without the docstring of its module, nor what is said to the tools of this package."""
+    text = inspect.getsource(import_module(HardVote.__module__)).split('"""', 2)[2].strip()
+    return text.replace("  # type: ignore[misc]", "")
+
+
 @cache
 def _public_module(module: str, name: str) -> str:
     """The module from which a name should be imported: the outermost public one that has it."""
     parts = module.split(".")
-    member = getattr(importlib.import_module(module), name)
+    member = getattr(import_module(module), name)
     for length in range(1, len(parts)):
         outer = ".".join(parts[:length])
         if parts[length - 1].startswith("_"):
             break
-        if getattr(importlib.import_module(outer), name, None) is member:
+        if getattr(import_module(outer), name, None) is member:
             return outer
     return module
 

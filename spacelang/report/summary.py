@@ -37,7 +37,9 @@ class Run:
     searched: Searched | None = None
 
 
-def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict[str, object]:
+def document(
+    outcome: Outcome, run: Run, finale: "Finale | None" = None, ensemble: Mapping[str, object] | None = None
+) -> dict[str, object]:
     """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
 
     `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
@@ -48,7 +50,7 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
     could not be, `test` its score on the rows that no trial saw. By `scale` losses stood, for the optimizer, at
     (loss - origin) / width; it is None without a success to fix it by. `hyperparameters` are `searched`, drawn `once`
     for each pipeline, or at their `default`; `at_defaults` has the keys of the configuration that were kept there.
-    `initial` are the configurations that the run began with.
+    `initial` are the configurations that the run began with. `ensemble` is as given, None where none was wanted.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -77,8 +79,9 @@ def document(outcome: Outcome, run: Run, finale: "Finale | None" = None) -> dict
         "unfinished": outcome.unfinished,
         "unneeded": outcome.unneeded,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
-        "passed_over": [] if finale is None else [*map(_passed_over, finale.passed_over)],
+        "passed_over": [] if finale is None else [*map(passed_over, finale.passed_over)],
         "test": None if finale is None or finale.test is None else asdict(finale.test),
+        "ensemble": None if ensemble is None else dict(ensemble),
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
@@ -96,8 +99,9 @@ def _refit(finale: "Finale", record: Record) -> dict[str, object]:
     }
 
 
-def _passed_over(passed_over: "PassedOver") -> dict[str, object]:
-    return {"trial": passed_over.record.index, "status": passed_over.status.value, "reason": passed_over.reason}
+def passed_over(each: "PassedOver") -> dict[str, object]:
+    """What `run --json` prints of a trial whose pipeline could not be fitted on all rows."""
+    return {"trial": each.record.index, "status": each.status.value, "reason": each.reason}
 
 
 def _reasons(outcome: Outcome) -> dict[str, int]:

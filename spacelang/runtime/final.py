@@ -71,18 +71,18 @@ def finish(
         request = Refit(configuration, form=form, is_wanted=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)
         trial = _answer(executor, Job(-number, request, seconds))
-        trial = _readable(trial) if is_wanted else trial
+        trial = readable(trial) if is_wanted else trial
         if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
             pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
             wish = Examine(configuration, form=form, pipeline=trial.pipeline)
-            score = _score(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
+            score = scored(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
             return Finale(record, objective.rows, trial.cost, passed_over, pipeline, score)
         passed_over = (*passed_over, PassedOver(record, trial.status, trial.reason))
     return Finale(None, objective.rows, passed_over=passed_over)
 
 
-def _score(executor: Executor, job: Job, rows: int) -> TestScore | None:
-    """The score on so many test rows, which says so where it could not be had; None where there are none."""
+def scored(executor: Executor, job: Job, rows: int) -> TestScore | None:
+    """What a job says of the score on so many test rows, or why it says nothing; None where there are no such rows."""
     if not rows:
         return None
     trial = _answer(executor, job)
@@ -131,7 +131,7 @@ def _answer(executor: Executor, job: Job) -> Trial:
     return finished[0].trial
 
 
-def _readable(trial: Trial) -> Trial:
+def readable(trial: Trial) -> Trial:
     """The trial itself, or a failed one where the pipeline that came back cannot be read."""
     if not isinstance(trial, Refitted) or trial.pipeline is None:
         return trial

@@ -6,13 +6,19 @@ can do are protocols of their own.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
+
+if TYPE_CHECKING:
+    from spacelang.runtime.judging.judge import HeldOut
+    from spacelang.runtime.judging.metric import Metric
+    from spacelang.runtime.pipelines.taking import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,25 @@ class Refittable(Evaluating, Protocol):
     @property
     def test_rows(self) -> int:
         """All that they may not; 0 where there are none."""
+        ...
+
+
+@runtime_checkable
+class Votable(Refittable, Protocol):
+    """A refittable objective whose pipelines can vote: their predictions for the held-out rows are judged together."""
+
+    @property
+    def metric(self) -> "Metric":
+        """The loss, which can be computed."""
+        ...
+
+    @property
+    def held_out(self) -> "HeldOut":
+        """The rows that predictions are for, and what would have been right."""
+        ...
+
+    def member(self, configuration: Configuration, form: "Form") -> Any:
+        """The unfitted pipeline of a configuration as a vote takes it, which takes what `form` says."""
         ...
 
 

@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 
 import spacelang as sl
 from spacelang.runtime.evaluation.split import stratified_holdout, stratified_order
+from spacelang.runtime.judging.predicted import loss_on
 
 ROWS, SEED = 60, 3
 EXAMPLES: Final = 150 if os.environ.get("SPACELANG_FULL") else 20
@@ -149,6 +150,30 @@ def test_it_takes_what_the_search_was_given_and_is_the_pipeline_of_the_trial(dra
     np.testing.assert_allclose(found, predicted, atol=1e-6)
     words = np.asarray(result.objective.dataset.classes)[found.argmax(axis=1)]
     assert again.predict(taken(features, held_out)).tolist() == words.tolist()
+
+
+@settings(max_examples=EXAMPLES // 4, deadline=None)
+@given(data(), st.integers(2, 12))
+def test_an_ensemble_takes_and_predicts_the_same(drawn: tuple[Any, Any], votes: int) -> None:
+    features, labels = drawn
+    options: dict[str, Any] = {"validate": "holdout(0.3)", "workers": 0, "seed": SEED}
+    result = sl.search(SPACE, features, labels, optimizer="random", trials=4, ensemble=votes, **options)
+    ensemble, members = result.ensemble, result.ensemble_members
+    assert members is not None
+    assert members["votes"].sum() == votes
+    assert members["weight"].sum() == pytest.approx(1)
+    assert set(members["trial"]) <= {record.index for record in result.outcome.records}
+    known = set(np.asarray(labels).tolist())
+    assert set(ensemble.predict(features).tolist()) <= known
+    assert ensemble.predict(features).dtype == result.best_pipeline.predict(features).dtype
+    assert [*ensemble.classes_] == [*result.best_pipeline.classes_]
+    found = pickle.loads(pickle.dumps(ensemble)).predict_proba(features)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(clone(ensemble).fit(features, labels).predict_proba(features), found, atol=1e-12)
+    # What was judged is the mean of what the members have predicted for the held-out rows.
+    held_out, pairs = result.objective.held_out, zip(members["weight"], members["trial"], strict=True)
+    together = sum(weight * result.predictions(trial) for weight, trial in pairs)
+    assert result.ensemble_loss == pytest.approx(loss_on(held_out, result.objective.metric)(together))
 
 
 def training_rows(labels: Any) -> Any:

@@ -23,6 +23,7 @@ from spacelang.runtime.agenda import Route
 from spacelang.runtime.chance import kept_chance, seed_chance
 from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.ensembles.voting import member
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
 from spacelang.runtime.evaluation.folds import MANY, Fold, as_floats, make_folds, writes_in_place
@@ -247,33 +248,32 @@ class DataObjective:
         It takes what `form` says and labels as they are. A table or an array is taken by a pipeline that has nothing
         which the libraries of the space do not have.
         """
-        pipeline = build(
-            self._space,
-            configuration,
-            preparation=self.preparation,
-            first=taker(self.preparation) if form is Form.GIVEN else None,
-            random_state=self.random_state,
-            n_jobs=None,
-        )
-        return for_labels(pipeline, self._dataset.classes)
+        return for_labels(self._whole(configuration, form), self._dataset.classes)
 
-    def refit(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
+    def member(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
+        """The same pipeline as a member of an ensemble: it learns and predicts numbers, or the codes of classes.
+
+        A classifier gives probabilities, be it 1 for the class that it predicts.
+        """
+        return member(self._whole(configuration, form), is_classifier=self._dataset.kind == "classification")
+
+    def refit(self, configuration: Configuration, form: Form = Form.TABLE, *, is_member: bool = False) -> Any:
         """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
 
-        It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them. Raises what
-        the pipeline raises.
+        It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them, or their
+        codes as a member of an ensemble. Raises what the pipeline raises.
         """
-        pipeline = self.pipeline(configuration, form)
+        pipeline = self.member(configuration, form) if is_member else self.pipeline(configuration, form)
         features = self._dataset.features
         if form is Form.ARRAY:
             features = as_floats(features)
         with self._laboratory():
-            return pipeline.fit(features, self._dataset.labels)
+            return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
     def _refitted(self, request: Refit) -> Refitted:
         started = self._clock()
         try:
-            pipeline = self.refit(request.configuration, request.form)
+            pipeline = self.refit(request.configuration, request.form, is_member=request.is_member)
         except BuildError:
             raise
         except Exception as error:  # noqa: BLE001 - a pipeline that was fitted on some rows may raise anything on all
@@ -290,6 +290,17 @@ class DataObjective:
         with self._laboratory():
             found = score(request.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
         return Examined(request, found.loss, self._clock() - started, score=found)
+
+    def _whole(self, configuration: Configuration, form: Form) -> Any:
+        """The unfitted pipeline with all that comes before its steps in trials."""
+        return build(
+            self._space,
+            configuration,
+            preparation=self.preparation,
+            first=taker(self.preparation) if form is Form.GIVEN else None,
+            random_state=self.random_state,
+            n_jobs=None,
+        )
 
     @property
     def _is_guarded(self) -> bool:

@@ -12,11 +12,13 @@ from spacelang.runtime.pipelines.taking import Form
 class Refit(Request):
     """A wish for the pipeline of a configuration, fitted on all rows that trials may see, held out by them or not.
 
-    `form` is what it shall take; `is_wanted` says whether the fitted pipeline shall come back.
+    `form` is what it shall take; `is_wanted` says whether the fitted pipeline shall come back. Where it `is_member` of
+    an ensemble it learns the codes of classes, of which the ensemble makes labels.
     """
 
     form: Form = Form.TABLE
     is_wanted: bool = False
+    is_member: bool = False
 
 
 @dataclass(frozen=True, slots=True)

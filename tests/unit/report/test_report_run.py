@@ -137,6 +137,7 @@ def test_the_document():
         "failures": {"error": 1},
         "unfinished": 0,
         "unneeded": 0,
+        "ensemble": None,
         "seconds": 4.0,
         "optimizer": "blds",
         "seed": 3,

@@ -1,0 +1,107 @@
+"""The end of `spacelang run --ensemble N`: the ensemble as code, and what it is worth beside the best pipeline."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._running import Found, add, comment, print_code
+from spacelang.cli._shared import report
+
+if TYPE_CHECKING:
+    from spacelang.ir.task import Limits
+    from spacelang.runtime.ensembles.assembling import Choice, Ensemble, Member
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.final import Finale, PassedOver
+
+NAME = "ensemble"
+"""What it is called in its code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """The ensemble that is wanted of a search that has ended: of how many votes, and by which objective."""
+
+    size: int
+    objective: "DataObjective"
+    found: Found
+    limits: "Limits"
+
+    def hold(self, *, as_json: bool) -> "tuple[Ensemble | None, int]":
+        """The ensemble, None where there is none; the exit status. Unless it is wanted as JSON its code is printed."""
+        from spacelang.runtime.ensembles.assembling import assemble
+        from spacelang.runtime.errors import InputError
+
+        try:
+            choice = self._choice()
+            if not as_json:
+                self._introduce(choice)
+            announce = _silent if as_json else self._announce
+            outcome, executor = self.found.outcome, self.found.executor
+            ensemble = assemble(choice, outcome, self.objective, executor, limits=self.limits, announce=announce)
+        except KeyboardInterrupt:
+            if not as_json:
+                comment("it was not fitted on all rows")
+            return None, INTERRUPTED
+        except InputError as error:
+            report(error.message, error.help)
+            return None, BAD_INPUT
+        if not ensemble.members:
+            report("none of the members of the ensemble can be fitted on all rows", "the best pipeline stays as it is")
+            return ensemble, NOTHING_SUCCEEDED
+        return ensemble, 0
+
+    def tell(self, ensemble: "Ensemble", finale: "Finale", data: str) -> None:
+        """Print what is known behind the code, and the score on test rows beside that of the best pipeline."""
+        from spacelang.report.code import fitting
+        from spacelang.report.ensembles import interval, tested
+
+        formula = self.objective.metric.formula
+        if not ensemble.members:
+            comment(*_failures(ensemble.left_out, ensemble.rows))
+            return
+        comment(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s, that of all members together")
+        if ensemble.test is not None:
+            beside = "" if finale.test is None else f"; the best pipeline alone: {interval(finale.test, formula)}"
+            add(f"{tested(ensemble.test, formula)}{beside}")
+        if (line := fitting(data, str(self.objective.dataset.target.name), NAME)) is not None:
+            add(f"to fit it: {line}")
+
+    def _choice(self) -> "Choice":
+        from spacelang.runtime.ensembles.assembling import choose
+        from spacelang.runtime.storing.store import Store
+
+        with Store.read(self.found.place) as kept:
+            return choose(self.found.outcome, self.objective, kept.predictions, self.size)
+
+    def _introduce(self, choice: "Choice") -> None:
+        from spacelang.report.ensembles import elected
+
+        best = self.found.outcome.best
+        formula, loss = self.objective.metric.formula, choice.among(choice.members)
+        alone = "" if best is None else f"; the best pipeline alone: {best.trial.loss:.6g}"
+        comment(elected(choice), f"{formula} {loss:.6g} on the rows by which it was chosen{alone}")
+        if self.objective.bounds:
+            add("each of them keeps to what the task is subject to; all together may not")
+
+    def _announce(self, members: "Sequence[Member]", left_out: "tuple[PassedOver, ...]") -> None:
+        """Print the code of those who will vote, before they are fitted, and again where some could not be."""
+        from spacelang.report.code import source
+        from spacelang.report.ensembles import electorate
+        from spacelang.runtime.ensembles.assembling import unfitted
+
+        if left_out:
+            comment(*_failures(left_out, self.objective.rows), "the others share the votes:")
+        add(electorate(members))
+        print()
+        print_code(source(unfitted(self.objective, members), NAME))
+        sys.stdout.flush()
+
+
+def _silent(*_: object) -> None:
+    """Say nothing."""
+
+
+def _failures(left_out: "tuple[PassedOver, ...]", rows: int) -> list[str]:
+    return [f"on all {rows} rows trial {each.record.index} failed: {each.reason}" for each in left_out]

@@ -1,0 +1,200 @@
+"""From the trials of a run to an ensemble: who votes is chosen by stored predictions, and fitted on all rows."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from spacelang.ir.task import UNLIMITED, Limits
+from spacelang.ir.trial import Status, TestScore, Trial
+from spacelang.runtime.ensembles.selection import Bag, Predictions, combined, lowest, select
+from spacelang.runtime.ensembles.voting import fitted_vote, vote
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.evaluation.refitting import Examine, Parcel, Refit, Refitted
+from spacelang.runtime.executors import Executor, Job
+from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, readable, scored
+from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.judging.predicted import loss_on, losses_on
+from spacelang.runtime.objective import Votable
+from spacelang.runtime.pipelines.taking import Form
+
+LIBRARY: Final = 32
+"""So many of the best pipelines are members at most (ALGORITHMS.md 8)."""
+
+FIRST: Final = -ATTEMPTS - 2
+"""The number of the first of its jobs; those behind it count down."""
+
+PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
+"""What the trial of a number predicted for the held-out rows; None where that was not kept."""
+
+
+class EnsembleError(InputError):
+    """There is nothing to make an ensemble of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A trial whose pipeline votes so often; `seconds` is how long fitting it on all rows took, 0 before."""
+
+    record: Record
+    votes: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who shall vote: the members in the order in which they were chosen, of the best `library` pipelines.
+
+    `bag` has the losses of all sizes; `among` is the loss of some of the members on the held-out rows.
+    """
+
+    members: tuple[Member, ...]
+    bag: Bag
+    library: int
+    among: Callable[[Sequence[Member]], float] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """What became of a choice: its members are fitted on all `rows`; there are none where none of them could be.
+
+    `loss` is that on the held-out rows, by which members were chosen. `left_out` could not be fitted: what they had of
+    the votes the others share. `seconds` is what fitting took, of all together. `estimator` is the fitted vote where
+    it was wanted, `test` its score on the test rows if there are such.
+    """
+
+    choice: Choice
+    members: tuple[Member, ...]
+    loss: float | None
+    rows: int
+    seconds: float
+    left_out: tuple[PassedOver, ...] = ()
+    estimator: Any = field(default=None, compare=False, repr=False)
+    test: TestScore | None = None
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The share that each member has of the votes; together they are 1."""
+        votes = sum(member.votes for member in self.members)
+        return tuple(member.votes / votes for member in self.members)
+
+
+Announce: TypeAlias = Callable[[Sequence[Member], tuple[PassedOver, ...]], None]
+"""Is told who will vote, and who is left out."""
+
+
+def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, size: int) -> Choice:
+    """The members of an ensemble of `size` votes by Caruana's selection, of feasible trials on all training rows.
+
+    A member can have several votes. Raises EnsembleError where no trial comes into question.
+    """
+    records = [record for record in outcome.records if _is_eligible(record.trial, objective.training_size)]
+    if not records:
+        what = f"no trial that keeps to all bounds was trained on all {objective.training_size} rows"
+        raise EnsembleError(f"there is nothing to make an ensemble of: {what}", "give the search more time")
+    held_out = objective.held_out
+    shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
+    known: dict[int, Predictions] = {}
+
+    def predicts(place: int) -> bool:
+        found = predictions(records[place].index)
+        if found is None or found.shape != shape or not np.isfinite(found).all():
+            return False
+        known[place] = found
+        return True
+
+    losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
+    places = lowest(losses, LIBRARY, predicts)
+    if not places:
+        raise EnsembleError("there is nothing to make an ensemble of: no pipeline gives probabilities or numbers")
+    bag = select([known[place] for place in places], losses_on(held_out, objective.metric), size)
+    if not np.isfinite(bag.losses).all():
+        raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for what an ensemble predicts")
+    members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
+    of_trial = {records[place].index: known[place] for place in places}
+    judged = loss_on(held_out, objective.metric)
+
+    def among(some: Sequence[Member]) -> float:
+        return judged(combined([of_trial[each.record.index] for each in some], [each.votes for each in some]))
+
+    return Choice(tuple(members), bag, len(places), among)
+
+
+def assemble(
+    choice: Choice,
+    outcome: Outcome,
+    objective: Votable,
+    executor: Executor,
+    *,
+    limits: Limits = UNLIMITED,
+    form: Form = Form.TABLE,
+    is_wanted: bool = False,
+    announce: Announce = lambda *_: None,
+) -> Ensemble:
+    """Fit the members on all rows, on the executor of their run, as many at a time as it has workers.
+
+    What still goes on there is stopped before. Each has the limits that the best pipeline of the run would have. One
+    that fails, is too long or dies is left out. Where there are test rows the ensemble is scored on them. Raises what
+    is wrong with the executor as a whole.
+    """
+    executor.stop()
+    announce(choice.members, ())
+    needed = is_wanted or objective.test_rows > 0
+    wishes = [_wish(member.record, form, needed) for member in choice.members]
+    seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
+    jobs = [Job(FIRST - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
+    trials = [readable(trial) if needed else trial for trial in _answers(executor, jobs)]
+    pairs = [*zip(choice.members, trials, strict=True)]
+    fitted = [(member, trial) for member, trial in pairs if _is_fitted(trial)]
+    failed = [PassedOver(member.record, trial.status, trial.reason) for member, trial in pairs if not _is_fitted(trial)]
+    members = tuple(replace(member, seconds=trial.cost) for member, trial in fitted)
+    loss = choice.among(members) if members else None
+    found = Ensemble(choice, members, loss, objective.rows, sum(trial.cost for trial in trials), tuple(failed))
+    if failed and members:
+        announce(members, found.left_out)
+    if not (needed and members):
+        return found
+    estimator = _voted(objective, members, [trial.pipeline for _, trial in fitted], form)  # type: ignore[attr-defined]
+    wish = Examine(members[0].record.trial.request.configuration, form=form, pipeline=Parcel(estimator))
+    test = scored(executor, Job(FIRST - len(jobs), wish, max(*seconds, SHORTEST)), objective.test_rows)
+    return replace(found, estimator=estimator if is_wanted else None, test=test)
+
+
+def unfitted(objective: Votable, members: Iterable[Member], form: Form = Form.TABLE) -> Any:
+    """The vote of members as an estimator that is not fitted yet; it takes what `form` says."""
+    chosen = [*members]
+    made = {
+        f"trial_{each.record.index}": objective.member(each.record.trial.request.configuration, form) for each in chosen
+    }
+    return vote(made, [each.votes for each in chosen], is_classifier=bool(objective.held_out.classes))
+
+
+def _is_eligible(trial: Trial, training_size: int) -> bool:
+    rows = trial.request.fidelity
+    return trial.loss is not None and trial.is_feasible and (rows is None or rows >= training_size)
+
+
+def _is_fitted(trial: Trial) -> bool:
+    return isinstance(trial, Refitted) and trial.status is Status.SUCCESS
+
+
+def _wish(record: Record, form: Form, is_wanted: bool) -> Refit:
+    return Refit(record.trial.request.configuration, form=form, is_wanted=is_wanted, is_member=True)
+
+
+def _answers(executor: Executor, jobs: Sequence[Job]) -> Iterator[Trial]:
+    """What came of the jobs, in their order; as many go on at a time as there are workers."""
+    waiting = list(jobs)
+    answers: dict[int, Trial] = {}
+    while len(answers) < len(jobs):
+        for worker in list(executor.free)[: len(waiting)]:
+            executor.start(worker, waiting.pop(0))
+        answers |= {finished.job.number: finished.trial for finished in executor.wait()}
+    return (answers[job.number] for job in jobs)
+
+
+def _voted(objective: Votable, members: Sequence[Member], parcels: Sequence[Parcel], form: Form) -> Any:
+    return fitted_vote(
+        unfitted(objective, members, form), [parcel.open() for parcel in parcels], objective.held_out.classes
+    )

@@ -1,0 +1,179 @@
+"""What a user gets of `--ensemble` and `ensemble=`: who votes, the vote as code, and what it is worth on test rows."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import document, environment, spacelang
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+
+import spacelang as sl
+from spacelang.runtime.ensembles.assembling import EnsembleError
+from spacelang.runtime.storing.store_faults import StoreError
+
+SPACE = """\
+space vote
+stage scaler = none | StandardScaler
+stage e = GaussianNB | LinearSVC | DecisionTreeClassifier | SVC
+"""
+RUN = ("run", "vote.space", "--data", "rows.csv", "--optimizer", "random", "--trials", "8", "--metric", "accuracy")
+CODE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from spacelang import cli; cli.main()"
+"""The command, for which the package of the tests is installed."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A space, rows whose classes have names, and a run with an ensemble that is kept in `kept.db`."""
+    folder = tmp_path_factory.mktemp("ensembles")
+    (folder / "vote.space").write_text(SPACE)
+    table = load_iris(as_frame=True).frame
+    names = np.array(["setosa", "versicolor", "virginica"])
+    noise = np.random.default_rng(0).normal(0, 0.8, table.shape)
+    table = (table + noise).round(2).assign(target=names[table["target"]])
+    table.sample(frac=1, random_state=0).to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept(folder: Path) -> dict[str, Any]:
+    ended = spacelang(*RUN, "--ensemble", "6", "--test", "0.3", "--store", "kept.db", "--json", folder=folder)
+    return document(ended, 0)
+
+
+def test_the_document_has_the_ensemble_beside_the_best_pipeline(kept: dict[str, Any]) -> None:
+    found = kept["ensemble"]
+    assert found["votes"] == 6 == sum(each["votes"] for each in found["members"])
+    assert sum(each["weight"] for each in found["members"]) == pytest.approx(1)
+    assert len(found["losses"]) == 6
+    assert found["losses"][0] == pytest.approx(kept["loss"])
+    assert found["loss"] == pytest.approx(found["losses"][-1])
+    assert found["library"] == 8
+    assert found["left_out"] == []
+    assert found["rows"] == kept["refit"]["rows"]
+    assert found["seconds"] == pytest.approx(sum(each["seconds"] for each in found["members"]))
+    assert {*found["test"]} == {*kept["test"]}
+    assert found["test"]["rows"] == kept["test"]["rows"] == 45
+    assert found["test"]["low"] <= found["test"]["loss"] <= found["test"]["high"]
+
+
+def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plain(
+    folder: Path, kept: dict[str, Any]
+) -> None:
+    ended = spacelang(*RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", folder=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "# an ensemble of 1 vote by 1 pipeline, chosen among the best 8\n" in ended.stdout
+    assert "# 1 x trial " in ended.stdout
+    alone = f"1 - accuracy {kept['loss']:.6g} on the rows by which it was chosen; the best pipeline alone: "
+    assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
+    assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-2]
+    code = ended.stdout.partition("# an ensemble of")[2].partition("\n")[2]
+    ran = subprocess.run(
+        [sys.executable, "-c", PLAIN.format(code=code)],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == ["1", "150"]
+
+
+PLAIN = """
+import sys
+sys.modules["spacelang"] = None
+{code}
+import pandas
+table = pandas.read_csv("rows.csv")
+ensemble.fit(table.drop(columns="target"), table["target"])
+print(len(ensemble.estimators_), len(ensemble.predict(table.drop(columns="target"))))
+"""
+
+
+def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) -> None:
+    bare = folder / "bare.db"
+    table = pd.read_csv(folder / "rows.csv")
+    sl.search(sl.parse(SPACE), table.drop(columns="target"), table["target"], trials=1, workers=0, store=bare)
+    ended = spacelang(*RUN, "--store", "bare.db", "--resume", "--ensemble", "5", folder=folder)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "`bare.db` keeps no predictions, by which the members of an ensemble are chosen" in ended.stderr
+    assert "help: search again with `--ensemble`" in ended.stderr
+    with pytest.raises(StoreError, match="keeps no predictions"):
+        sl.search(sl.parse(SPACE), [[0.0]], [0], store=bare, resume=True, ensemble=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--data", "table:known.npz", "--ensemble", "5"), "`--ensemble` needs predictions, and a table of losses has"),
+        (("--ensemble", "0"), "--ensemble"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
+    ended = spacelang(*RUN, *options, folder=folder)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert said in ended.stderr
+
+
+@pytest.mark.parametrize(("deeds", "status"), [("well", 0), ("raise_an_error, well", 3)])
+def test_without_a_member_that_can_be_fitted_the_best_pipeline_stays(tmp_path: Path, deeds: str, status: int) -> None:
+    rows = "".join(f"{row % 2 + row % 7 / 20},{row % 5},{'no' if row % 2 else 'yes'}\n" for row in range(100))
+    (tmp_path / "rows.csv").write_text("a,b,target\n" + rows)
+    (tmp_path / "late.space").write_text(f"use late_faults\nstage e = Late {{ deed : {{{deeds}}}, rows = 70 }}\n")
+    options = ("--allow", "late_faults", "--metric", "accuracy", "--validate", "holdout(0.3)", "--trials", "9")
+    run = ("run", "late.space", "--data", "rows.csv", "--optimizer", "random", "--set", "hyperparameters=sample")
+    ended = spacelang(*run, *options, "--ensemble", "3", folder=tmp_path, code=CODE)
+    assert ended.returncode == status, ended.stderr
+    assert "\n# to fit it: import pandas; " in ended.stdout
+    assert "class HardVote" in ended.stdout
+    behind = ended.stdout.partition("ensemble = ")[2]
+    if status:
+        # The best in trials has all the votes, and does not behave on all rows.
+        assert "error: none of the members of the ensemble can be fitted on all rows" in ended.stderr
+        assert "failed: ValueError: the number is wrong" in behind
+    else:
+        assert "\n# fitted on all 100 rows in " in behind
+        assert "; ensemble.fit(table.drop(" in behind
+
+
+def test_regressors_vote_with_numbers() -> None:
+    features, labels = load_diabetes(return_X_y=True, as_frame=True)
+    space = sl.parse("stage e = Ridge { alpha : float[0.01, 10] log = 1 } | KNeighborsRegressor\n")
+    options = {"optimizer": "random", "trials": 6, "workers": 0, "validate": "holdout(0.3)", "test": 0.3}
+    result = sl.search(space, features, labels, optimizer_options={"hyperparameters": "sample"}, ensemble=5, **options)
+    assert result.ensemble_loss is not None
+    assert result.loss is not None
+    assert result.ensemble_test is not None
+    assert result.test is not None
+    assert result.ensemble_test.rows == result.test.rows
+    by_hand = [each.predict(features) for each in result.ensemble.estimators_]
+    members = result.ensemble_members
+    assert members is not None
+    np.testing.assert_allclose(result.ensemble.predict(features), np.average(by_hand, axis=0, weights=members["votes"]))
+    assert clone(result.ensemble).fit(features, labels).predict(features).shape == labels.shape
+
+
+def test_where_none_is_wanted_there_is_none() -> None:
+    features, labels = load_iris(return_X_y=True)
+    space = sl.parse("stage e = GaussianNB\n")
+    result = sl.search(space, features, labels, trials=1, workers=0)
+    assert (result.ensemble, result.ensemble_loss, result.ensemble_test, result.ensemble_members) == (None,) * 4
+    with pytest.raises(ValueError, match="an ensemble of 0 votes"):
+        sl.search(space, features, labels, trials=1, workers=0, ensemble=0)
+
+
+def test_a_search_without_a_candidate_says_so_where_the_ensemble_is_asked_for() -> None:
+    features, labels = load_iris(return_X_y=True)
+    result = sl.search(sl.parse(BOUNDED), pd.DataFrame(features), labels, trials=1, workers=0, ensemble=4)
+    with pytest.raises(EnsembleError, match="no trial that keeps to all bounds"):
+        _ = result.ensemble
+    assert result.best_pipeline is not None
+
+
+BOUNDED = "stage e = GaussianNB\ntask classification {\n  subject to pickled_size <= 0.001MB\n}\n"

@@ -9,7 +9,6 @@ import time
 from importlib import import_module
 
 import pytest
-from misbehaving import evaluate
 
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
@@ -19,6 +18,7 @@ from spacelang.runtime.executors._dask.log import quiet
 from spacelang.runtime.executors._dask.seats import make_seats
 from spacelang.runtime.executors._dask.versions import difference, versions
 from spacelang.runtime.executors.dask import Dask
+from spacelang.testing.misbehaving import evaluate
 
 
 @pytest.mark.parametrize(

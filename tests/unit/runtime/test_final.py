@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from misbehaving import LIMITS, OneWay
-from misbehaving import evaluate as misbehave
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
@@ -16,6 +14,8 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.final import ATTEMPTS, Finale, allowed_seconds, candidates, finish
 from spacelang.runtime.history import Ending, Outcome, Record
+from spacelang.testing.misbehaving import LIMITS, OneWay
+from spacelang.testing.misbehaving import evaluate as misbehave
 
 SIZE = Bound(Measure.SIZE, 100.0)
 

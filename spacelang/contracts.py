@@ -1,9 +1,9 @@
-"""Contracts: what another package needs to write a target, an optimizer, an executor or an objective.
+"""Contracts: what another package needs to write a target, an optimizer, a minimizer, an executor or an objective.
 
 Everything is defined where it is at home; what is named here is public and stays as it says. A plug-in is a frozen
 dataclass whose options are the fields that `option` declares; one with a value that cannot be raises `OptionError`. A
-package offers it by an entry point in the group `spacelang.targets` or `spacelang.optimizers`, under the name that
-users give it.
+package offers it by an entry point in the group `spacelang.targets`, `spacelang.optimizers` or `spacelang.minimizers`,
+under the name that users give it.
 
 **A space** is a `Space`: a tree of decisions with hyperparameters and constraints. A `Configuration` of it maps keys to
 values; `exclusion(space, configuration)` says why one is not a member, None where it is. `Structures` counts what there
@@ -23,6 +23,10 @@ configurations that it begins with, and is a `Search`, which is an `Asking` with
 `Status`, a `Measurement` by each bound and its standing on a `Scale`. `together(requests)` is a round,
 `side_by_side(parts)` are parts that go on at once; `order_of(trial)` sorts trials by their `Order`. One that has an
 option `hyperparameters` does with it what `Hyperparameters` says.
+
+**A minimizer** is a `Minimizer`: `minimise(value, box, calls, start)` is an `Asking` of the best `Point` of a `Box`,
+each `Dimension` of which is all of [0, 1] or some members of it. What is minimised is a `Value`. `minimised` is all of
+it but for what it is told to `Propose` after what was `Seen`.
 
 **An executor** is an `Executor`: its workers take a `Job` each, do what `Evaluate` says within its `Limits`, and what
 came of it is `Finished`.
@@ -45,6 +49,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import Limits
 from spacelang.ir.tied import UnlikelyError
 from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
+from spacelang.minimizers import Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
 from spacelang.optimizers import Hyperparameters, Optimizer
 from spacelang.optimizers._configurations import Configurations
 from spacelang.plugins import OptionError, option
@@ -74,10 +79,12 @@ __all__ = [
     "Allowance",
     "Ask",
     "Asking",
+    "Box",
     "Configuration",
     "Configurations",
     "Construct",
     "DataFacts",
+    "Dimension",
     "DiscrepancyTree",
     "Evaluate",
     "Evaluating",
@@ -93,17 +100,21 @@ __all__ = [
     "LossName",
     "Lowered",
     "Measurement",
+    "Minimizer",
     "Objective",
     "Optimizer",
     "OptionError",
     "Order",
     "Pipeline",
+    "Point",
     "Problem",
+    "Propose",
     "RefusedError",
     "Request",
     "Sampler",
     "Scale",
     "Search",
+    "Seen",
     "Space",
     "Status",
     "Structures",
@@ -112,10 +123,12 @@ __all__ = [
     "Trial",
     "UndecidableError",
     "UnlikelyError",
+    "Value",
     "WithSource",
     "approximated",
     "exact",
     "exclusion",
+    "minimised",
     "option",
     "order_of",
     "refuse_giants",

@@ -35,9 +35,13 @@ class Later:
     the run and of the seed. What it leaves behind must not matter to anything that comes after it, as a resumed run
     does not call it where the trial is known; what the search wants to know of it goes into the `memo` of the request.
     Two of them are never equal.
+
+    `begun` is told the request as soon as it is begun, whether it was made now or its trial is kept: what the search
+    makes next may depend on what is under way.
     """
 
     make: "Callable[[random.Generator], Request]"
+    begun: Callable[[Request], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,4 +36,6 @@ class Proposals:
         self.count += 1
         # Counted from 1, as the generators of `seed` and of `[seed, 0]` are the same.
         request = self.kept.get(self.count) or asked.make(default_rng([self.seed, self.count]))
+        if asked.begun is not None:
+            asked.begun(request)
         return Wish(asked, request, self.count)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacelang.testing.executors import BoundingConformance, ExecutorConformance
+    from spacelang.testing.minimizers import MinimizerConformance
     from spacelang.testing.optimizers import OptimizerConformance
     from spacelang.testing.selectors import SelectorConformance
     from spacelang.testing.targets import TargetConformance
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BoundingConformance",
     "ExecutorConformance",
+    "MinimizerConformance",
     "OptimizerConformance",
     "SelectorConformance",
     "TargetConformance",
@@ -36,6 +38,7 @@ __all__ = [
 _HOMES = {
     "BoundingConformance": "executors",
     "ExecutorConformance": "executors",
+    "MinimizerConformance": "minimizers",
     "OptimizerConformance": "optimizers",
     "SelectorConformance": "selectors",
     "TargetConformance": "targets",

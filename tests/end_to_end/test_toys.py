@@ -15,7 +15,7 @@ from spacelang.testing.small_spaces import continuous
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-TOYS = ("target", "optimizer", "executor")
+TOYS = ("target", "optimizer", "minimizer", "executor")
 """Those that have a section of their own, and a suite."""
 
 ENTRY_POINTS = """
@@ -24,6 +24,9 @@ rows = toys.target:Rows
 
 [spacelang.optimizers]
 better_half = toys.optimizer:BetterHalf
+
+[spacelang.minimizers]
+nearby = toys.minimizer:Nearby
 """
 
 TESTS = {
@@ -42,6 +45,14 @@ TESTS = {
 
         class TestBetterHalf(OptimizerConformance):
             optimizer = OPTIMIZERS.load("better_half")
+            examples = 5
+    """,
+    "minimizer": """
+        from spacelang.minimizers import MINIMIZERS
+        from spacelang.testing import MinimizerConformance
+
+        class TestNearby(MinimizerConformance):
+            minimizer = MINIMIZERS.load("nearby")
             examples = 5
     """,
     "executor": """

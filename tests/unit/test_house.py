@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import spacelang
+from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import Plugins
 from spacelang.targets import TARGETS
@@ -26,7 +27,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS], ids=lambda plugins: plugins.package)
+@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
 def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
     folder = PACKAGE / plugins.package.partition(".")[2]
     for name in plugins.names():
@@ -34,12 +35,12 @@ def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
         assert not imported(folder / f"{name}.py") & siblings
 
 
-@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS], ids=lambda plugins: plugins.package)
+@pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
 def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: Plugins) -> None:
     for name in plugins.names():
         plugin = plugins.load(name)
         assert plugin.__doc__
-        assert plugins is TARGETS or plugin.paper, "an optimizer is one that was published"
+        assert plugins is TARGETS or plugin.paper, "an optimizer or a minimizer is one that was published"
         assert all(option.doc for option in plugins.options(plugin))
 
 

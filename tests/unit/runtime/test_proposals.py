@@ -132,6 +132,24 @@ def test_what_a_journal_has_is_not_made_again() -> None:
     assert [each.request.memo for each in again] == [each.request.memo for each in whole]
 
 
+def test_what_is_begun_is_told_at_once_whether_it_is_made_or_kept() -> None:
+    def search(begun: list[Request]) -> Search:
+        first, second = Later(drawn, begun.append), Later(drawn, begun.append)
+        told = yield Ask((first, second))
+        assert len(begun) == 2, "nothing has ended yet"
+        while told.asked is not second:
+            told = yield Ask()
+        yield from together([Later(drawn, begun.append)])
+
+    whole: list[Request] = []
+    kept = Kept()
+    made(search(whole), journal=kept)
+    for count in range(4):
+        again: list[Request] = []
+        made(search(again), journal=kept.cut(count))
+        assert [each.memo for each in again] == [each.memo for each in whole]
+
+
 def test_numbers_are_of_a_run() -> None:
     proposals = Proposals(1, {2: Request(Configuration({"x": 7}))})
     found = [proposals.wish(each) for each in (Later(drawn), Request(Configuration({"x": 0})), Later(drawn))]

@@ -1,0 +1,18 @@
+"""Uniform points (ALGORITHMS.md 4.4)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from spacelang.ir.asking import Asking
+from spacelang.minimizers import Box, Point, Value, minimised
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Points that are drawn uniformly."""
+
+    paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
+
+    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+        """The start, and then uniform points; as many at a time as there is room for."""
+        return minimised(lambda _, rng: rng.random(len(box)), value, box, calls, start, seconds)

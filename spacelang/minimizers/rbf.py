@@ -1,0 +1,31 @@
+"""The cubic spline through all points, which are few and dear (ALGORITHMS.md 2.8)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from spacelang.ir.asking import Asking
+from spacelang.minimizers import Box, Point, Seen, Value, minimised
+from spacelang.minimizers._designs import beginning_with, latin_hypercube
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from spacelang.ir.codes import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Rbf:
+    """A cubic spline through all points, and their distances: small numbers and unknown places by turns."""
+
+    paper: ClassVar[str] = "Regis and Shoemaker, A Stochastic Radial Basis Function Method, INFORMS J. Comp. 2007"
+
+    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+        """A Latin hypercube of 2 (d + 1) points, at most half of the calls, then what spline and distance say."""
+        from spacelang.surrogates.cubic_rbf import next_point
+
+        design = latin_hypercube(max(1, min(2 * (len(box) + 1), calls // 2)), len(box), value.rng)
+
+        def propose(seen: Seen, rng: "Generator") -> "Array":
+            return next_point(seen.points, seen.numbers, seen.pending, rng)
+
+        return (yield from minimised(beginning_with(design, propose), value, box, calls, start, seconds))

@@ -1,0 +1,23 @@
+"""Every minimizer of the registry does what every minimizer must do."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from spacelang.minimizers import MINIMIZERS
+from spacelang.testing import MinimizerConformance
+
+EACH: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    **{name: (name, {}) for name in MINIMIZERS.names()},
+    "tpe startup=5": ("tpe", {"startup": 5}),
+    "direct method=evolution": ("direct", {"method": "evolution"}),
+}
+
+
+@pytest.mark.parametrize("each", EACH)
+class TestMinimizers(MinimizerConformance):
+    @pytest.fixture(autouse=True)
+    def loaded(self, each: str) -> None:
+        name, self.options = EACH[each]
+        self.minimizer = MINIMIZERS.load(name)
+        self.examples = 5 if name == "bo" else 15

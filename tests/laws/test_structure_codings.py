@@ -12,11 +12,13 @@ from small_spaces import branch, choice, made, number
 from spacelang.codings.domains import OneHot, Units
 from spacelang.codings.structures import StructureCoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Integer
+from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure, structure_of
+from spacelang.optimizers._boxes import box_of
+from spacelang.surrogates.dimensions import rounded
 
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
@@ -34,6 +36,7 @@ def test_members_are_points_without_gaps_and_points_are_members(space: Space, ki
     alike = [first, *(each for each in rest if structure_of(space, each) == structure)]
     check_points(StructureCoding(space, structure, kind), alike)
     check_members(space, structure, np.random.default_rng(seed))
+    check_dimensions(StructureCoding(space, structure), alike, np.random.default_rng(seed))
 
 
 def check_points(coding: StructureCoding, given: list[Configuration]) -> None:
@@ -62,6 +65,41 @@ def check_members(space: Space, structure: Structure, rng: np.random.Generator) 
         assert structure_of(free, found) == structure
         assert kept[place] == (found if exclusion(space, found) is None else None)
         assert coding.decode(points[place : place + 1]) == [kept[place]]
+
+
+def check_dimensions(coding: StructureCoding, given: list[Configuration], rng: np.random.Generator) -> None:
+    """Members are those of their dimensions, and where all coordinates are, what is rounded stands for itself."""
+    dimensions = box_of(coding)
+    assert len(dimensions) == coding.width
+    points = np.vstack([coding.encode(given), coding.default])
+    for column, dimension in zip(points.T, dimensions, strict=True):
+        assert not dimension.members or set(column.tolist()) <= set(dimension.members)
+        assert list(dimension.members) == sorted(set(dimension.members))
+        assert all(0 <= member <= 1 for member in dimension.members)
+    drawn = rounded(dimensions, rng.random((5, coding.width)))
+    found = [each for each in coding.decode(drawn) if each is not None]
+    if not coding.space.constraints:
+        again = coding.encode(found)
+        for column, dimension in enumerate(dimensions):
+            moved = again[:, column] != coding.default[column]  # what a condition switches off goes to its default
+            assert not dimension.members or (again[moved, column] == drawn[moved, column]).all()
+
+
+def test_dimensions_have_the_members_of_sets_and_short_grids() -> None:
+    kinds = (Categorical(("a", "b", "c")), Ordinal((1, 2, 4)), Integer(1, 100, log=True), Integer(0, 10**6))
+    kinds = (*kinds, Union((Categorical((None, "auto")), Real(0.0, 1.0))), Real(0.0, 1.0))  # type: ignore[assignment]
+    space = made("kinds", *(number(f"x{place}", kind, kind.middle) for place, kind in enumerate(kinds)))
+    found = box_of(StructureCoding(space, {}))
+    assert [(len(each.members), each.is_ordered) for each in found] == [
+        (3, False),
+        (3, True),
+        (100, True),
+        (0, True),
+        (2, False),
+        (0, True),
+        (0, True),
+    ]
+    assert found[2].members[9] == pytest.approx(0.5)
 
 
 def test_what_a_condition_switches_off_is_moved_before_it_counts() -> None:

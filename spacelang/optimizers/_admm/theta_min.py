@@ -2,26 +2,26 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spacelang.ir.codes import Array
 from spacelang.ir.trial import Request, Trial
+from spacelang.minimizers import Box
+from spacelang.minimizers import Point as Place
 from spacelang.optimizers._admm.points import Cube, member
 from spacelang.optimizers._admm.residuals import Residuals, measured
 from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.surrogates.dimensions import Dimension
 from spacelang.targets.admm import AdmmForm, Point
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-Place: TypeAlias = tuple[float, ...]
-"""A point of the unit cube of what is moved."""
-
 
 class ThetaMin:
-    """The augmented value of every theta for the z of a state, as a minimizer is told what to minimise.
+    """The augmented value of every theta for the z of a state, a `Value` of minimizers: places are points of its cube.
 
     It is the standing of the trial, the penalty of theta~ being away from b, and that of constraints with the slack
     that suits them best. A failure is worth the largest number so far, and no less than 1 and the largest penalty so
@@ -55,6 +55,11 @@ class ThetaMin:
             place = tuple(self.cube.place(point).tolist())
             numbers = [number for _, number in self.known]
             self.known.append((place, self.number(place, trial, numbers)))
+
+    @property
+    def box(self) -> Box:
+        """Any numbers in [0, 1], also where theta is whole in the end: its penalty changes between members."""
+        return (Dimension(),) * self.cube.width
 
     @property
     def start(self) -> Place:

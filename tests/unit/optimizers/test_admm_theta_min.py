@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_spaces import branch, choice, forbid, made, number
 
+from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Integer, Real
@@ -13,10 +14,12 @@ from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
+from spacelang.minimizers import MINIMIZERS, Minimizer
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.targets.admm import Admm, AdmmForm
+from spacelang.testing.driving import drive
 
 BOUND = FunctionBound("g", 0.1)
 
@@ -147,3 +150,28 @@ def test_earlier_points_are_judged_anew() -> None:
     assert known == pytest.approx(place)
     assert value == pytest.approx(0.25 + 0.03**2 / 2)  # delta is 4 now
     assert worst == pytest.approx(1 + 0.03**2 / 2)
+
+
+@pytest.mark.parametrize("name", ["random", "rbf", "tpe", "direct"])
+def test_minimizers_take_it(name: str) -> None:
+    """From 3 trees the penalty leads towards 7, and what is found is no worse than the start."""
+    form = toy()
+    state = begun(form, rho=0.1)
+    minimised = theta_min(form, state, rho=0.1)
+    minimizer: Minimizer = MINIMIZERS.load(name)()
+    found: list[tuple[float, ...]] = []
+
+    def search() -> Search:
+        found.append((yield from minimizer.minimise(minimised, minimised.box, 12, minimised.start)))
+
+    def loss(request: Request) -> float:
+        trees = request.configuration["e.f.trees"]
+        assert isinstance(trees, int)
+        return abs(trees - 7) / 10
+
+    driven = drive(search(), loss, 12)
+    assert len(driven.trials) == 12
+    after = minimised.after(found[0])
+    value = minimised.number(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]
+    assert value <= loss(driven.trials[0].request)
+    assert form.theta_d.contains(form.theta_d.nearest(after.relaxed))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacelang.testing.executors import BoundingConformance, ExecutorConformance
     from spacelang.testing.minimizers import MinimizerConformance
+    from spacelang.testing.objectives import ObjectiveConformance
     from spacelang.testing.optimizers import OptimizerConformance
     from spacelang.testing.selectors import SelectorConformance
     from spacelang.testing.targets import TargetConformance
@@ -30,6 +31,7 @@ __all__ = [
     "BoundingConformance",
     "ExecutorConformance",
     "MinimizerConformance",
+    "ObjectiveConformance",
     "OptimizerConformance",
     "SelectorConformance",
     "TargetConformance",
@@ -39,6 +41,7 @@ _HOMES = {
     "BoundingConformance": "executors",
     "ExecutorConformance": "executors",
     "MinimizerConformance": "minimizers",
+    "ObjectiveConformance": "objectives",
     "OptimizerConformance": "optimizers",
     "SelectorConformance": "selectors",
     "TargetConformance": "targets",

@@ -70,7 +70,7 @@ class Resumed(Searches):
                 told = again
 
         kills = st.lists(st.tuples(st.integers(0, TRIALS), CREWS), min_size=1, max_size=3)
-        self.holds(law, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
+        self.holds(law, 1 / 3, space=spaces(), order=st.integers(0, 99), kills=kills)
 
     @WORKERS
     @pytest.mark.parametrize("space", [nested(), continuous()], ids=named)

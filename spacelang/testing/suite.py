@@ -1,5 +1,6 @@
 """What all suites have: laws over cases that Hypothesis draws, so many that a subclass decides."""
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ class Suite:
         A method that is decorated with `given` cannot be inherited by several classes, a function within it can.
         """
         tried = settings(
-            max_examples=max(1, round(self.examples * share)),
+            max_examples=math.ceil(self.examples * share),
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         )

@@ -1,0 +1,172 @@
+"""What every objective must do."""
+
+import math
+import pickle
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import ClassVar
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.scale import Scale
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.optimizers.random import Random
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.loop import run
+from spacelang.runtime.objective import Graded, Objective
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.searching import Clock
+from spacelang.testing.suite import Suite
+
+
+class ObjectiveConformance(Suite):
+    """An objective: the method `objective` makes it anew, and `space` has the configurations that it evaluates.
+
+    Whatever a configuration does, `evaluate` gives a trial: the same one each time but for what it took, wherever it is
+    done. The suite evaluates `examples` of them.
+    """
+
+    space: ClassVar[Space]
+    fidelities: ClassVar[tuple[int, ...]] = ()
+    """Some fidelities below the largest at which it has trials."""
+    failing: ClassVar[tuple[Configuration, ...]] = ()
+    """Configurations that fail, whether they are of the space or not."""
+
+    def objective(self) -> Objective:
+        """The objective, made anew."""
+        raise NotImplementedError
+
+    def requests(self) -> list[Request]:
+        """What the suite has evaluated: drawn configurations at each fidelity in turn."""
+        drawn = Sampler(Structures(self.space)).configurations(self.examples, np.random.default_rng(0))
+        sizes = (None, *self.fidelities)
+        return [Request(each, sizes[place % len(sizes)]) for place, each in enumerate(drawn)]
+
+    # ---- trials
+
+    def test_every_request_becomes_its_trial(self) -> None:
+        objective = self.objective()
+        for request in self.requests():
+            trial = objective.evaluate(request)
+            assert trial.request == request
+            assert is_sound(trial)
+            if trial.loss is not None:
+                assert tuple(each.bound for each in trial.constraints) == tuple(objective.bounds)
+
+    def test_what_fails_is_a_trial_that_says_why(self) -> None:
+        objective = self.objective()
+        for configuration in self.failing:
+            trial = objective.evaluate(Request(configuration))
+            assert trial.loss is None
+            assert is_sound(trial)
+
+    def test_trials_are_the_same_in_any_order_and_of_an_objective_made_anew(self) -> None:
+        requests = self.requests()
+        first, second = self.objective(), self.objective()
+        forward = {request: came(first.evaluate(request)) for request in requests}
+        again = {request: came(first.evaluate(request)) for request in requests}
+        backward = {request: came(second.evaluate(request)) for request in reversed(requests)}
+        assert again == forward
+        assert backward == forward
+
+    def test_another_process_can_have_it(self) -> None:
+        objective = self.objective()
+        evaluate = pickle.loads(cloudpickle.dumps(objective.evaluate))
+        for request in self.requests()[:5]:
+            trial = objective.evaluate(request)
+            assert came(pickle.loads(pickle.dumps(evaluate(request)))) == came(trial)
+
+    # ---- what is to be known of them
+
+    def test_the_largest_fidelity_is_the_training_size(self) -> None:
+        objective = self.objective()
+        assert isinstance(objective.training_size, int)
+        assert objective.training_size >= 1
+        assert all(1 <= each < objective.training_size for each in self.fidelities)
+        for request in self.requests()[:3]:
+            whole, all_rows = Request(request.configuration), Request(request.configuration, objective.training_size)
+            assert came(objective.evaluate(all_rows)) == came(objective.evaluate(whole))
+
+    def test_its_scale_tells_better_from_worse(self) -> None:
+        objective = self.objective()
+        scale = objective.scale
+        assert scale == self.objective().scale
+        losses = [trial.loss for trial in map(objective.evaluate, self.requests()) if trial.loss is not None]
+        standings = [(Scale.around(losses[0]) if scale is None else scale).standing(loss) for loss in sorted(losses)]
+        assert all(0 <= each <= 1 for each in standings)
+        assert all(one <= other for one, other in pairwise(standings))
+
+    def test_it_says_what_makes_two_runs_the_same(self) -> None:
+        first, second = self.objective(), self.objective()
+        assert first.facts == second.facts
+        assert first.facts.name
+        assert first.facts.fingerprint
+        assert dict(first.further) == dict(second.further)
+        assert is_all_text(first.further.keys())
+        assert is_all_text(first.further.values())
+        assert (first.metric.name, first.metric.formula) == (second.metric.name, second.metric.formula)
+        assert is_all_text([first.metric.name, first.metric.formula, *first.recorded])
+        assert first.bounds == second.bounds
+        assert first.validation == second.validation
+        assert isinstance(first.is_cheap, bool)
+
+    def test_what_trials_share_is_a_function_of_the_request(self) -> None:
+        route = self.objective().route
+        if route is not None:
+            for request in self.requests():
+                assert route(request) == route(request)
+
+    def test_fidelities_that_it_does_not_have_are_refused(self) -> None:
+        objective = self.objective()
+        if isinstance(objective, Graded):
+            objective.check_sizes((*self.fidelities, objective.training_size))
+            with pytest.raises(InputError) as caught:
+                objective.check_sizes((objective.training_size + 1,))
+            assert caught.value.help
+
+    def test_a_search_finds_the_best_of_what_it_has_evaluated(self) -> None:
+        objective = self.objective()
+        search = Random().search(Problem(self.space, objective.training_size, np.random.default_rng(0)))
+        outcome = run(
+            search,
+            Shuffled(objective.evaluate, 3),
+            Budget(trials=self.examples),
+            clock=Clock(),
+            training_size=objective.training_size,
+            route=objective.route,
+            scale=objective.scale,
+        )
+        losses = [each.trial.loss for each in outcome.records if each.trial.loss is not None and each.trial.is_feasible]
+        assert outcome.records
+        if losses:
+            assert outcome.best is not None
+            assert outcome.best.trial.loss == min(losses)
+
+
+def came(trial: Trial) -> tuple[object, ...]:
+    """What comes of a request whenever it is evaluated: not what it took, nor what was measured of that."""
+    return trial.status, trial.loss, trial.training_loss, [bound.bound for bound in trial.constraints]
+
+
+def is_sound(trial: Trial) -> bool:
+    """Whether a trial is one: a success has a finite loss, a failure a reason and nothing else."""
+    costs = [cost for cost in (trial.cost, trial.cost_alone) if cost is not None]
+    if not all(cost >= 0 and math.isfinite(cost) for cost in costs):
+        return False
+    if trial.loss is None:
+        return trial.status is not Status.SUCCESS and bool(trial.reason) and not trial.constraints
+    training = trial.training_loss is None or math.isfinite(trial.training_loss)
+    return trial.status is Status.SUCCESS and math.isfinite(trial.loss) and not trial.reason and training
+
+
+def is_all_text(words: Iterable[object]) -> bool:
+    """Whether all of them are texts with something in them."""
+    return all(isinstance(each, str) and each for each in words)

@@ -8,5 +8,6 @@ Whoever computes a proposal does it under `threads.one_thread()`, where it is th
     growth              such a process for data that grow: when it is fitted again, and to which points
     improvement         expected improvement, and the point that promises most of it
     cubic_rbf           the interpolating cubic spline
+    forest              scikit-learn's random forest with the deviation of its trees
     tpe                 the good and the bad of each dimension as densities: tree-structured Parzen estimators
 """

@@ -46,7 +46,9 @@ def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: P
 
 def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
     own = "sklearn"  # the target of that name, and what it is made of
+    forest = PACKAGE / "surrogates" / "forest.py"  # it is that library's, which is imported when one is fitted
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        if room not in ROOMS_THAT_FIT and not (room == "targets" and path.stem.lstrip("_").startswith(own)):
+        is_about_it = path == forest or (room == "targets" and path.stem.lstrip("_").startswith(own))
+        if room not in ROOMS_THAT_FIT and not is_about_it:
             assert not {name.partition(".")[0] for name in imported(path)} & set(HEAVY), path

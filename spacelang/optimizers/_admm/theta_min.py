@@ -47,6 +47,8 @@ class ThetaMin:
         self._owned = form.owned(state.point)
         self._target = splitting.target(state)
         self._told: dict[Place, Trial] = {}
+        self._largest = 0.0
+        """The largest penalty of a success so far."""
         self.cube = Cube.of(form, self._owned)
         self.rng = rng
         self.room = room
@@ -74,10 +76,10 @@ class ThetaMin:
     def number(self, place: Place, trial: Trial | None, seen: Sequence[float]) -> float:
         """The augmented value of a place by its trial; None is a place without a member."""
         if trial is None or trial.loss is None:
-            penalties = [self._penalty(each, told) for each, told in self._told.items()]
-            return max([*seen, 1.0 + max(penalties, default=0.0)])
-        self._told[place] = trial
-        return trial.standing + self._penalty(place, trial)
+            return max([*seen, 1.0 + self._largest])
+        penalty = self._penalty(place, trial)
+        self._told[place], self._largest = trial, max(self._largest, penalty)
+        return trial.standing + penalty
 
     def after(self, best: Place) -> State:
         """The state with theta of the best place and its slacks; those of before where it failed."""

@@ -44,13 +44,13 @@ class Candidates(Protocol[K]):
 
 
 class Pipelines:
-    """Pipelines: every bracket may hold any of them."""
+    """Pipelines: every bracket may hold any of them, the first one those to begin with."""
 
     are_exhausted = False
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
-        self._tree = tree
-        self._leaves = Leaves(tree, rng)
+    def __init__(self, selection: Selection) -> None:
+        self._tree = selection.tree
+        self._leaves = Leaves(selection.tree, selection.rng, selection.initial)
 
     def draw(self, number: int) -> list[Pipeline]:
         """So many different pipelines, uniformly."""
@@ -103,7 +103,7 @@ Draw: TypeAlias = Callable[[Turn[Any], Candidates[Any]], Asking[None]]
 
 def of_pipelines(method: Draw) -> Selector:
     """The selector that draws pipelines, as they are configured when it is called."""
-    return Remembering(lambda turn: method(turn, Pipelines(turn.selection.tree, turn.selection.rng)))
+    return Remembering(lambda turn: method(turn, Pipelines(turn.selection)))
 
 
 def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -> Search:

@@ -12,7 +12,6 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._arms import Arms, Bounds
 from spacelang.optimizers._foresight import Foresight
 from spacelang.optimizers._leaves import unfinished
-from spacelang.optimizers._settings import check
 from spacelang.optimizers._turn import Turn
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -259,22 +258,21 @@ class _Scout:
 
 
 class Starts:
-    """FindInitialPipeline: where the turn starts, the injected pipelines, then uniform draws.
+    """FindInitialPipeline: where the turn starts, the pipelines to begin with, then uniform draws.
 
     Each is drawn by a generator of its own number.
     """
 
-    def __init__(self, turn: Turn[Pipeline], initial: tuple[Pipeline, ...] = ()) -> None:
-        self._tree = tree = turn.selection.tree
-        for pipeline in initial:
-            check(tree.is_leaf(pipeline), f"`initial` has {pipeline}", "it must be a leaf of the discrepancy tree")
+    def __init__(self, turn: Turn[Pipeline]) -> None:
+        self._tree = turn.selection.tree
+        initial = turn.selection.initial
         self._initial = initial if turn.start is None else (turn.start, *initial)
         self._seed = int(turn.selection.rng.integers(1 << 63))
         self._drawn = lru_cache(maxsize=RECENT)(self._draw)
 
     @property
     def given(self) -> int:
-        """How many were injected."""
+        """How many are no draws."""
         return len(self._initial)
 
     def of(self, number: int) -> Pipeline:

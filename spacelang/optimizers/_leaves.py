@@ -19,14 +19,26 @@ LISTABLE: Final = 10_000
 
 
 class Leaves:
-    """The leaves of a tree in random order; a large tree is never listed."""
+    """The leaves of a tree in random order behind those that come `first`; a large tree is never listed."""
 
-    def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
+    def __init__(self, tree: DiscrepancyTree, rng: "Generator", first: tuple[Pipeline, ...] = ()) -> None:
         self._tree = tree
         self._rng = rng
+        self._first = first
+        """What was not drawn yet of those that come first."""
 
     def draw(self, number: int) -> list[Pipeline]:
         """So many different leaves, uniformly; all of them in random order where there are no more."""
+        first, self._first = self._first[:number], self._first[number:]
+        return [*dict.fromkeys((*first, *self._drawn(number)))][:number]
+
+    def each_once(self) -> Iterator[Pipeline]:
+        """Every leaf once: drawn, as long as that finds new ones, then the others in the order of the text."""
+        first, self._first = dict.fromkeys(self._first), ()
+        yield from first
+        yield from (leaf for leaf in self._each() if leaf not in first)
+
+    def _drawn(self, number: int) -> list[Pipeline]:
         wanted = min(number, self._tree.leaves)
         if self._tree.leaves <= max(LISTABLE, 2 * wanted):
             places = self._rng.choice(len(self._listed), size=wanted, replace=False)
@@ -36,10 +48,9 @@ class Leaves:
             found.update(dict.fromkeys(self._tree.random_leaves(wanted - len(found), self._rng)))
         return list(found)
 
-    def each_once(self) -> Iterator[Pipeline]:
-        """Every leaf once: drawn, as long as that finds new ones, then the others in the order of the text."""
+    def _each(self) -> Iterator[Pipeline]:
         if self._tree.leaves <= LISTABLE:
-            yield from self.draw(self._tree.leaves)
+            yield from self._drawn(self._tree.leaves)
             return
         found: set[Pipeline] = set()
         repeated = 0

@@ -14,6 +14,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Order, Trial
+from spacelang.ir.walk import structure_of
 from spacelang.optimizers._completion import Completion
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -32,7 +33,7 @@ class Selection:
 
     `size` is the number of training rows, and all that is drawn is drawn from `rng`. `penalty` is what a trial that
     succeeded has to bear beside its loss, in units of its standing: at least 0 and finite. `room` is how many workers
-    have nothing to do, as far as the caller was told.
+    have nothing to do, as far as the caller was told. `initial` are pipelines that come first, none twice.
     """
 
     tree: DiscrepancyTree
@@ -41,13 +42,18 @@ class Selection:
     rng: "Generator"
     penalty: Callable[[Trial], float] = unpenalised
     room: int = 1
+    initial: tuple[Pipeline, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem, rule: Literal["default", "sample"]) -> "Selection":
-        """That of a whole search: every pipeline has one configuration, its default one or one that is drawn."""
+        """That of a whole search: every pipeline has one configuration, its default one or one that is drawn.
+
+        What is given to begin with was evaluated as it is; its pipelines come first, as they are configured here.
+        """
         tree = DiscrepancyTree(Structures(problem.space))
         completion = Completion(tree, rule, problem.rng)
-        return cls(tree, completion.of, problem.size, problem.rng)
+        first = dict.fromkeys(tree.pipeline_of(structure_of(problem.space, each)) for each in problem.initial)
+        return cls(tree, completion.of, problem.size, problem.rng, initial=tuple(first))
 
     def number(self, trial: Trial) -> float:
         """What is minimised: the loss and the penalty; infinity for a failure."""

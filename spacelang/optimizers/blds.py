@@ -46,8 +46,6 @@ class Blds:
         "on a single rung, where every pipeline is fully trained, it is always the latter",
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    initial: tuple[Pipeline, ...] = ()
-    """Where the first descents start; later ones start from uniform draws."""
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
@@ -75,7 +73,7 @@ class Blds:
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaves), turn.selection.standing)
         rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
-        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)
+        yield from Descents(turn, rules, Starts(turn)).run(arms)
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:

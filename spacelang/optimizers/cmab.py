@@ -91,6 +91,7 @@ class _Pulls:
         self._standings: dict[Pipeline, float] = {}
         self._owed: dict[Pipeline, int] = {}
         """Of what is being evaluated, how often it is to be pulled."""
+        self._first = iter(turn.selection.initial)
         leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
         self._new = (each for each in leaves if each not in self._standings and each not in self._owed)
 
@@ -113,7 +114,7 @@ class _Pulls:
         patience = PATIENCE
         while self._left and self._turn.goes_on(self._count):
             self._count += 1
-            pipeline = self._bandit.choose(self._bandit.draw()) if patience else next(self._new)
+            pipeline = self._drawn() if patience else next(self._new)
             if pipeline in self._owed:
                 self._owed[pipeline] += 1
             elif not self._pulls_known(pipeline):
@@ -121,6 +122,11 @@ class _Pulls:
                 return pipeline
             patience = patience - 1 if patience else PATIENCE
         return None
+
+    def _drawn(self) -> Pipeline:
+        """Those to begin with, then draws from the posterior."""
+        first = next(self._first, None)
+        return self._bandit.choose(self._bandit.draw()) if first is None else first
 
     def _pulls_known(self, pipeline: Pipeline) -> bool:
         """Pull a pipeline that is known, from this turn or those before; whether it is."""

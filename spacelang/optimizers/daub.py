@@ -115,8 +115,9 @@ def _bootstrapped(turn: Turn[Pipeline], sizes: Sequence[int]) -> Asking[list[_Wa
 
 def _rounds(turn: Turn[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_Beginner]]":
     """All pipelines, those first that have begun before; where time is short, one by one."""
+    selection = turn.selection
     known = dict.fromkeys(each for each in turn.memory if any(turn.known(each, sizes[0])))
-    leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
+    leaves = Leaves(selection.tree, selection.rng, selection.initial).each_once()
     pipelines = chain(known, (leaf for leaf in leaves if leaf not in known))
     count = max(1, ROUND // len(sizes[:BOOTSTRAP])) if turn.seconds is None else 1
     while found := list(islice(pipelines, count)):

@@ -22,8 +22,6 @@ class Lds:
 
     disc: int = option(1, settings.DISC)
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    initial: tuple[Pipeline, ...] = ()
-    """Where the first descents start; later ones start from uniform draws."""
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
@@ -45,4 +43,4 @@ class Lds:
         # One rung with all rows, and bounds of no width: what looks better is better.
         arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.number)
         rules = Rules(self.disc, until="local_optimum")
-        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)
+        yield from Descents(turn, rules, Starts(turn)).run(arms)

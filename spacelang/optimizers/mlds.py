@@ -31,8 +31,6 @@ class Mlds:
         False, "whether a neighbour is trained as often as the pipeline that it is compared with"
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
-    initial: tuple[Pipeline, ...] = ()
-    """Where the first descents start; later ones start from uniform draws."""
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
@@ -56,4 +54,4 @@ class Mlds:
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.number)
         rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
-        yield from Descents(turn, rules, Starts(turn, self.initial)).run(arms)
+        yield from Descents(turn, rules, Starts(turn)).run(arms)

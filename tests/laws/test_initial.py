@@ -1,6 +1,5 @@
 """What a run starts from is evaluated first, whatever its optimizer, and nothing is evaluated twice."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._opening import begun
+from spacelang.targets.blds import DiscrepancyTree
 
 SIZE = 500
-LIMIT = 60
+DESCENDING = ("blds", "lds", "mlds")
 
 NAMES = pytest.mark.parametrize("name", OPTIMIZERS.names())
 
@@ -52,6 +52,27 @@ def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: 
         within = drive(start(name, space, initial, seed, hyperparameters=rule), arbitrary, 300, workers=workers)
         assert within.ended == without.ended or len(within.trials) == 300
         assert set(within.requests) >= set(map(Request, initial)) or not within.ended
+
+
+@NAMES
+@settings(max_examples=5, deadline=None)
+@given(space=spaces(), seed=st.integers(0, 9), count=st.integers(1, 5), workers=st.sampled_from([1, 8]))
+def test_their_pipelines_come_first_where_pipelines_are_selected(
+    name: str, space: Space, seed: int, count: int, workers: int
+) -> None:
+    """As the optimizer configures them, each once; a descent goes its way before the next one begins."""
+    tree = DiscrepancyTree(Structures(space))
+    initial = drawn(space, count, seed)
+    first = [*dict.fromkeys(tree.encode(each).pipeline for each in initial)]
+    optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), {"hyperparameters": "default"})
+    search = optimizer.search(Problem(space, SIZE, np.random.default_rng(seed), initial))
+    driven = drive(search, arbitrary, 60, workers=workers)
+    seen = [*dict.fromkeys(tree.encode(each.configuration).pipeline for each in driven.requests)]
+    shown = 1 if name in DESCENDING else min(len(first), len(seen))
+    if workers == 1 or name in DESCENDING:
+        assert seen[:shown] == first[:shown]
+    assert {*seen} >= {*first} or not driven.ended
+    assert len(set(driven.requests)) == len(driven.requests)
 
 
 # ---- searches that are about something
@@ -114,9 +135,6 @@ def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
 
 
 def test_without_any_a_search_is_as_it_was() -> None:
-    def asks(search: Search) -> Iterator[Ask]:
-        yield next(search)
-
     space = plain(2, 2)
     for name in OPTIMIZERS.names():
         assert drive(start(name, space, ()), arbitrary, 30) == drive(

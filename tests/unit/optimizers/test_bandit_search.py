@@ -43,8 +43,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> list[Pipeline]:
 @pytest.mark.parametrize(("disc", "count", "visited"), [(1, 27, 26), (2, 279, 304)])
 def test_t1_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: int, visits: list[Pipeline]) -> None:
     """BLDS(1) makes 27 trainings before the restart, BLDS(2) 279 with 304 leaf visits."""
-    settings = Blds(disc=disc, initial=(FIRST, FAR))
-    trained = trainings(settings, PAPER, 100, best_is(FIRST), count + 1)
+    trained = trainings(Blds(disc=disc), PAPER, 100, best_is(FIRST), count + 1, initial=(FIRST, FAR))
     assert trained[0] == (FIRST, 100)
     assert len({pipeline for pipeline, _ in trained[:count]}) == count
     assert trained[count] == (FAR, 100), "the restart"
@@ -53,7 +52,7 @@ def test_t1_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: 
 
 def test_t1_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
     """N = 1000: 130 leaf visits, 26 distinct neighbours, 31 trainings."""
-    trained = trainings(Blds(initial=(FIRST, FAR)), PAPER, 1000, best_is(FIRST), 32)
+    trained = trainings(Blds(), PAPER, 1000, best_is(FIRST), 32, initial=(FIRST, FAR))
     assert [rows for pipeline, rows in trained if pipeline == FIRST] == [100, 200, 400, 800, 1000]
     assert trained[31] == (FAR, 100), "the restart"
     neighbours = [pipeline for pipeline, _ in trained[:31] if pipeline != FIRST]
@@ -62,8 +61,7 @@ def test_t1_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
 
 
 def test_t1_with_examine_init_the_initial_pipeline_is_one_of_27_leaves() -> None:
-    settings = Blds(examine_init=True, initial=(FIRST, FAR))
-    trained = trainings(settings, PAPER, 1000, best_is(FIRST), 4)
+    trained = trainings(Blds(examine_init=True), PAPER, 1000, best_is(FIRST), 4, initial=(FIRST, FAR))
     assert trained[:3] == [(FIRST, 100), (FIRST, 200), ((0, 0, 0, 1), 100)]
 
 
@@ -103,8 +101,7 @@ T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.
 
 
 def test_t3_trace_of_disc_1() -> None:
-    settings = Blds(disc=1, initial=((0, 0), (1, 1)))
-    assert trainings(settings, plain(2, 2), 400, T3, 7) == [
+    assert trainings(Blds(disc=1), plain(2, 2), 400, T3, 7, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -116,8 +113,7 @@ def test_t3_trace_of_disc_1() -> None:
 
 
 def test_t3_trace_of_disc_2() -> None:
-    settings = Blds(disc=2, initial=((0, 0), (1, 1)))
-    assert trainings(settings, plain(2, 2), 400, T3, 6) == [
+    assert trainings(Blds(disc=2), plain(2, 2), 400, T3, 6, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -139,13 +135,13 @@ def test_t3_checkpoints() -> None:
 def test_t4_a_neighbour_that_is_clearly_worse_is_not_trained_again_in_that_pass() -> None:
     """(0, 1) looks worse at first; once (0, 0) gets wider bounds on 200 rows, it is raised."""
     losses = by_table({(0, 0): {100: 0.30, 200: 0.30, 400: 0.0}, (0, 1): 0.36, (1, 0): 1.0, (1, 1): 1.0})
-    trained = trainings(Blds(initial=((0, 0), (1, 1))), plain(2, 2), 400, losses, 6)
+    trained = trainings(Blds(), plain(2, 2), 400, losses, 6, initial=((0, 0), (1, 1)))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100), ((0, 0), 200), ((0, 1), 200), ((0, 0), 400)]
 
 
 def test_t4_a_neighbour_that_is_clearly_better_is_taken_without_a_second_training() -> None:
     losses = by_table({(0, 0): 0.5, (0, 1): 0.1, (1, 0): 0.9, (1, 1): 0.9})
-    trained = trainings(Blds(initial=((0, 0),)), plain(2, 2), 400, losses, 4)
+    trained = trainings(Blds(), plain(2, 2), 400, losses, 4, initial=((0, 0),))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200), ((1, 1), 100)]
 
 
@@ -175,8 +171,8 @@ def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> Non
 def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_searches_around_it() -> None:
     losses = by_table({(0, 0): 0.3, (0, 1): {100: 0.29, 150: 0.2}, (1, 1): 0.1, (1, 0): 0.9})
     start = ((0, 0), (1, 0))
-    paper = trainings(Blds(initial=start), plain(2, 2), 150, losses, 4)
-    local = trainings(Blds(initial=start, until_rule="local_optimum"), plain(2, 2), 150, losses, 4)
+    paper = trainings(Blds(), plain(2, 2), 150, losses, 4, initial=start)
+    local = trainings(Blds(until_rule="local_optimum"), plain(2, 2), 150, losses, 4, initial=start)
     assert paper == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((1, 0), 100)]
     assert local == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((0, 0), 150)]
 
@@ -184,9 +180,10 @@ def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_se
 def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -> None:
     """On all rows (0,) looks better than on half of them, and takes its own place in the midst of the search (A4)."""
     losses = by_table({(0,): {100: 0.4, 200: 0.1}, (1,): 0.5, (2,): 0.05})
-    options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9, initial=((0,), (2,)))
+    options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9)
     assert widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"
-    assert trainings(options, plain(3), 200, losses, 4) == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
+    trained = trainings(options, plain(3), 200, losses, 4, initial=((0,), (2,)))
+    assert trained == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -220,7 +217,8 @@ def test_on_a_single_rung_a_small_part_of_a_table_has_a_good_pipeline() -> None:
 
 
 def test_a_failed_trial_counts_as_the_worst_loss() -> None:
-    trained = trainings(Blds(initial=((0, 0),)), plain(2, 2), 400, lambda leaf, _: 0.5 if any(leaf) else None, 3)
+    losses = lambda leaf, _: 0.5 if any(leaf) else None  # noqa: E731
+    trained = trainings(Blds(), plain(2, 2), 400, losses, 3, initial=((0, 0),))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200)]
 
 
@@ -249,8 +247,3 @@ def test_options_out_of_bounds(options: dict[str, float]) -> None:
         Blds(**options)  # type: ignore[arg-type]
     assert caught.value.help
     assert next(iter(options)) in caught.value.message
-
-
-def test_an_initial_pipeline_must_be_a_leaf() -> None:
-    with pytest.raises(OptionError, match="initial"):
-        drive(Blds(initial=((0, 5),)).search(Problem(plain(2, 2), 100, np.random.default_rng(0))), arbitrary, 1)

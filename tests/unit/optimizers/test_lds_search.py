@@ -58,7 +58,7 @@ def test_an_iteration_visits_every_leaf_with_at_most_so_many_right_turns(height:
 
 def test_example_1_a_goal_with_one_discrepancy_is_found_in_the_first_iteration() -> None:
     goal, left = (1, 0, 1), (1, 1, 1)
-    trained = trainings(Lds(disc=2, initial=(left,)), binary(3), SIZE, best_is(goal), 3)
+    trained = trainings(Lds(disc=2), binary(3), SIZE, best_is(goal), 3, initial=(left,))
     assert trained == [(left, SIZE), ((0, 1, 1), SIZE), (goal, SIZE)]
 
 
@@ -120,7 +120,7 @@ def tables(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[Pipeline, float], Pip
 def test_a_descent_goes_by_the_book(table: tuple[tuple[int, ...], dict[Pipeline, float], Pipeline], disc: int) -> None:
     sizes, losses, start = table
     asked, centres = by_the_book(start, sizes, disc, losses)
-    trained = trainings(Lds(disc=disc, initial=(start,)), plain(*sizes), SIZE, by_table(losses), len(asked))
+    trained = trainings(Lds(disc=disc), plain(*sizes), SIZE, by_table(losses), len(asked), initial=(start,))
     assert trained == [(pipeline, SIZE) for pipeline in asked]
     found = [losses[pipeline] for pipeline in centres]
     assert all(later < earlier for earlier, later in pairwise(found)), "it strictly improves"
@@ -156,7 +156,7 @@ def test_at_the_end_of_a_descent_nothing_within_the_discrepancy_is_better(
 def test_a_discrepancy_beyond_the_number_of_stages_is_all_of_them() -> None:
     losses = {leaf: 1.0 - 0.1 * sum(leaf) for leaf in product(range(3), repeat=3)}
     few, many = (
-        trainings(Lds(disc=disc, initial=((0, 0, 0),)), plain(3, 3, 3), SIZE, by_table(losses), 100)
+        trainings(Lds(disc=disc), plain(3, 3, 3), SIZE, by_table(losses), 100, initial=((0, 0, 0),))
         for disc in (3, 10**9)
     )
     assert few == many

@@ -10,6 +10,8 @@ from numpy.random import default_rng
 from small_spaces import plain, spaces, tuned
 
 from spacelang.ir.asking import Search
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -19,6 +21,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
+from spacelang.targets.blds import DiscrepancyTree
 
 SIZE = 450
 DESCENDING = ["blds", "lds", "mlds"]
@@ -26,8 +29,16 @@ IN_TURN = [*DESCENDING, "daub"]
 """Whose next trial depends on the one before."""
 
 
-def search(name: str, space: Space, seed: int = 0, size: int = SIZE, **options: object) -> Search:
-    return OPTIMIZERS.load(name)(**options).search(Problem(space, size, default_rng(seed)))  # type: ignore[no-any-return]
+def search(
+    name: str,
+    space: Space,
+    seed: int = 0,
+    size: int = SIZE,
+    initial: tuple[Configuration, ...] = (),
+    **options: object,
+) -> Search:
+    problem = Problem(space, size, default_rng(seed), initial)
+    return OPTIMIZERS.load(name)(**options).search(problem)  # type: ignore[no-any-return]
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +113,9 @@ def test_what_is_begun_ahead_is_wanted_soon(name: str) -> None:
     def best_is_first(request: Request) -> float:
         return float(any(request.configuration[f"s{n}"] != "a0" for n in range(4)))
 
-    asking = search(name, plain(8, 8, 6, 8), size=100, initial=((0, 0, 0, 0), (7, 7, 5, 7)))
+    space = plain(8, 8, 6, 8)
+    tree = DiscrepancyTree(Structures(space))
+    asking = search(name, space, size=100, initial=(tree.complete((0, 0, 0, 0)), tree.complete((7, 7, 5, 7))))
     driven = drive(asking, best_is_first, 250, workers=4)
     needed = set(driven.requests)
     early = [trial.request for trial in driven.early]

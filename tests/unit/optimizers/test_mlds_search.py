@@ -19,7 +19,7 @@ T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.
 
 def test_the_trace_of_t3() -> None:
     """It ends with (1, 1): what follows is a restart."""
-    trained = trainings(Mlds(initial=((0, 0), (1, 0))), plain(2, 2), 400, T3, 9)
+    trained = trainings(Mlds(), plain(2, 2), 400, T3, 9, initial=((0, 0), (1, 0)))
     assert trained == [
         ((0, 0), 100),
         ((0, 1), 100),
@@ -35,16 +35,16 @@ def test_the_trace_of_t3() -> None:
 
 def test_an_equal_loss_is_a_reason_for_one_more_training() -> None:
     losses = by_table({(0,): 0.3, (1,): {100: 0.3, 200: 0.2, 400: 0.2}, (2,): 0.4})
-    trained = trainings(Mlds(initial=((0,),)), plain(3), 400, losses, 4)
+    trained = trainings(Mlds(), plain(3), 400, losses, 4, initial=((0,),))
     assert trained == [((0,), 100), ((1,), 100), ((1,), 200), ((1,), 400)]
 
 
 def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> None:
     """Without matching, (1,) and (2,) would stay on 100 rows until (0,) is trained on all."""
     losses = by_table({(0,): 0.3, (1,): 0.6, (2,): 0.9})
-    alone = trainings(Mlds(initial=((0,),)), plain(3), 400, losses, 5)
+    alone = trainings(Mlds(), plain(3), 400, losses, 5, initial=((0,),))
     assert alone == [((0,), 100), ((1,), 100), ((2,), 100), ((0,), 200), ((0,), 400)]
-    matched = trainings(Mlds(match_fidelity=True, initial=((0,),)), plain(3), 400, losses, 9)
+    matched = trainings(Mlds(match_fidelity=True), plain(3), 400, losses, 9, initial=((0,),))
     assert matched == [
         ((0,), 100),
         ((1,), 100),

@@ -1,6 +1,6 @@
 """Which pipelines a search trains, on how many rows, and tables of losses to answer it from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -28,8 +28,9 @@ def trainings(
     loss: Callable[[Pipeline, int], float | None],
     limit: int,
     seed: int = 0,
+    initial: Iterable[Pipeline] = (),
 ) -> list[Training]:
-    """The pipelines that a run trains, with the rows of each training."""
+    """The pipelines that a search trains, with the rows of each training; `initial` are those that it starts from."""
     tree = DiscrepancyTree(Structures(space))
     leaves: dict[str, Pipeline] = {}
 
@@ -39,7 +40,8 @@ def trainings(
             leaves[key] = tree.encode(request.configuration).pipeline
         return leaves[key], size if request.fidelity is None else request.fidelity
 
-    search = settings.search(Problem(space, size, np.random.default_rng(seed)))
+    first = tuple(map(tree.complete, initial))
+    search = settings.search(Problem(space, size, np.random.default_rng(seed), first))
     driven = drive(search, lambda request: loss(*training(request)), limit)
     return [training(request) for request in driven.requests]
 

@@ -128,6 +128,8 @@ class MinimizerConformance(Suite):
     def test_all_its_calls_are_made_where_every_point_can_be_evaluated(self, workers: int) -> None:
         _, driven = self.driven(Bowl(BOXES["three"], room=workers), CALLS, workers)
         assert len(driven.trials) == CALLS
+        for memo in memos(driven.trials):
+            assert (len(memo), memo[0]) == (1 + 3 + 1, "bowl"), "what the value remembers comes first"
 
     @WORKERS
     def test_the_same_arguments_and_answers_give_the_same_points(self, workers: int) -> None:
@@ -225,11 +227,10 @@ def observed(asking: Asking[Point], out: list[int]) -> Search:
 
 def points_of(trial: Trial, width: int) -> list[Point]:
     """The points that the memo of a trial ends with."""
-    *numbers, count = trial.request.memo[1:]
+    memo = trial.request.memo
+    count = memo[-1]
     assert isinstance(count, int)
-    assert len(numbers) == count * width
-    assert trial.request.memo[0] == "bowl", "what the value remembers comes first"
-    points = np.array(numbers, float).reshape(count, width).tolist()
+    points = np.array(memo[len(memo) - 1 - count * width : -1], float).reshape(count, width).tolist()
     return [tuple(point) for point in points]
 
 

@@ -1,17 +1,24 @@
 """How far each minimizer comes, and what it makes of what it is told."""
 
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
+from spacelang.ir.asking import Search
 from spacelang.ir.trial import Request
 from spacelang.minimizers import MINIMIZERS, Box, Dimension, Point, direct
 from spacelang.plugins import OptionError, Plugins
+from spacelang.runtime.executors.here import Here
 from spacelang.testing.driving import Driven, drive
+from spacelang.testing.journals import Kept
 from spacelang.testing.minimizers import Bowl, kept, memos, points_of
+from spacelang.testing.searching import ran
 
+FULL = bool(os.environ.get("SPACELANG_FULL"))
 RANGE = Dimension()
 
 
@@ -109,3 +116,22 @@ def test_a_start_without_configuration_is_said() -> None:
 
     with pytest.raises(ValueError, match="start has no configuration"):
         found("random", Nowhere((RANGE,)), 5, (0.5,))
+
+
+@pytest.mark.parametrize("name", MINIMIZERS.names())
+def test_many_trials_are_resumed_to_the_last_bit_with_any_number_of_threads(name: str) -> None:
+    """The kernel is fitted again in between, and its factor grows; the second half is made anew."""
+    box, calls = (RANGE, RANGE, Dimension((0.0, 0.5, 1.0))), 200 if FULL else 50
+
+    def search() -> Search:
+        value = Bowl(box, 1)
+        yield from kept(MINIMIZERS.load(name)().minimise(value, box, calls, value.start), [])
+
+    whole = Kept()
+    with threadpool_limits(2):
+        ran(search(), Here(Bowl(box).evaluate), calls, journal=whole)
+    later = whole.cut(calls // 2)
+    with threadpool_limits(1):
+        ran(search(), Here(Bowl(box).evaluate), calls, journal=later)
+    assert len(whole.appended) > 0.9 * calls, "few of them are repeated"
+    assert memos(each.trial for each in later.appended) == memos(each.trial for each in whole.appended[calls // 2 :])

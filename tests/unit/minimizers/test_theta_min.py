@@ -1,0 +1,73 @@
+"""theta-min of ADMM by each minimizer: what ALGORITHMS.md 4.2 and 4.4 say of the two together."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import spacelang
+from spacelang.ir.counting import Structures
+from spacelang.ir.membership import exclusion
+from spacelang.ir.sampling import Sampler
+from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, Value
+from spacelang.optimizers._admm.residuals import Residuals
+from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.targets.admm import Admm, AdmmForm
+from spacelang.testing.driving import Driven, drive, moody
+from spacelang.testing.minimizers import kept, points_of
+
+STRUCTURES = Structures(spacelang.load("admm_table_a3").checked)
+CALLS = 14
+
+
+@cache
+def form() -> AdmmForm:
+    return Admm().lower(STRUCTURES).form
+
+
+def sub_problem(seed: int | None) -> ThetaMin:
+    """theta-min at the default, which has no hyperparameters, or at a configuration that is drawn."""
+    drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
+    point = form().encode(drawn[0]) if drawn else form().default
+    splitting = Splitting.of(form().theta_d, 1.0)
+    residuals = Residuals.of((), 1.0)
+    return ThetaMin(form(), splitting, residuals, splitting.start(point), np.random.default_rng(0))
+
+
+def minimised(minimizer: Minimizer, value: ThetaMin) -> tuple[Point, Driven]:
+    """The best point, and what was asked for; a third of all trials fail."""
+    asked: Value = value
+    best: list[Point] = []
+    asking = minimizer.minimise(asked, (Dimension(),) * value.cube.width, CALLS, value.start)
+    driven = drive(kept(asking, best), moody, 10 * CALLS)
+    return best[0], driven
+
+
+@pytest.mark.parametrize("name", MINIMIZERS.names())
+@pytest.mark.parametrize("seed", range(4))
+def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(name: str, seed: int) -> None:
+    value = sub_problem(seed)
+    first = value.request(value.start)
+    assert first is not None
+    best, driven = minimised(MINIMIZERS.load(name)(), value)
+    assert len(driven.trials) <= CALLS
+    for request in driven.requests:
+        assert exclusion(STRUCTURES.space, request.configuration) is None
+        for stage in STRUCTURES.space.stages:
+            assert request.configuration.get(stage.key) == first.configuration.get(stage.key)
+    again, points, numbers = sub_problem(seed), [], []
+    for trial in driven.trials:
+        *refused, last = points_of(trial, again.cube.width)
+        for point, told in (*((each, None) for each in refused), (last, trial)):
+            points.append(point)
+            numbers.append(again.number(point, told, numbers))
+    assert points[0] == value.start
+    assert best == points[int(np.argmin(numbers))]
+
+
+@pytest.mark.parametrize("name", MINIMIZERS.names())
+def test_a_pipeline_without_hyperparameters_is_evaluated_once(name: str) -> None:
+    """T5."""
+    _, driven = minimised(MINIMIZERS.load(name)(), sub_problem(None))
+    assert len(driven.trials) == 1

@@ -1,4 +1,4 @@
-"""Contracts: what another package needs to write a target, an optimizer, a minimizer, an executor or an objective.
+"""Contracts: what another package needs for a target, an optimizer, a part of one, an executor or an objective.
 
 Everything is defined where it is at home; what is named here is public and stays as it says. A plug-in is a frozen
 dataclass whose options are the fields that `option` declares; one with a value that cannot be raises `OptionError`. A
@@ -23,6 +23,11 @@ configurations that it begins with, and is a `Search`, which is an `Asking` with
 `Status`, a `Measurement` by each bound and its standing on a `Scale`. `together(requests)` is a round,
 `side_by_side(parts)` are parts that go on at once; `order_of(trial)` sorts trials by their `Order`. One that has an
 option `hyperparameters` does with it what `Hyperparameters` says.
+
+**A selector** is a `Selector`, and an optimizer can be a part of others where its `selector()` makes one:
+`select(selection, iterations, start)` is an `Asking` of the best `Pipeline`. A `Selection` has the tree, says how each
+pipeline is configured at present and by what trials are compared. `Remembering` is all of it but for what it does in a
+`Turn`, in which what is known is recalled.
 
 **A minimizer** is a `Minimizer`: `minimise(value, box, calls, start)` is an `Asking` of the best `Point` of a `Box`,
 each `Dimension` of which is all of [0, 1] or some members of it. What is minimised is a `Value`. `minimised` is all of
@@ -52,6 +57,8 @@ from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order
 from spacelang.minimizers import Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
 from spacelang.optimizers import Hyperparameters, Optimizer
 from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._selection import Selection, Selector
+from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import OptionError, option
 from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
@@ -110,17 +117,21 @@ __all__ = [
     "Problem",
     "Propose",
     "RefusedError",
+    "Remembering",
     "Request",
     "Sampler",
     "Scale",
     "Search",
     "Seen",
+    "Selection",
+    "Selector",
     "Space",
     "Status",
     "Structures",
     "Target",
     "Told",
     "Trial",
+    "Turn",
     "UndecidableError",
     "UnlikelyError",
     "Value",

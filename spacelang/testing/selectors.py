@@ -17,9 +17,11 @@ from spacelang.ir.expr import Is
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._selection import Selection, Selector, unpenalised
+from spacelang.runtime.executors.simulated import Simulated
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import Objective, answered, arbitrary, drive, failing, moody
-from spacelang.testing.searching import PLENTY, SIZE, WORKERS
+from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.searching import PLENTY, SIZE, WORKERS, ran, timed
 from spacelang.testing.small_spaces import forbid, made, plain, spaces
 from spacelang.testing.suite import Suite
 
@@ -289,6 +291,25 @@ class SelectorConformance(Suite):
             assert made_of.found == [best, best]
 
         self.holds(law, space=spaces(), seed=st.integers(0, 9))
+
+    @WORKERS
+    def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
+        space, calls = plain(3, 2, 3), (Call(), Call(second, iterations=3), Call(iterations=3))
+
+        def session(journal: Kept, heard: Heard) -> Calls:
+            made_of = Calls(space)
+            search = made_of.search(self.selector(), calls)
+            ran(search, Simulated(timed, workers=workers), PLENTY, journal=journal, heard=heard)
+            return made_of
+
+        first, told = Kept(), Heard()
+        whole = session(first, told)
+        for stop in range(1, len(first.appended), 7):
+            again = Heard()
+            resumed = session(first.cut(stop), again)
+            before = told.until(stop)
+            assert again.tolds[: len(before)] == before
+            assert workers > 1 or resumed.found == whole.found
 
     @WORKERS
     def test_stops_after_so_many_seconds(self, workers: int) -> None:

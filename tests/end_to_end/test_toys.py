@@ -15,7 +15,7 @@ from spacelang.testing.small_spaces import continuous
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-TOYS = ("target", "optimizer", "minimizer", "executor")
+TOYS = ("target", "optimizer", "selector", "minimizer", "executor")
 """Those that have a section of their own, and a suite."""
 
 ENTRY_POINTS = """
@@ -24,6 +24,7 @@ rows = toys.target:Rows
 
 [spacelang.optimizers]
 better_half = toys.optimizer:BetterHalf
+outwards = toys.selector:Outwards
 
 [spacelang.minimizers]
 nearby = toys.minimizer:Nearby
@@ -46,6 +47,17 @@ TESTS = {
         class TestBetterHalf(OptimizerConformance):
             optimizer = OPTIMIZERS.load("better_half")
             examples = 5
+    """,
+    "selector": """
+        from spacelang.optimizers import OPTIMIZERS
+        from spacelang.testing import SelectorConformance
+
+        class TestOutwards(SelectorConformance):
+            one_by_one = True
+            examples = 5
+
+            def selector(self):
+                return OPTIMIZERS.load("outwards")().selector()
     """,
     "minimizer": """
         from spacelang.minimizers import MINIMIZERS

@@ -63,7 +63,7 @@ class Told:
 
     A trial that ends early was probable and is not wanted in earnest yet: what came of it may guide what is probable
     next, and nothing else. It is told once more, at once, when it is wanted. `room` is how many workers have nothing to
-    do in earnest: their number less the trials that were begun in earnest and have not ended, and at least 0.
+    do in earnest: their number less the trials that were begun in earnest and were not told yet, and at least 0.
 
     `asked` is the very object that was begun and that the trial which has ended is told for; None where none has ended.
     Where it is not said, that is the request of the trial.

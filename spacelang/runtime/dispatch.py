@@ -225,8 +225,8 @@ class Dispatcher:
 
     @property
     def _room(self) -> int:
-        """How many workers have nothing to do in earnest."""
-        return max(self._workers - len(self._earnest), 0)
+        """How many workers have nothing to do in earnest, and nothing is told next that they may be needed for."""
+        return max(self._workers - len(self._earnest) - len(self._known), 0)
 
     def _count(self) -> int:
         """How many workers there are: what has ended holds none, whether it was told or not."""

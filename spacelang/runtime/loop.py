@@ -15,7 +15,10 @@ from spacelang.runtime.proposals import Proposals
 from spacelang.runtime.waiting import RouteOf, Waiting
 
 KNOWN_ANSWERS: Final = 10_000
-"""So many answers from memory in a row mean that an optimizer has nothing left to ask for."""
+"""So many answers from memory in a row mean that an optimizer has nothing left to ask for.
+
+Ten times as many as a part of a search may have before it sits out: who counts for its parts ends by itself.
+"""
 
 
 class Listener(Protocol):

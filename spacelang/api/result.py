@@ -121,6 +121,11 @@ class Result:
         return "searched" if self.searched is None else self.searched.hyperparameters.value
 
     @property
+    def initial(self) -> tuple[Configuration, ...]:
+        """The configurations that the run began with."""
+        return () if self.searched is None else self.searched.initial
+
+    @property
     def at_defaults(self) -> list[str]:
         """The keys of the best configuration whose values were not searched but kept at their defaults."""
         best = self.best_configuration

@@ -164,7 +164,8 @@ def test_a_table_of_defaults_has_no_others(folder: Path) -> None:
     assert "--> two.json:1:2" in ended.stderr
 
 
-def test_a_comparison_starts_all_runs_from_them(folder: Path) -> None:
+def test_a_comparison_starts_all_runs_from_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacelang.report.comparison.plots.is_available", lambda: False)
     arguments = ("compare", "small.space", "-d", "table:small.npz", "--optimizers", "lds,random", "--repeats", "2")
     options = (*arguments, "--trials", "3", "-o", "c", "--json")
     assert command(*options, "--initial", "two.json", folder=folder).returncode == 0
@@ -179,6 +180,20 @@ def test_a_comparison_starts_all_runs_from_them(folder: Path) -> None:
     assert "there is no such file" in wrong.stderr
 
 
+def test_they_are_members_of_the_space_for_the_data(folder: Path) -> None:
+    """30 components are too many for four columns, and not for the thirty of another set."""
+    text = "stage transformer = PCA { n_components : int[1, n_features] = 2 }\nstage estimator = GaussianNB\n"
+    (folder / "bound.space").write_text(text, encoding="utf-8")
+    (folder / "all.json").write_text(
+        '{"transformer": "PCA", "transformer.n_components": 30, "estimator": "GaussianNB"}'
+    )
+    arguments = ("run", "bound.space", "--initial", "all.json", "--workers", "0", "--trials", "1", "--json")
+    told = document(command(*arguments, "-d", "sklearn:iris", folder=folder), 1)
+    assert "`30` is not a value of `transformer.n_components`" in told["diagnostics"][0]["message"]
+    found = document(command(*arguments, "-d", "sklearn:breast_cancer", folder=folder), 0)
+    assert found["configuration"] == found["initial"][0]
+
+
 # ---- programs
 
 
@@ -189,6 +204,7 @@ def test_programs_give_them_as_they_hold_them(folder: Path) -> None:
         assert {each.trial.request.configuration for each in found.outcome.records} == GIVEN
     numpys = TREE | {"estimator.max_depth": np.int64(7)}
     found = sl.search_table(space, table, optimizer="lds", trials=1, initial=numpys)
+    assert found.initial == (Configuration(TREE),)
     assert found.best_configuration is None or found.at_defaults == []
     with pytest.raises(InitialError, match="initial:2:1") as caught:
         sl.search_table(space, table, trials=1, initial=[TREE, NEAR | {"estimator.n_neighbors": 2}])

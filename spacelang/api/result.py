@@ -1,7 +1,7 @@
 """What a search found: its trials and incumbents as tables, the best pipeline."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,11 +39,22 @@ class NoSuccessError(Exception):
 
 
 class RefitError(Exception):
-    """None of the best pipelines could be fitted on all rows: `passed_over` has which, and why."""
+    """None of the best pipelines could be fitted on all rows: `passed_over` has which, and why.
 
-    def __init__(self, passed_over: "tuple[PassedOver, ...]") -> None:
-        alone = len(passed_over) == 1
-        which = "the best pipeline cannot" if alone else f"none of the {len(passed_over)} best pipelines can"
+    They were to be the best pipeline, or the `members` of an ensemble.
+    """
+
+    def __init__(self, passed_over: "tuple[PassedOver, ...]", *, members: bool = False) -> None:
+        number = len(passed_over)
+        alone, some = (
+            ("only member of the ensemble", "members of the ensemble")
+            if members
+            else (
+                "best pipeline",
+                "best pipelines",
+            )
+        )
+        which = f"the {alone} cannot" if number == 1 else f"none of the {number} {some} can"
         super().__init__(f"{which} be fitted on all rows: {_told(passed_over)}")
         self.passed_over = passed_over
 
@@ -97,7 +108,7 @@ class Result:
     `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered. `finale` is
     what came of the best pipelines on all rows, where that is known already; `searched` says what became of
     hyperparameters. `votes` is how many an ensemble has, None where none is wanted; `assembled` what came of it, where
-    that is known.
+    that is known. `kept` has predictions by the numbers of trials, where neither trials nor a store have them.
     """
 
     outcome: "Outcome" = field(repr=False)
@@ -106,6 +117,7 @@ class Result:
     crew: Crew | None = field(default=None, repr=False)
     finale: "Finale | None" = field(default=None, repr=False)
     searched: "Searched | None" = field(default=None, repr=False)
+    kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict, repr=False)
     votes: int | None = None
     assembled: "Ensemble | None" = field(default=None, repr=False)
 
@@ -202,7 +214,7 @@ class Result:
             with self._anew() as executor:
                 found = self._assemble(self.votes, executor)
         if not found.members:
-            raise RefitError(found.left_out)
+            raise RefitError(found.left_out, members=True)
         if found.left_out:
             what = "some members of the ensemble cannot be fitted on all rows, and the others share their votes"
             warnings.warn(f"{what}: {_told(found.left_out)}", stacklevel=3)
@@ -324,11 +336,12 @@ class Result:
     def predictions(self, trial: int) -> "npt.NDArray[Any] | None":
         """What the trial of a number, counted from 1, predicted for the rows of `objective.held_out`.
 
-        Probabilities of the classes (n x classes), or n values; None where they were not kept. Raises StoreError.
+        Probabilities of the classes (n x classes), or n values; None where they were not kept: for an ensemble alone,
+        of a search without a store, only those of the best trials are. Raises StoreError.
         """
         if self.store is None:
             found = next((each for each in self.outcome.records if each.index == trial), None)
-            return None if found is None else found.trial.predictions
+            return self.kept.get(trial) if found is None or trial in self.kept else found.trial.predictions
         from spacelang.runtime.storing.store import Store
 
         with Store.read(self.store) as run:

@@ -20,6 +20,7 @@ from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._opening import begun
 
 if TYPE_CHECKING:
+    from spacelang.runtime.ensembles.assembling import BestPredictions
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.executors import Executor
@@ -92,6 +93,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     """
     from spacelang.report.searched import searched_by
     from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.ensembles.assembling import BestPredictions
     from spacelang.runtime.evaluation.split import parse_validation
     from spacelang.runtime.evaluation.testing import read_test
     from spacelang.runtime.pipelines.taking import form_of
@@ -108,8 +110,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     limits = trial_limits(loaded, trial_limit)
     table = make_table(features, target)
     training_score = training_score or needs_training_loss(chosen)
-    predictions = predictions or ensemble is not None
-    recorded = Recorded(tuple(metrics), training_score, predictions, tuple(constraints))
+    recorded = Recorded(tuple(metrics), training_score, predictions or ensemble is not None, tuple(constraints))
     objective = make_objective(
         loaded,
         table,
@@ -128,6 +129,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     facts = Crew(workers, executor, limits, form)
     with closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
         terms = terms_of(seconds, trials, len(crew.free), first)
+        best = BestPredictions(objective.training_size, terms)
         with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume, terms=terms) as journal:
             outcome = run(
                 loaded,
@@ -138,12 +140,13 @@ def search(  # noqa: PLR0913 - each says one thing about a run
                 trials=trials,
                 seed=seed,
                 listener=listener,
-                journal=journal,
+                # Where nothing is kept and only an ensemble needs predictions, those of its candidates are enough.
+                journal=best if journal is None and not predictions else journal,
                 terms=terms,
             )
         searched = searched_by(chosen, loaded.checked, initial=begun_with(terms, journal))
         place = None if store is None else Path(store)
-        found = Result(outcome, objective, place, facts, searched=searched, votes=ensemble)
+        found = Result(outcome, objective, place, facts, searched=searched, kept=best.predictions, votes=ensemble)
         return succeeded(found).tested_by(crew).assembled_by(crew)
 
 
@@ -247,7 +250,7 @@ def run(  # noqa: PLR0913 - each says one thing about a run
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
-    journal: "StoredJournal | None" = None,
+    journal: "StoredJournal | BestPredictions | None" = None,
     terms: Terms = NO_TERMS,
     clock: "Clock" = _time.perf_counter,
 ) -> "Outcome":

@@ -40,7 +40,6 @@ SETS = (
     "fri_c2_1000_25",
     "heart_statlog",
 )
-RESAMPLES = 1_000
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--votes", type=int, default=32)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--trial-limit", default="10s")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--resamples", type=int, default=1_000)
     return parser.parse_args(arguments)
 
 
@@ -106,7 +107,8 @@ def compare(table: pd.DataFrame, options: argparse.Namespace) -> Compared:
         seen["target"],
         optimizer=options.optimizer,
         trials=options.trials,
-        trial_limit=options.trial_limit,
+        trial_limit=options.trial_limit if options.workers else None,
+        workers=options.workers,
         seed=options.seed,
         ensemble=options.votes,
     )
@@ -117,7 +119,7 @@ def compare(table: pd.DataFrame, options: argparse.Namespace) -> Compared:
     judged = [Judged(model, test) for model in (result.best_pipeline, result.ensemble)]
     everything = np.arange(len(test))
     rng = np.random.default_rng(options.seed)
-    drawn = [rng.integers(0, len(test), len(test)) for _ in range(RESAMPLES)]
+    drawn = [rng.integers(0, len(test), len(test)) for _ in range(options.resamples)]
     differences = [judged[1].loss(places) - judged[0].loss(places) for places in drawn]
     low, high = np.nanpercentile(differences, (2.5, 97.5))
     return Compared(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
 from tables import recorded, table_of
 
 import spacelang
@@ -44,3 +45,14 @@ def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) ->
     optimizer = dict(benchmark["optimizers"]())["blds"]
     line = benchmark["measured"](optimizer, spacelang.load("blds_table1").checked, 50, 4, 1)
     assert line.split()[0] in ("49", "50")
+
+
+def test_the_benchmark_of_ensembles_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    load_iris(as_frame=True).frame.iloc[30:].to_csv(tmp_path / "iris.csv.gz", index=False)
+    (tmp_path / "few.space").write_text("stage e = GaussianNB | DecisionTreeClassifier | KNeighborsClassifier\n")
+    benchmark = runpy.run_path(str(BENCHMARKS / "ensembles.py"))["main"]
+    few = ("--trials", "3", "--votes", "4", "--resamples", "20", "--workers", "0")
+    benchmark([str(tmp_path), "--sets", "iris", "--space", str(tmp_path / "few.space"), *few])
+    printed = capsys.readouterr().out
+    assert "3 trials of random on " in printed
+    assert "no worse: 1 of 1, better: 0" in printed

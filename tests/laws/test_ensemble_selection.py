@@ -156,7 +156,12 @@ def test_the_loss_of_predictions_is_a_mean_over_folds(seed: int, scorer: str) ->
 
 
 @settings(max_examples=EXAMPLES // 4, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.booleans(), st.sampled_from(["accuracy", "balanced_accuracy"]))
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 4),
+    st.booleans(),
+    st.sampled_from(["accuracy", "balanced_accuracy", "neg_log_loss"]),
+)
 def test_losses_of_many_are_those_of_each(seed: int, classes: int, is_coarse: bool, scorer: str) -> None:
     rng = np.random.default_rng(seed)
     rows = 14

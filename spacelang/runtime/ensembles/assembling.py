@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from spacelang.ir.problem import Terms
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
 from spacelang.runtime.ensembles.selection import Bag, Predictions, combined, lowest, select
@@ -14,7 +15,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.evaluation.refitting import Examine, Parcel, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, readable, scored
-from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.history import Outcome, Record, Unkept
 from spacelang.runtime.judging.predicted import loss_on, losses_on
 from spacelang.runtime.objective import Votable
 from spacelang.runtime.pipelines.taking import Form
@@ -31,6 +32,33 @@ PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
 
 class EnsembleError(InputError):
     """There is nothing to make an ensemble of."""
+
+
+class BestPredictions(Unkept):
+    """A journal of nothing but predictions, and only of the trials that can be members: more are never asked for.
+
+    `predictions` has them by the numbers of trials, at most `LIBRARY` at a time; `terms` are those of the run.
+    """
+
+    keeps_predictions = True
+
+    def __init__(self, training_size: int, terms: Terms) -> None:
+        self.terms = terms
+        self._training_size = training_size
+        self._losses: dict[int, float] = {}
+        self.predictions: dict[int, Predictions] = {}
+
+    def append(self, record: Record) -> None:
+        """Keep the predictions of a trial that may be a member, and forget those of the worst where they are many."""
+        super().append(record)
+        trial = record.trial
+        if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
+            return
+        self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
+        if len(self._losses) > LIBRARY:
+            # Of equal ones the first stays.
+            worst = max(self._losses, key=lambda index: (self._losses[index], index))
+            del self._losses[worst], self.predictions[worst]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +117,7 @@ def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, siz
 
     A member can have several votes. Raises EnsembleError where no trial comes into question.
     """
-    records = [record for record in outcome.records if _is_eligible(record.trial, objective.training_size)]
+    records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
         what = f"no trial that keeps to all bounds was trained on all {objective.training_size} rows"
         raise EnsembleError(f"there is nothing to make an ensemble of: {what}", "give the search more time")
@@ -99,7 +127,7 @@ def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, siz
 
     def predicts(place: int) -> bool:
         found = predictions(records[place].index)
-        if found is None or found.shape != shape or not np.isfinite(found).all():
+        if found is None or found.shape != shape or not _is_finite(found):
             return False
         known[place] = found
         return True
@@ -170,9 +198,14 @@ def unfitted(objective: Votable, members: Iterable[Member], form: Form = Form.TA
     return vote(made, [each.votes for each in chosen], is_classifier=bool(objective.held_out.classes))
 
 
-def _is_eligible(trial: Trial, training_size: int) -> bool:
+def is_eligible(trial: Trial, training_size: int) -> bool:
+    """Whether the pipeline of a trial may be a member: it keeps to all bounds and had all training rows."""
     rows = trial.request.fidelity
     return trial.loss is not None and trial.is_feasible and (rows is None or rows >= training_size)
+
+
+def _is_finite(predictions: Predictions | None) -> bool:
+    return predictions is not None and bool(np.isfinite(predictions).all())
 
 
 def _is_fitted(trial: Trial) -> bool:

@@ -38,6 +38,15 @@ def balanced_accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.N
     return np.asarray(np.mean([wrong[:, target == each].mean(axis=1) for each in np.unique(target)], axis=0))
 
 
+def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The mean negative logarithm of what the right classes were given; nan where a class has no row."""
+    if len(np.unique(target)) < probabilities.shape[2]:
+        return np.full(len(probabilities), np.nan)
+    given = probabilities[:, np.arange(len(target)), target]
+    epsilon = np.finfo(np.float64).eps
+    return np.asarray(-np.mean(np.log(np.clip(given, epsilon, 1 - epsilon)), axis=1))
+
+
 def r2_loss(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """1 - R², which is 0 or 1 where all quantities are equal."""
     residual, total = np.sum((numbers - target) ** 2, axis=1), np.sum((target - target.mean()) ** 2)
@@ -59,7 +68,11 @@ def absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -
     return np.asarray(np.mean(np.abs(numbers - target), axis=1))
 
 
-CLASSES: Final[Mapping[str, Many]] = {"1 - accuracy": accuracy_loss, "1 - balanced_accuracy": balanced_accuracy_loss}
+CLASSES: Final[Mapping[str, Many]] = {
+    "1 - accuracy": accuracy_loss,
+    "1 - balanced_accuracy": balanced_accuracy_loss,
+    "log_loss": log_loss,
+}
 NUMBERS: Final[Mapping[str, Many]] = {
     "1 - r2": r2_loss,
     "mean_squared_error": squared_error,

@@ -14,10 +14,19 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import NO_TERMS
 from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.ensembles import assembling
-from spacelang.runtime.ensembles.assembling import Choice, EnsembleError, Member, assemble, choose, unfitted
+from spacelang.runtime.ensembles.assembling import (
+    BestPredictions,
+    Choice,
+    EnsembleError,
+    Member,
+    assemble,
+    choose,
+    unfitted,
+)
 from spacelang.runtime.ensembles.hard_vote import HardVote
 from spacelang.runtime.ensembles.voting import vote
 from spacelang.runtime.evaluation.objective import DataObjective, Settings
@@ -99,6 +108,31 @@ class TestWhoComesIntoQuestion:
         assert found.library == 2
         # Who is equally good is taken in the order of trials.
         assert [each.record.index for each in found.members] == [2]
+
+
+def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembling, "LIBRARY", 3)
+    objective = made("two", ASKED)
+    shape = (len(objective.held_out.target), 2)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        trials = [
+            known(
+                objective,
+                None if rng.random() < 0.2 else float(rng.integers(4)),
+                predictions=None if rng.random() < 0.1 else rng.dirichlet([1, 1], shape[0]),
+                rows=3 if rng.random() < 0.2 else None,
+                constraints=(Measurement(SIZE, rng.choice([9.0, 900.0], p=[0.8, 0.2])),),
+            )
+            for _ in range(15)
+        ]
+        run, journal = outcome(trials), BestPredictions(objective.training_size, NO_TERMS)
+        for record in run.records:
+            journal.append(record)
+        assert len(journal.predictions) <= 3
+        assert journal.last == 15
+        with_all, with_few = chosen(run, objective, 5), choose(run, objective, journal.predictions.get, 5)
+        assert (with_all.members, with_all.bag) == (with_few.members, with_few.bag)
 
 
 @pytest.mark.parametrize("split", FOLDS)

@@ -1,14 +1,18 @@
 """Plug-ins: one file is one thing that a user can name, found by its file name and imported when it is asked for.
 
-A plug-in is a frozen dataclass; its options are the fields that `option` declares. Other fields are for programs only.
+A plug-in is a frozen dataclass; its options are the fields that `option` and `part` declare. Other fields are for
+programs only.
 """
 
+import json
 import math
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from itertools import accumulate
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from spacelang.suggest import nearest
@@ -36,7 +40,10 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a plug-in: `type` is `int`, `float`, `bool`, `str` or the words to choose from, `a|b`."""
+    """One option of a plug-in.
+
+    `type` is `int`, `float`, `bool`, `str`, the words to choose from, `a|b`, or what kind of plug-in a part is.
+    """
 
     name: str
     type: str
@@ -47,6 +54,34 @@ class Option:
 def option(default: T, doc: str) -> T:
     """The dataclass field of an option that users can set; its type must be int, float, bool, str or a Literal."""
     return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A plug-in that is an option of another one, as `NAME` or `NAME(OPTION=VALUE, …)` writes it.
+
+    `given` are those of its options that were written; two parts are equal where all their options are.
+    """
+
+    name: str
+    plugin: Any
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def __str__(self) -> str:
+        """The shortest text that means the same."""
+        told = [(entry, getattr(self.plugin, entry.name)) for entry, _ in _typed_fields(type(self.plugin))]
+        others = ", ".join(f"{entry.name}={_written(value)}" for entry, value in told if value != _default(entry))
+        return f"{self.name}({others})" if others else self.name
+
+
+def part(plugins: "Plugins", default: str, doc: str, *, able_to: str = "") -> Any:
+    """The dataclass field, a `Part`, of an option that is a plug-in itself, with options of its own.
+
+    `default` is its text. With `able_to` the plug-in must have a method of that name. Nothing is imported before the
+    option is needed.
+    """
+    metadata = {"doc": doc, "part": _PartOf(plugins, able_to), "default": default}
+    return field(default_factory=lambda: plugins.read(default), metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +107,35 @@ class Plugins:
             loaded: type[Any] = others[name].load()
             return loaded
         known = self.names()
-        kind = self.package.rpartition(".")[2].removesuffix("s")
-        raise UnknownPluginError(f"there is no {kind} `{name}`", _nearest(name, known))
+        raise UnknownPluginError(f"there is no {self.kind} `{name}`", _nearest(name, known))
+
+    def read(self, text: str) -> Part:
+        """The plug-in that `NAME` or `NAME(OPTION=VALUE, …)` writes; raises UnknownPluginError and OptionError.
+
+        A value that has a comma or a bracket of its own stands in quotation marks, as JSON writes it.
+        """
+        name, pairs = _taken_apart(text)
+        plugin = self.load(name)
+        settings: dict[str, str] = {}
+        for pair in pairs:
+            option, equals, value = (each.strip() for each in pair.partition("="))
+            if not equals or not option:
+                raise OptionError(f"`{pair.strip()}` in `{text}` is no option", f"write `{name}(OPTION=VALUE, …)`")
+            if option in settings:
+                raise OptionError(f"the option `{option}` of `{name}` is set twice")
+            settings[option] = _unquoted(value)
+        return Part(name, self.configure(plugin, settings), frozenset(settings))
+
+    @property
+    def kind(self) -> str:
+        """What one of them is called."""
+        return self.package.rpartition(".")[2].removesuffix("s")
 
     @staticmethod
     def options(plugin: type[Any]) -> tuple[Option, ...]:
         """The options of a plug-in in the order of its fields."""
         return tuple(
-            Option(entry.name, _describe(wanted), entry.default, entry.metadata["doc"])
+            Option(entry.name, _describe(entry, wanted), _said(entry), entry.metadata["doc"])
             for entry, wanted in _typed_fields(plugin)
         )
 
@@ -90,12 +146,12 @@ class Plugins:
         Raises OptionError for an unknown option and for a text that is not a value of it, and passes on the one that
         the plug-in itself raises for a value out of its bounds.
         """
-        types = {entry.name: wanted for entry, wanted in _typed_fields(plugin)}
+        types = {entry.name: (entry, wanted) for entry, wanted in _typed_fields(plugin)}
         unknown = next((name for name in settings if name not in types), None)
         if unknown is not None:
             message = f"`{unknown}` is not an option of `{plugin.__name__.lower()}`"
             raise OptionError(message, _nearest(unknown, types) if types else "it has no options")
-        return plugin(**{name: _read(name, text, types[name]) for name, text in settings.items()})
+        return plugin(**{name: _read(*types[name], text) for name, text in settings.items()})
 
     def _modules(self) -> frozenset[str]:
         path = import_module(self.package).__path__
@@ -120,11 +176,25 @@ def _typed_fields(plugin: type[Any]) -> list[tuple[Any, Any]]:
     return [(entry, types[entry.name]) for entry in fields(plugin) if "doc" in entry.metadata]
 
 
-def _describe(wanted: Any) -> str:
+def _describe(entry: Any, wanted: Any) -> str:
+    if "part" in entry.metadata:
+        return str(entry.metadata["part"].plugins.kind)
     return "|".join(get_args(wanted)) if get_origin(wanted) is Literal else str(wanted.__name__)
 
 
-def _read(name: str, text: str, wanted: Any) -> object:
+def _said(entry: Any) -> object:
+    """The default of an option as it is shown."""
+    return entry.metadata.get("default", entry.default)
+
+
+def _default(entry: Any) -> object:
+    return entry.default if entry.default_factory is MISSING else entry.default_factory()
+
+
+def _read(entry: Any, wanted: Any, text: str) -> object:
+    name = entry.name
+    if "part" in entry.metadata:
+        return entry.metadata["part"].read(name, text)
     if get_origin(wanted) is Literal:
         if text in get_args(wanted):
             return text
@@ -157,6 +227,93 @@ _READERS: dict[type, tuple[Callable[[str], object], str]] = {
     float: (_number, "a number or a fraction such as `1/9600`"),
     str: (str, "any text"),
 }
+
+
+# ---- parts
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOf:
+    """What a part may be."""
+
+    plugins: Plugins
+    able_to: str
+
+    def read(self, option: str, text: str) -> Part:
+        """The part of a text; raises OptionError."""
+        try:
+            found = self.plugins.read(text)
+        except UnknownPluginError as error:
+            raise OptionError(error.message, _nearest(_taken_apart(text)[0], self._names())) from None
+        if self.able_to and not hasattr(found.plugin, self.able_to):
+            raise OptionError(f"`{found.name}` is not a value of `{option}`", _nearest(found.name, self._names()))
+        return found
+
+    def _names(self) -> list[str]:
+        names = self.plugins.names()
+        return [name for name in names if not self.able_to or hasattr(self.plugins.load(name), self.able_to)]
+
+
+def facts(plugin: Any) -> dict[str, object]:
+    """All fields of a plug-in by their names, for files: a part is its name with those of its own."""
+    values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin)}
+    return {
+        name: {"name": value.name, "options": facts(value.plugin)} if isinstance(value, Part) else value
+        for name, value in values.items()
+    }
+
+
+def pieces(text: str, separator: str) -> list[str]:
+    """The pieces of a text between the separators that stand outside of brackets and quotation marks."""
+    found, depth = [""], 0
+    for token in _TOKENS.findall(text):
+        depth += (token == "(") - (token == ")")
+        if token == separator and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += token
+    return found
+
+
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|.', re.DOTALL)
+"""Characters, and texts in quotation marks."""
+
+
+def _taken_apart(text: str) -> tuple[str, list[str]]:
+    """A name and what stands in its brackets; raises OptionError for what is nothing of the kind."""
+    tokens = _TOKENS.findall(text.strip())
+    depths = [*accumulate((token == "(") - (token == ")") for token in tokens)]
+    if min(depths, default=0) < 0:
+        raise _unreadable(text, "a bracket is closed that was not opened")
+    if depths and depths[-1]:
+        raise _unreadable(text, "a bracket is not closed")
+    opened = next((place for place, depth in enumerate(depths) if depth), len(tokens))
+    if 0 in depths[opened:-1]:
+        raise _unreadable(text, "something stands behind the brackets")
+    name, listed = ("".join(part) for part in (tokens[:opened], tokens[opened + 1 : -1]))
+    return name.strip(), pieces(listed, ",") if listed.strip() else []
+
+
+def _unreadable(text: str, reason: str) -> OptionError:
+    return OptionError(f"`{text}` cannot be read: {reason}", "write `NAME(OPTION=VALUE, …)`")
+
+
+def _written(value: object) -> str:
+    """An option as `Plugins.read` reads it within brackets."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    is_plain = isinstance(value, Part) or (text == text.strip() and not set(text) & set('(),"') and text)
+    return text if is_plain else json.dumps(text)
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        raise _unreadable(text, "it is no text in quotation marks") from None
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

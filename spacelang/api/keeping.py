@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
+from spacelang.plugins import facts
 
 if TYPE_CHECKING:
     from spacelang.runtime.objective import Aim
@@ -83,7 +83,7 @@ def header_of(
         training_size=objective.training_size,
         seed=seed,
         optimizer=name,
-        options=asdict(configured),
+        options=facts(configured),
         settings=objective.further,
         terms=terms,
     )

@@ -18,6 +18,7 @@ from spacelang.ir.problem import NO_TERMS, Problem, Terms
 from spacelang.ir.task import CrossValidation, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._opening import begun
+from spacelang.plugins import Part
 
 if TYPE_CHECKING:
     from spacelang.runtime.ensembles.assembling import BestPredictions
@@ -160,14 +161,20 @@ def configure_optimizer(name: str, options: Mapping[str, Any] | None = None) -> 
 
 
 def with_fidelity(optimizer: Any, space: Space, given: Iterable[str] = ()) -> Any:
-    """The optimizer with `b` and `eta` as the task's fidelity says, where it has them and they are not `given`."""
+    """The optimizer with `b` and `eta` as the task's fidelity says, where it has them and they are not `given`.
+
+    So do its parts.
+    """
     if space.task is None or space.task.fidelity is None:
         return optimizer
-    fidelity = space.task.fidelity
-    free = {option.name for option in OPTIMIZERS.options(type(optimizer))} - set(given)
-    return replace(
-        optimizer, **{name: value for name, value in (("b", fidelity.first), ("eta", fidelity.factor)) if name in free}
-    )
+    told = {"b": space.task.fidelity.first, "eta": space.task.fidelity.factor}
+    values = {option.name: getattr(optimizer, option.name) for option in OPTIMIZERS.options(type(optimizer))}
+    parts = {
+        name: replace(part, plugin=with_fidelity(part.plugin, space, part.given))
+        for name, part in values.items()
+        if isinstance(part, Part)
+    }
+    return replace(optimizer, **parts, **{name: told[name] for name in told.keys() & values.keys() - set(given)})
 
 
 def needs_training_loss(optimizer: Any) -> bool:

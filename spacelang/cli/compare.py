@@ -89,6 +89,7 @@ def command(  # noqa: PLR0913 - one argument an option
     comparison that was stopped goes on by the same command, to which optimizers, data and repeats may be added. Plots
     need `spacelang[plots]`.
     """
+    from spacelang.plugins import pieces
     from spacelang.report.comparison.document import document
 
     _check_usage(optimizers, time, validate, data)
@@ -111,7 +112,7 @@ def command(  # noqa: PLR0913 - one argument an option
         "initial": initial,
         "folder": place,
     }
-    comparison = _compared(loaded, data or [], optimizers.split(","), options, as_json=json)
+    comparison = _compared(loaded, data or [], pieces(optimizers, ","), options, as_json=json)
     if json:
         print_json({**document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted})
     else:
@@ -122,13 +123,14 @@ def command(  # noqa: PLR0913 - one argument an option
 def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
     """End the program with everything in the command that cannot be, before anything is read."""
     from spacelang.api.comparing import ContestantsError, contestants
+    from spacelang.plugins import pieces
     from spacelang.runtime.budget import parse_duration
     from spacelang.runtime.evaluation.split import parse_validation
 
     checks: list[tuple[Callable[[Any], object], Any]] = [
         (parse_duration, time),
         (parse_validation, validate),
-        (contestants, optimizers.split(",")),
+        (contestants, pieces(optimizers, ",")),
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:

@@ -7,7 +7,7 @@ from typing import Any
 from spacelang.api.searching import with_fidelity
 from spacelang.api.space import Space
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import OptionError, UnknownPluginError
+from spacelang.plugins import OptionError, UnknownPluginError, pieces
 
 
 class ContestantsError(ValueError):
@@ -54,7 +54,7 @@ def contestants(texts: Iterable[str]) -> tuple[Contestant, ...]:
 
 
 def _read(text: str) -> Contestant | list[UnknownPluginError | OptionError]:
-    name, *pairs = (part.strip() for part in text.split(":"))
+    name, *pairs = (part.strip() for part in pieces(text, ":"))
     try:
         plugin = OPTIMIZERS.load(name)
     except UnknownPluginError as error:

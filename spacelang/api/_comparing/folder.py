@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.api._comparing.arenas import Judged, Setting
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.ir.task import describe_limits
+from spacelang.plugins import facts
 
 if TYPE_CHECKING:
     from spacelang.report.comparison.plan import Plan
@@ -56,7 +56,7 @@ def plan_of(
             for label, each in judged.items()
         },
         optimizers={
-            each.label: {"name": each.name, "options": asdict(each.on(setting.space).optimizer)} for each in contestants
+            each.label: {"name": each.name, "options": facts(each.on(setting.space).optimizer)} for each in contestants
         },
     )
 

@@ -1,0 +1,201 @@
+"""Plug-ins that are options of others: their texts there and back, nested as deep as one likes, and clear answers."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.api.searching import with_fidelity
+from spacelang.api.space import parse
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.plugins import Option, OptionError, Part, Plugins, UnknownPluginError, facts, option, part, pieces
+
+INNER = """
+from dataclasses import dataclass
+from typing import Literal
+from spacelang.plugins import Part, Plugins, OptionError, option, part
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    "The end."
+    count: int = option(3, "how many")
+    share: float = option(0.5, "what part")
+    loud: bool = option(False, "whether it is heard")
+    title: str = option("", "what it is called")
+    rule: Literal["first", "second"] = option("first", "which rule")
+
+    def __post_init__(self):
+        if self.count < 0:
+            raise OptionError("`count` is negative", "it is at least 0")
+
+    def grow(self): ...
+"""
+OUTER = """
+from dataclasses import dataclass
+from spacelang.plugins import Part, Plugins, option, part
+
+@dataclass(frozen=True, slots=True)
+class Twig:
+    "Holds another one."
+    z: Part = part(Plugins("toy_parts", "toy_parts"), "leaf", "what it holds")
+    b: int = option(7, "how many rows")
+"""
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugins]:
+    place = tmp_path_factory.mktemp("toys")
+    (place / "toy_parts").mkdir()
+    for name, text in (("__init__", ""), ("leaf", INNER), ("twig", OUTER)):
+        (place / "toy_parts" / f"{name}.py").write_text(text)
+    sys.path.insert(0, str(place))
+    yield Plugins("toy_parts", "toy_parts")
+    sys.path.remove(str(place))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "toy_parts"]:
+        del sys.modules[name]
+
+
+TEXTS = st.text(max_size=8) | st.text("(),=\"' ab\\", max_size=8)
+
+
+@given(data=st.data(), depth=st.integers(0, 3))
+def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth: int) -> None:
+    leaf = toys.load("leaf")
+    given = {
+        "count": data.draw(st.integers(0, 9)),
+        "share": data.draw(st.floats(allow_nan=False, allow_infinity=False)),
+        "loud": data.draw(st.booleans()),
+        "title": data.draw(TEXTS),
+        "rule": data.draw(st.sampled_from(["first", "second"])),
+    }
+    kept = data.draw(st.sets(st.sampled_from(sorted(given))))
+    made = Part("leaf", leaf(**{name: given[name] for name in kept}))
+    for _ in range(depth):
+        made = Part("twig", toys.load("twig")(z=made, b=data.draw(st.integers(0, 9))))
+    assert toys.read(str(made)) == made
+    assert str(toys.read(str(made))) == str(made)
+    assert json.loads(json.dumps(facts(made.plugin))) == facts(made.plugin)
+    again = Plugins.configure(toys.load("twig"), {"z": str(made)})
+    assert again.z == made, "as an option"
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("leaf", "leaf"),
+        ("leaf()", "leaf"),
+        (" leaf ( count = 2 ,loud=TRUE ) ", "leaf(count=2, loud=true)"),
+        ("leaf(count=3)", "leaf"),
+        ("twig(z=leaf(count=1, share=1/4), b=2)", "twig(z=leaf(count=1, share=0.25), b=2)"),
+        ("twig(z=twig(z=twig))", "twig(z=twig(z=twig))"),
+        ('leaf(title="a, (b) \\"c\\"")', 'leaf(title="a, (b) \\"c\\"")'),
+        ("leaf(title=a b)", "leaf(title=a b)"),
+        ("twig(z=leaf(title=x=y))", "twig(z=leaf(title=x=y))"),
+    ],
+)
+def test_texts_of_parts(toys: Plugins, text: str, short: str) -> None:
+    assert str(toys.read(text)) == short
+
+
+def test_what_was_written_is_known_and_does_not_make_another_part(toys: Plugins) -> None:
+    part = toys.read("leaf(count=3)")
+    assert part.given == {"count"}
+    assert part == toys.read("leaf")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ("laef", "there is no toy_part `laef`", "did you mean `leaf`?"),
+        ("", "there is no toy_part ``", "there are `leaf`, `twig`"),
+        ("laef(count=1)", "there is no toy_part `laef`", "did you mean `leaf`?"),
+        ("leaf(conut=1)", "`conut` is not an option of `leaf`", "did you mean `count`?"),
+        ("leaf(count=many)", "`many` is not a value of `count`", "a whole number"),
+        ("leaf(count=-1)", "`count` is negative", "at least 0"),
+        ("leaf(count)", "`count` in `leaf(count)` is no option", "write `leaf(OPTION=VALUE, …)`"),
+        ("leaf(=1)", "`=1` in `leaf(=1)` is no option", "write `leaf(OPTION=VALUE, …)`"),
+        ("leaf(count=1,)", "`` in `leaf(count=1,)` is no option", "write `leaf("),
+        ("leaf(count=1, count=2)", "the option `count` of `leaf` is set twice", ""),
+        ("leaf(count=1", "`leaf(count=1` cannot be read: a bracket is not closed", "write `NAME(OPTION=VALUE, …)`"),
+        ("leaf count=1)", "`leaf count=1)` cannot be read: a bracket is closed that was not opened", "write `NAME("),
+        ("leaf(count=1)(loud=true)", "something stands behind the brackets", "write `NAME("),
+        ("leaf(count=1) x", "something stands behind the brackets", "write `NAME("),
+        ('leaf(title="a)', '`"a` cannot be read: it is no text in quotation marks', "write `NAME("),
+        ('leaf(title="a"b)', "it is no text in quotation marks", "write `NAME("),
+        ("twig(z=laef)", "there is no toy_part `laef`", "did you mean `leaf`?"),
+        ("twig(z=leaf(conut=1))", "`conut` is not an option of `leaf`", "did you mean `count`?"),
+        ("twig(z=leaf(count=1)", "a bracket is not closed", "write `NAME("),
+    ],
+)
+def test_what_is_wrong_with_a_part(toys: Plugins, text: str, message: str, remedy: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        Plugins.configure(toys.load("twig"), {"z": text})
+    assert message in caught.value.message
+    assert remedy in caught.value.help
+
+
+def test_a_name_alone_is_read_as_any_plugin_is(toys: Plugins) -> None:
+    with pytest.raises(UnknownPluginError, match="there is no toy_part `laef`"):
+        toys.read("laef")
+
+
+def test_options_that_are_parts_are_listed_by_their_texts(toys: Plugins) -> None:
+    assert Plugins.options(toys.load("twig")) == (
+        Option("z", "toy_part", "leaf", "what it holds"),
+        Option("b", "int", 7, "how many rows"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """An optimizer that is made of a selector."""
+
+    z: Part = part(OPTIMIZERS, "cmab", "what selects", able_to="selector")
+    b: int = option(5, "rows")
+
+
+def test_a_part_must_be_able_to_do_what_it_is_there_for() -> None:
+    assert Plugins.configure(Chooser, {"z": "blds(disc=2)"}).z.plugin.disc == 2
+    assert str(Chooser().z) == "cmab"
+
+    @dataclass(frozen=True, slots=True)
+    class Dreamer:
+        z: Part = part(OPTIMIZERS, "cmab", "what dreams", able_to="dream")
+
+    with pytest.raises(OptionError, match="`blds` is not a value of `z`"):
+        Plugins.configure(Dreamer, {"z": "blds"})
+
+
+def test_the_fidelity_of_a_task_is_that_of_parts_where_nothing_else_was_written() -> None:
+    task = "task classification {\n  fidelity samples from 50 by 3\n}\n"
+    space = parse(f"space s\nstage a = GaussianNB | LinearDiscriminantAnalysis\n{task}")
+    told = with_fidelity(Plugins.configure(Chooser, {"z": "blds(eta=4)"}), space)
+    assert (told.b, told.z.plugin.b, told.z.plugin.eta) == (50, 50, 4.0)
+
+
+def test_all_fields_are_facts() -> None:
+    made = Plugins.configure(Chooser, {"z": "lds"})
+    assert facts(made) == {
+        "z": {"name": "lds", "options": {"disc": 1, "hyperparameters": "default", "initial": ()}},
+        "b": 5,
+    }
+    assert facts(made).keys() == {entry.name for entry in fields(made)}
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "found"),
+    [
+        ("blds,lds:disc=2", ",", ["blds", "lds:disc=2"]),
+        ("admm:z=blds(disc=2,b=9),lds", ",", ["admm:z=blds(disc=2,b=9)", "lds"]),
+        ('a:t="x,y",b', ",", ['a:t="x,y"', "b"]),
+        ("a:z=b(c=d:e):f=1", ":", ["a", "z=b(c=d:e)", "f=1"]),
+        ("a),b", ",", ["a)", "b"]),
+        ("", ",", [""]),
+    ],
+)
+def test_pieces_lie_outside_of_brackets(text: str, separator: str, found: list[str]) -> None:
+    assert pieces(text, separator) == found

@@ -72,13 +72,28 @@ class Heard:
         """What was told of that."""
         return [told.ended for told in self.tolds if told.ended is not None]
 
+    @property
+    def said(self) -> list[tuple[float | None, str] | None]:
+        """What each trial that was told was said to be allowed and to be remembered with, floats to the last bit."""
+        requests = [None if told.ended is None else told.ended.request for told in self.tolds]
+        return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
+
     def until(self, count: int) -> list[Told]:
         """What was told before a trial had ended that was the next one after so many."""
-        seen: set[Request] = set()
-        for place, told in enumerate(self.tolds):
-            ended = told.ended or told.early
-            if ended is not None and ended.request not in seen:
-                if len(seen) == count:
-                    return self.tolds[:place]
-                seen.add(ended.request)
-        return [*self.tolds]
+        return until(self.tolds, count)
+
+
+def until(tolds: Sequence[Told], count: int) -> list[Told]:
+    """What was told before a trial had ended that was the next one after so many.
+
+    None of them costs nothing, and one that had too little time costs something else when it has more.
+    """
+    seen: set[tuple[Request, float]] = set()
+    for place, told in enumerate(tolds):
+        trial = told.ended or told.early
+        if trial is None or not trial.cost or (trial.request, trial.cost) in seen:
+            continue
+        if len(seen) == count:
+            return [*tolds[:place]]
+        seen.add((trial.request, trial.cost))
+    return [*tolds]

@@ -61,6 +61,7 @@ class Resumed(Searches):
                 outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
                 before = told.until(len(journal.records))
                 assert again.tolds[: len(before)] == before
+                assert again.said[: len(before)] == told.said[: len(before)]
                 assert outcome.records[: len(journal.records)] == tuple(journal.records)
                 assert is_each_once(outcome.records)
                 assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
@@ -83,7 +84,7 @@ class Resumed(Searches):
             anew, resumed = Heard(), Heard()
             self.run(space, BegunAnew(timed, workers, stop), heard=anew)
             self.run(space, Simulated(timed, workers=workers), journal=first.cut(stop), heard=resumed)
-            assert resumed.tolds == anew.tolds
+            assert (resumed.tolds, resumed.said) == (anew.tolds, anew.said)
 
     @WORKERS
     def test_until_it_ends_all_that_it_begins_is_told_once(self, workers: int) -> None:

@@ -9,7 +9,7 @@ from crews import Shuffled
 from driving import answered, moody
 from hypothesis import example, given
 from hypothesis import strategies as st
-from journals import Kept
+from journals import Kept, until
 
 from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.configuration import Configuration
@@ -142,18 +142,6 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
         assert list(outcome.records[: len(later.records)]) == list(later.records)
         kept, told = later, again
-
-
-def until(tolds: Sequence[Told], count: int) -> list[Told]:
-    """What was told until so many trials had ended."""
-    seen: set[Request] = set()
-    for place, told in enumerate(tolds):
-        ended = told.ended or told.early
-        if ended is not None and ended.request not in seen:
-            if len(seen) == count:
-                return [*tolds[:place]]
-            seen.add(ended.request)
-    return [*tolds]
 
 
 @given(**WHIMS, trials=st.integers(1, 10))

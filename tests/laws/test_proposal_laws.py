@@ -21,7 +21,7 @@ from spacelang.runtime.history import Journal, Outcome
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import answered, arbitrary
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import Kept, until
 
 from .settings import EXAMPLES, LAW
 
@@ -104,7 +104,7 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
         count = max(min(stop, len(journal.records) + len(journal.appended)), len(journal.records))
         journal, again = journal.cut(count), Climb()
         outcome = climbed(again, Shuffled(evaluate, others, order + place + 1), 60, journal)
-        same = until(before, count)
+        same = len(until(before.told, count))
         assert again.bits[:same] == before.bits[:same]
         assert again.told[:same] == before.told[:same]
         assert outcome.records[:count] == tuple(journal.records)
@@ -112,17 +112,6 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
         assert None not in numbers
         assert len({*numbers}) == len(numbers), "each is kept once"
         before = again
-
-
-def until(climb: Climb, count: int) -> int:
-    """How much was told before a trial had ended that was the next one after so many."""
-    seen = 0
-    for place, told in enumerate(climb.told):
-        if told.ended is not None and told.ended.cost:
-            if seen == count:
-                return place
-            seen += 1
-    return len(climb.told)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -17,7 +17,7 @@ from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import Shuffled
 from spacelang.testing.driving import answered
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import Kept, until
 
 from .settings import LAW
 
@@ -166,7 +166,7 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
         later = kept.cut(max(min(cut, len(kept.records) + len(kept.appended)), len(kept.records)))
         again = Hurry(seed, steps)
         outcome = hurried(again, others, order + 1, later)
-        same = until(before, len(later.records))
+        same = len(until(before.told, len(later.records)))
         assert heard(again.told[:same]) == heard(before.told[:same])
         assert list(outcome.records[: len(later.records)]) == list(later.records)
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
@@ -177,22 +177,6 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
 def heard(told: Sequence[Told]) -> list[tuple[Told, object, object]]:
     requests = [None if each.ended is None else each.ended.request for each in told]
     return [(each, of and of.seconds, of and of.memo) for each, of in zip(told, requests, strict=True)]
-
-
-def until(hurry: Hurry, count: int) -> int:
-    """How much was told before a trial had ended that was the next one after so many."""
-    seen = 0
-    early: set[tuple[Request, float]] = set()
-    for place, told in enumerate(hurry.told):
-        trial = told.ended or told.early
-        if trial is None or not trial.cost or (told.ended and (trial.request, trial.cost) in early):
-            continue
-        if told.early:
-            early.add((trial.request, trial.cost))
-        if seen == count:
-            return place
-        seen += 1
-    return len(hurry.told)
 
 
 @given(**HURRIES, trials=st.integers(1, 10))

@@ -9,7 +9,10 @@ WORKER: Final = "here"
 
 
 class Here:
-    """One worker that evaluates while it is waited for; nothing bounds a trial, and a crash ends the run."""
+    """One worker that evaluates while it is waited for; nothing bounds a trial, whatever its request allows.
+
+    A crash ends the run.
+    """
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate

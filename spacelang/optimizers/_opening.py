@@ -91,9 +91,11 @@ class _Opening:
 
     def _known(self, ask: Ask) -> Told | None:
         """What a search is told that is known: what it has asked for, what it will probably want, how much room is."""
-        room = max(self._room - len(self._begin), 0)
-        if self._answers:
-            wanted, trial = self._answers.popleft()
+        answer = self._answers.popleft() if self._answers else None
+        # What is begun next takes room, and so does what is told next.
+        room = max(self._room - len(self._begin) - len(self._answers), 0)
+        if answer is not None:
+            wanted, trial = answer
             return _repeated(trial, room, wanted)
         for probable in ask.ahead:
             known = self._trials.get(probable)

@@ -78,17 +78,18 @@ def test_their_pipelines_come_first_where_pipelines_are_selected(
 # ---- searches that are about something
 
 
-def asked_for(requests: list[Any], told: list[Any], *, begin: int = 1) -> Search:
-    """Begins some at a time and notes all that it is told."""
+def asked_for(requests: list[Any], told: list[Any], outs: list[int], *, begin: int = 1) -> Search:
+    """Begins so many at a time, in rounds where they are several, and notes all that it is told."""
     waiting, out = list(requests), 0
-    hears = yield Ask()
-    told.append(hears)
+    told.append((yield Ask()))
+    outs.append(0)
     while waiting or out:
-        now, waiting = waiting[:begin], waiting[begin:]
+        now, waiting = ([], waiting) if out and begin > 1 else (waiting[:begin], waiting[begin:])
         out += len(now)
         hears = yield Ask(tuple(now))
-        told.append(hears)
         out -= hears.ended is not None
+        told.append(hears)
+        outs.append(out)
 
 
 class Asks:
@@ -97,18 +98,21 @@ class Asks:
     def __init__(self, wanted: list[Request], begin: int) -> None:
         self.wanted, self.begin = wanted, begin
         self.told: list[Any] = []
+        self.outs: list[int] = []
+        """For how many trials it waits, whenever it is told anything."""
 
     def search(self, problem: Problem) -> Search:  # noqa: ARG002
-        return asked_for(self.wanted, self.told, begin=self.begin)
+        return asked_for(self.wanted, self.told, self.outs, begin=self.begin)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("begin", [1, 4])
 def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, begin: int) -> None:
-    space = plain(3, 3)
+    space = plain(4, 4)
     initial = drawn(space, 4)
     others = [each for each in drawn(space, 30, seed=1) if each not in initial]
-    wanted = [Request(each) for each in (initial[1], others[0], initial[0], others[1])]
+    wanted = [Request(each) for each in (others[2], others[3], others[4], others[5])]
+    wanted += [Request(each) for each in (initial[1], others[0], initial[0], others[1])]
     wanted.append(Request(initial[0], 100))  # on fewer rows it is another trial
     optimizer = Asks(wanted, begin)
     driven = drive(
@@ -121,7 +125,8 @@ def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, 
     for told in answers:
         assert told.ended.loss == arbitrary(told.asked)
         assert (told.ended.cost == 0) == (told.asked in set(map(Request, initial)))
-    assert all(told.room <= workers for told in optimizer.told)
+    for told, out in zip(optimizer.told, optimizer.outs, strict=True):
+        assert told.room <= max(workers - out, 0), "what it waits for takes room, also what is known"
 
 
 def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:

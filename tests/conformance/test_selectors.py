@@ -1,20 +1,28 @@
 """Every optimizer of pipelines does as a part of others what every selector must do."""
 
 import os
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
+from spacelang.ir.asking import Search
+from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._selection import Selector
+from spacelang.optimizers._selection import Selection, Selector, look_around, with_room
+from spacelang.plugins import Part, part
 from spacelang.testing import SelectorConformance
+from spacelang.testing.resuming import Resumed
+from spacelang.testing.selectors import burden
 
 SELECTORS = [name for name in OPTIMIZERS.names() if hasattr(OPTIMIZERS.load(name), "selector")]
+FULL = bool(os.environ.get("SPACELANG_FULL"))
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 
 
 @pytest.mark.parametrize("name", SELECTORS)
 class TestSelectors(SelectorConformance):
-    examples = 15 if os.environ.get("SPACELANG_FULL") else 4
+    examples = 15 if FULL else 4
 
     @pytest.fixture(autouse=True)
     def named(self, name: str) -> None:
@@ -23,6 +31,37 @@ class TestSelectors(SelectorConformance):
 
     def selector(self) -> Selector:
         return OPTIMIZERS.load(self.name)().selector()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternating:
+    """Selects with a penalty and without, forgets what it has found in between, and goes on to the end at last."""
+
+    paper: ClassVar[str] = "none"
+
+    z: Part = part(OPTIMIZERS, "cmab", "what selects", able_to="selector")
+
+    def search(self, problem: Problem) -> Search:
+        selector: Selector = self.z.plugin.selector()
+        plain = yield from look_around(Selection.of(problem, "default"))
+        room, found = plain.room, None
+        for iterations in (1, 2, 2, None):
+            selection = replace(plain, room=room, penalty=burden if found else plain.penalty)
+            found, room = yield from with_room(selector.select(selection, iterations, found), room)
+            selector.forget(found)
+
+
+@pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "cmab", "daub", "hyperband"])
+class TestNested(Resumed):
+    """An optimizer that is made of one, killed and resumed with other workers: it replays as any other does."""
+
+    optimizer = Alternating
+    examples = 15 if FULL else 4
+
+    @pytest.fixture(autouse=True)
+    def named(self, name: str) -> None:
+        self.options = {"z": name}
+        self.one_by_one = name in ONE_BY_ONE
 
 
 def test_all_optimizers_of_pipelines_can_be_parts() -> None:

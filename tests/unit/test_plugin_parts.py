@@ -180,7 +180,7 @@ def test_the_fidelity_of_a_task_is_that_of_parts_where_nothing_else_was_written(
 def test_all_fields_are_facts() -> None:
     made = Plugins.configure(Chooser, {"z": "lds"})
     assert facts(made) == {
-        "z": {"name": "lds", "options": {"disc": 1, "hyperparameters": "default", "initial": ()}},
+        "z": {"name": "lds", "options": {"disc": 1, "hyperparameters": "default"}},
         "b": 5,
     }
     assert facts(made).keys() == {entry.name for entry in fields(made)}

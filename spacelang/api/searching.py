@@ -9,16 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.api.boxing import Box, box_over, checked_fidelities, grid_of
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.initial import Initial, initial_configurations
 from spacelang.api.keeping import begun_with, check_predictions, check_rungs, keeping, terms_of
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
 from spacelang.ir.problem import NO_TERMS, Problem, Terms
-from spacelang.ir.task import CrossValidation, Goal, Task, Validation
+from spacelang.ir.task import CrossValidation, Fidelity, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._opening import begun
 from spacelang.plugins import Part
+from spacelang.runtime.stepping import Steps, to_the_end
 
 if TYPE_CHECKING:
     from spacelang.runtime.ensembles.assembling import BestPredictions
@@ -28,15 +30,19 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Clock, Outcome
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
-    from spacelang.runtime.objective import Aim
+    from spacelang.runtime.objective import Aim, Objective
+    from spacelang.runtime.pipelines.taking import Form
     from spacelang.runtime.storing.journal import StoredJournal
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
     space: Space | str | PathLike[str],
-    features: Any,
-    target: Any,
+    features: Any = None,
+    target: Any = None,
     *,
+    objective: Box | None = None,
+    fidelities: Iterable[int] | None = None,
+    scale: float | None = None,
     optimizer: str | None = None,
     optimizer_options: Mapping[str, Any] | None = None,
     metric: str | None = None,
@@ -56,12 +62,20 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     metrics: Iterable[str] = (),
     training_score: bool = False,
     predictions: bool = False,
-    constraints: Iterable["Constraint"] = (),
+    constraints: "Iterable[Constraint] | Mapping[str, float]" = (),
     initial: Initial | None = None,
     ensemble: int | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
-    """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels.
+    """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels; or for an objective.
+
+    An `objective` is a function, which is called with a configuration, a dictionary, and gives its loss; or a
+    dictionary of `loss`, `cost` (in seconds, instead of those that it takes) and `constraints` (the value of all that
+    is bounded, by its name). Where it raises, or gives nothing or no finite number, the trial fails. With `fidelities`,
+    as in `(1, 3, 9)`, it is called with one of them, too, and optimizers that train on few rows first begin with the
+    least; `scale` is a loss that is as bad as losses need be told apart (see `ask_and_tell`). `constraints` are limits
+    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ALGORITHMS.md 9.1).
+    Neither has data: there is no `best_pipeline`, and a space that needs to know how large data is has to be bound.
 
     `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
     the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
@@ -93,11 +107,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     no votes, and the runtime's InputError for data, metrics, stores and workers.
     """
     from spacelang.report.searched import searched_by
-    from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.ensembles.assembling import BestPredictions
     from spacelang.runtime.evaluation.split import parse_validation
-    from spacelang.runtime.evaluation.testing import read_test
-    from spacelang.runtime.pipelines.taking import form_of
 
     if ensemble is not None:
         if ensemble < 1:
@@ -106,36 +117,41 @@ def search(  # noqa: PLR0913 - each says one thing about a run
             check_predictions(store)
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
-    chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
-    validation = None if validate is None else parse_validation(validate)
+    options = optimizer_options or {}
+    chosen = configure_optimizer(name, options)
     limits = trial_limits(loaded, trial_limit)
-    table = make_table(features, target)
-    training_score = training_score or needs_training_loss(chosen)
-    recorded = Recorded(tuple(metrics), training_score, predictions or ensemble is not None, tuple(constraints))
-    objective = make_objective(
-        loaded,
-        table,
-        metric=metric,
-        validation=validation,
-        seed=seed,
-        recorded=recorded,
-        test=read_test(test, str(table.target.name)),
-    )
-    loaded, objective = bound_by(objective, loaded)
+    aim: Objective
+    fidelities = None if fidelities is None else tuple(fidelities)
+    if objective is None:
+        if isinstance(constraints, Mapping):
+            raise ValueError("`constraints` by name are those of an `objective`: on data give `Constraint`s")
+        _refuse({"fidelities": fidelities, "scale": scale}, "data")
+        chosen = with_fidelity(chosen, loaded, options)
+        training_score = training_score or needs_training_loss(chosen)
+        recorded = Recorded(tuple(metrics), training_score, predictions or ensemble is not None, tuple(constraints))
+        validation = None if validate is None else parse_validation(validate)
+        loaded, aim, form = _on_data(loaded, (features, target), metric, validation, seed, recorded, test)
+    else:
+        given = {"features": features, "target": target, "metric": metric, "validate": validate, "test": test}
+        asked = {"metrics": tuple(metrics), "training_score": training_score, "predictions": predictions}
+        _refuse({**given, **asked, "ensemble": ensemble}, "an objective")
+        loaded, aim = box_over(
+            loaded, objective, fidelities=fidelities, constraints=_limits_by_name(constraints), scale=scale
+        )
+        chosen, form = with_fidelity(chosen, loaded, options, fidelities), None
     first = None if initial is None else initial_configurations(loaded, initial)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    form = form_of(features, objective.dataset.features, objective.preparation)
-    facts = Crew(workers, executor, limits, form)
-    with closing(make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
+    facts = None if form is None else Crew(workers, executor, limits, form)
+    with closing(make_executor(aim, workers=workers, executor=executor, limits=limits, isolate=isolate)) as crew:
         terms = terms_of(seconds, trials, len(crew.free), first)
-        best = BestPredictions(objective.training_size, terms)
-        with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume, terms=terms) as journal:
+        best = BestPredictions(aim.training_size, terms)
+        with keeping(store, loaded, (name, chosen), aim, seed=seed, resume=resume, terms=terms) as journal:
             outcome = run(
                 loaded,
                 chosen,
-                objective,
+                aim,
                 crew,
                 time=seconds,
                 trials=trials,
@@ -147,8 +163,53 @@ def search(  # noqa: PLR0913 - each says one thing about a run
             )
         searched = searched_by(chosen, loaded.checked, initial=begun_with(terms, journal))
         place = None if store is None else Path(store)
-        found = Result(outcome, objective, place, facts, searched=searched, kept=best.predictions, votes=ensemble)
+        found = Result(outcome, aim, place, facts, searched=searched, kept=best.predictions, votes=ensemble)
         return succeeded(found).tested_by(crew).assembled_by(crew)
+
+
+def _on_data(
+    space: Space,
+    data: tuple[Any, Any],
+    metric: str | None,
+    validation: Validation | None,
+    seed: int,
+    recorded: "Recorded",
+    test: Any,
+) -> "tuple[Space, DataObjective, Form]":
+    """The space for some data, the objective that this is, and what its pipelines shall take."""
+    from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.evaluation.testing import read_test
+    from spacelang.runtime.pipelines.taking import form_of
+
+    if data[0] is None or data[1] is None:
+        raise ValueError("there is nothing to search on: give features and labels, or an `objective`")
+    table = make_table(*data)
+    objective = make_objective(
+        space,
+        table,
+        metric=metric,
+        validation=validation,
+        seed=seed,
+        recorded=recorded,
+        test=read_test(test, str(table.target.name)),
+    )
+    space, objective = bound_by(objective, space)
+    return space, objective, form_of(data[0], objective.dataset.features, objective.preparation)
+
+
+def _refuse(given: Mapping[str, object], what: str) -> None:
+    """Raise ValueError for what is given and cannot be had beside something else."""
+    for name, value in given.items():
+        if not (value is None or value is False or (isinstance(value, tuple) and not value)):
+            raise ValueError(f"`{name}` has no meaning where {what} is searched on: leave it out")
+
+
+def _limits_by_name(constraints: "Iterable[Constraint] | Mapping[str, float]") -> Mapping[str, float]:
+    if isinstance(constraints, Mapping):
+        return constraints
+    if tuple(constraints):
+        raise ValueError('the constraints of an objective are limits by name: `constraints={"latency": 0.1}`')
+    return {}
 
 
 def _bound(space: Space, bind: Mapping[str, int] | None) -> Space:
@@ -160,17 +221,23 @@ def configure_optimizer(name: str, options: Mapping[str, Any] | None = None) -> 
     return OPTIMIZERS.configure(OPTIMIZERS.load(name), {key: str(value) for key, value in (options or {}).items()})
 
 
-def with_fidelity(optimizer: Any, space: Space, given: Iterable[str] = ()) -> Any:
-    """The optimizer with `b` and `eta` as the task's fidelity says, where it has them and they are not `given`.
+def with_fidelity(
+    optimizer: Any, space: Space, given: Iterable[str] = (), fidelities: Iterable[int] | None = None
+) -> Any:
+    """The optimizer with `b` and `eta` as `fidelities` or the task say, where it has them and they are not `given`.
 
     So do its parts.
     """
-    if space.task is None or space.task.fidelity is None:
-        return optimizer
-    told = {"b": space.task.fidelity.first, "eta": space.task.fidelity.factor}
+    said = None if space.task is None else space.task.fidelity
+    fidelity = said if fidelities is None else grid_of(checked_fidelities(fidelities))
+    return optimizer if fidelity is None else _growing(optimizer, fidelity, given)
+
+
+def _growing(optimizer: Any, fidelity: Fidelity, given: Iterable[str]) -> Any:
+    told = {"b": fidelity.first, "eta": fidelity.factor}
     values = {option.name: getattr(optimizer, option.name) for option in OPTIMIZERS.options(type(optimizer))}
     parts = {
-        name: replace(part, plugin=with_fidelity(part.plugin, space, part.given))
+        name: replace(part, plugin=_growing(part.plugin, fidelity, part.given))
         for name, part in values.items()
         if isinstance(part, Part)
     }
@@ -247,7 +314,7 @@ def bound_by(objective: "DataObjective", space: Space) -> tuple[Space, "DataObje
     return bound, objective.over(bound.checked)
 
 
-def run(  # noqa: PLR0913 - each says one thing about a run
+def steps(  # noqa: PLR0913 - each says one thing about a run
     space: Space,
     optimizer: Any,
     objective: "Aim",
@@ -260,22 +327,23 @@ def run(  # noqa: PLR0913 - each says one thing about a run
     journal: "StoredJournal | BestPredictions | None" = None,
     terms: Terms = NO_TERMS,
     clock: "Clock" = _time.perf_counter,
-) -> "Outcome":
+) -> "Steps[Outcome]":
     """Run a configured optimizer, its trials on an executor, on the terms of the journal where there is one.
 
+    It stops where the executor leaves it to the caller to say what comes of trials: `run` is the same for all others.
     Raises ValueError for a budget that allows nothing, and InputError as `keeping` does where nothing is kept.
     """
     from numpy.random import default_rng
 
     from spacelang.runtime.budget import Budget, parse_duration
-    from spacelang.runtime.loop import run as drive
+    from spacelang.runtime.loop import steps as driven
 
     check_rungs(optimizer, objective)
     seconds = parse_duration(time) if isinstance(time, str) else time
     told = terms if journal is None else journal.terms
     rng = default_rng(seed)
     problem = Problem(space.checked, objective.training_size, rng, told.initial or (), told.budget)
-    return drive(
+    return driven(
         begun(optimizer, problem),
         executor,
         Budget(seconds, trials),
@@ -287,3 +355,6 @@ def run(  # noqa: PLR0913 - each says one thing about a run
         scale=objective.scale,
         seed=seed,
     )
+
+
+run = to_the_end(steps)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
+    from spacelang.runtime.objective import Objective
 
 DataOption = Annotated[
     str,
@@ -284,7 +285,7 @@ class Found:
 def searching(
     space: "Space",
     optimizer: tuple[str, Any],
-    objective: "DataObjective",
+    objective: "Objective",
     where: Where,
     budget: tuple[float | None, int | None],
     seed: int,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spacelang.cli._dataless import Dataless, is_dataless, place_without_data, refuse, run_without_data
 from spacelang.cli._final import Ending
 from spacelang.cli._running import (
-    DataOption,
     ExecutorOption,
     InitialOption,
     IsolateOption,
@@ -60,7 +60,10 @@ DEFAULT_SECONDS: Final = 60.0
 def command(  # noqa: PLR0913 - one argument an option
     space: SpaceArgument,
     *,
-    data: DataOption,
+    data: Annotated[
+        str,
+        typer.Option("--data", "-d", help="As for `tabulate`, or `table:FILE.npz` or `artificial:SEED`, without rows."),
+    ],
     target_column: TargetColumnOption = None,
     optimizer: Annotated[
         str | None,
@@ -104,9 +107,9 @@ def command(  # noqa: PLR0913 - one argument an option
     What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
     stops after 60 seconds. Ctrl-C or SIGTERM stops it early and keeps what was found; so does whatever else ends it:
     `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
-    losses answers instead of trials, in its recorded seconds. With --ensemble N the best pipelines vote as well: who,
-    and how often, is chosen by what they predicted for the held-out rows, which the store keeps then; with --resume and
-    no time left that is all that is done.
+    losses answers instead of trials, in its recorded seconds; with `--data artificial:SEED` a formula over any space.
+    With --ensemble N the best pipelines vote as well: who, and how often, is chosen by what they predicted for the
+    held-out rows, which the store keeps then; with --resume and no time left that is all that is done.
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api import Recorded, needs_training_loss, with_fidelity
@@ -123,29 +126,15 @@ def command(  # noqa: PLR0913 - one argument an option
     first = initial_of(initial, as_json=json)
     loaded = load_space(space, allow, bind, as_json=json)
     limits = limits_of(loaded, trial_limit)
-    if data.startswith("table:"):
-        from spacelang.cli._table_runs import OnTable, refuse, run_on_table
-
-        if test is not None:
-            fail("`--test` needs rows, and a table of losses has none", "give the data that the table was made of")
-        if ensemble is not None:
-            what = "`--ensemble` needs predictions, and a table of losses has none"
-            fail(what, "give the data that the table was made of")
-        refuse(
-            {
-                "--target-column": target_column,
-                "--metric": metric,
-                "--validate": validate,
-                "--executor": executor,
-                "--isolate": isolate,
-                "--metrics": metrics,
-                "--training-score": training_score,
-                "--predictions": predictions,
-            }
-        )
+    if is_dataless(data):
+        judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
+        recorded_beside = {"--training-score": training_score, "--predictions": predictions}
+        on_rows = {"--test": test, "--ensemble": ensemble}
+        refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
+        where = place_without_data(data, workers, executor, limits, isolate=isolate)
         seconds = _limit(loaded, given, trials)
-        asked = OnTable(data, (optimizer, set_), seconds, trials, workers, limits, seed, store, resume, first)
-        run_on_table(loaded, asked, as_json=json)
+        asked = Dataless(data, (optimizer, set_), seconds, trials, where, seed, store, resume, first)
+        run_without_data(loaded, asked, as_json=json)
         return
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
     chosen = plugin(OPTIMIZERS, name, set_)

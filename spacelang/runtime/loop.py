@@ -5,13 +5,14 @@ It owns time, workers and memory; an optimizer owns none of them.
 
 from typing import Final, Protocol
 
-from spacelang.ir.asking import Search
+from spacelang.ir.asking import Search, Told
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.dispatch import Dispatcher
-from spacelang.runtime.executors import Executor
+from spacelang.runtime.executors import Executor, UnansweredError
 from spacelang.runtime.history import Clock, Ending, History, Journal, Outcome, Record, Unkept
 from spacelang.runtime.proposals import Proposals
+from spacelang.runtime.stepping import Steps, to_the_end
 from spacelang.runtime.waiting import RouteOf, Waiting
 
 KNOWN_ANSWERS: Final = 10_000
@@ -47,7 +48,7 @@ class Silence:
         """Ignore it."""
 
 
-def run(
+def steps(
     search: Search,
     executor: Executor,
     budget: Budget,
@@ -59,7 +60,7 @@ def run(
     route: RouteOf | None = None,
     scale: Scale | None = UNIT,
     seed: int = 0,
-) -> Outcome:
+) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
     A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
@@ -68,6 +69,9 @@ def run(
     evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
     that around the first success that is told. `seed` is that of the search: what it leaves to be made later is made
     with it, unless the journal has its trial.
+
+    It stops where the executor cannot say what came of any trial, and goes on when it is asked to. Closed there it ends
+    as if the user had interrupted it.
 
     When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
     executor closes it. Raises what the executor, the search, the listener or the journal raise, IdleSearchError
@@ -80,9 +84,9 @@ def run(
     dispatcher = Dispatcher(executor, budget, history, told, Waiting(route), proposals)
     told.started(budget)
     try:
-        ended = _drive(search, dispatcher)
+        ended = yield from _drive(search, dispatcher)
         dispatcher.close()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):
         ended = Ending.INTERRUPTED
         history.interrupted()
         dispatcher.close(is_interrupted=True)
@@ -94,14 +98,17 @@ def run(
     return outcome
 
 
-def _drive(search: Search, dispatcher: Dispatcher) -> Ending:
+run = to_the_end(steps)
+
+
+def _drive(search: Search, dispatcher: Dispatcher) -> Steps[Ending]:
     known_answers = 0
     try:
         ask = next(search)
         while known_answers < KNOWN_ANSWERS:
             dispatcher.take(ask)
             answered = dispatcher.history.answered
-            told = dispatcher.told()
+            told = yield from _told(dispatcher)
             if told is None:
                 return Ending.BUDGET
             known_answers = known_answers + 1 if dispatcher.history.answered > answered else 0
@@ -109,3 +116,11 @@ def _drive(search: Search, dispatcher: Dispatcher) -> Ending:
     except StopIteration:
         pass
     return Ending.EXHAUSTED
+
+
+def _told(dispatcher: Dispatcher) -> Steps[Told | None]:
+    while True:
+        try:
+            return dispatcher.told()
+        except UnansweredError:
+            yield

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.scoring import scored
+from spacelang.api.boxing import ARTIFICIAL, box_over
 from spacelang.api.executing import make_executor
 from spacelang.api.initial import Given, members_of
 from spacelang.api.keeping import check_rungs, keeping, terms_of
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.evaluation.testing import TestRows
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
+    from spacelang.runtime.objective import Objective
     from spacelang.runtime.storing.header import DataFacts
     from spacelang.runtime.storing.store_tests import StoredTest
     from spacelang.runtime.tables import LossTable
@@ -143,24 +146,8 @@ class DataArena:
         setting = self.setting
         space, objective = self._objective(seed, Recorded(training_score=_needs_more(contestant)))
         chosen = contestant.on(space)
-        pair = (chosen.name, chosen.optimizer)
-        crew = make_executor(objective, workers=setting.workers, limits=setting.limits, isolate=setting.isolate)
-        with closing(crew) as executor:
-            initial = members_of(space, setting.initial or ())
-            terms = terms_of(setting.seconds, setting.trials, len(executor.free), initial)
-            with keeping(place, space, pair, objective, seed=seed, resume=True, terms=terms) as journal:
-                outcome = run(
-                    space,
-                    chosen.optimizer,
-                    objective,
-                    executor,
-                    time=setting.seconds,
-                    trials=setting.trials,
-                    seed=seed,
-                    listener=listener,
-                    journal=journal,
-                    terms=terms,
-                )
+        with closing(_crew(setting, objective)) as executor:
+            outcome = _outcome(setting, chosen, (space, objective), executor, seed, (place, listener))
             return outcome, scored(outcome, objective, executor, setting.limits, place)
 
     def _kept(self, objective: "DataObjective") -> str:
@@ -248,6 +235,68 @@ class TableArena:
         return objective_of(self.setting.space, self.table, limits=self.setting.limits)
 
 
+@dataclass(frozen=True, eq=False)
+class BoxArena:
+    """The artificial black box of a seed of its own; that of a run decides the search alone."""
+
+    setting: Setting
+    label: str
+    box: str
+
+    def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:  # noqa: ARG002 - any optimizer may ask
+        """Raises InputError where the space has not what the box needs."""
+        _, objective = self._objective
+        bounds = tuple(map(describe_bound, objective.bounds))
+        return Judged(objective.facts, objective.metric.formula, "none", bounds, objective.training_size)
+
+    def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the box is the same for all seeds
+        """Those of the box."""
+        return judged.facts
+
+    def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> Ran:
+        """A run in real time; there are no rows to test on."""
+        space, objective = self._objective
+        with closing(_crew(self.setting, objective)) as executor:
+            chosen = contestant.on(space)
+            return _outcome(self.setting, chosen, (space, objective), executor, seed, (place, listener)), None
+
+    @cached_property
+    def _objective(self) -> "tuple[Space, Objective]":
+        return box_over(self.setting.space, self.box)
+
+
+def _crew(setting: Setting, objective: "Objective") -> "Executor":
+    return make_executor(objective, workers=setting.workers, limits=setting.limits, isolate=setting.isolate)
+
+
+def _outcome(
+    setting: Setting,
+    chosen: Contestant,
+    searched: "tuple[Space, Objective]",
+    executor: "Executor",
+    seed: int,
+    kept: "tuple[Path | None, Listener]",
+) -> "Outcome":
+    """What comes of a run in real time, of an objective over its space; it goes on with what is kept."""
+    (space, objective), (place, listener) = searched, kept
+    pair = (chosen.name, chosen.optimizer)
+    initial = members_of(space, setting.initial or ())
+    terms = terms_of(setting.seconds, setting.trials, len(executor.free), initial)
+    with keeping(place, space, pair, objective, seed=seed, resume=True, terms=terms) as journal:
+        return run(
+            space,
+            chosen.optimizer,
+            objective,
+            executor,
+            time=setting.seconds,
+            trials=setting.trials,
+            seed=seed,
+            listener=listener,
+            journal=journal,
+            terms=terms,
+        )
+
+
 class ArenasError(ValueError):
     """Data that cannot be used; `mistakes` has what is wrong with each."""
 
@@ -310,6 +359,9 @@ def _arena(setting: Setting, label: str, source: Any, target_column: str | None)
     if not isinstance(source, str):
         features, target = source
         return _on_data(setting, label, make_table(features, target, label))
+    if source.startswith(ARTIFICIAL):
+        _check_unsettled(source, setting, target_column)
+        return BoxArena(setting, label, source)
     if source.startswith(TABLE):
         _check_unsettled(source, setting, target_column)
         return TableArena(setting, label, read_table(Path(source.removeprefix(TABLE))))
@@ -326,14 +378,17 @@ def _check_unsettled(source: str, setting: Setting, target_column: str | None) -
     """Raise InputError where something is asked for that a table has settled."""
     from spacelang.runtime.errors import InputError
 
+    is_table = source.startswith(TABLE)
+    what_it_is = f"the table `{source.removeprefix(TABLE)}`" if is_table else f"`{source}`"
     asked = {"a metric": setting.metric, "a validation": setting.validation, "a column of labels": target_column}
     for what, given in asked.items():
         if given is not None:
-            message = f"{what} changes nothing of the table `{source.removeprefix(TABLE)}`"
-            raise InputError(message, "its trials are known; `spacelang tabulate` makes another table")
+            message = f"{what} changes nothing of {what_it_is}"
+            help_text = "its trials are known; `spacelang tabulate` makes another table" if is_table else "leave it out"
+            raise InputError(message, help_text)
     if setting.test is not None:
-        message = f"the table `{source.removeprefix(TABLE)}` has losses and no rows: none can be kept for testing"
-        raise InputError(message, "give the data that the table was made of")
+        message = f"{what_it_is} has losses and no rows: none can be kept for testing"
+        raise InputError(message, "give the data that the table was made of" if is_table else "leave it out")
 
 
 def _short(reference: str) -> str:

@@ -41,6 +41,10 @@ class Finished:
     attempts: int = 1
 
 
+class UnansweredError(Exception):
+    """Jobs were started that nobody can wait for: whoever drives the run has to say what came of one first."""
+
+
 class Executor(Protocol):
     """A number of workers that evaluate one request at a time each, for as long as a job is `allowed` to take.
 
@@ -63,7 +67,8 @@ class Executor(Protocol):
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
         """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
 
-        Raises what is wrong with the executor as a whole, never what a pipeline raised.
+        Raises what is wrong with the executor as a whole, never what a pipeline raised, and UnansweredError where it
+        is the caller who evaluates.
         """
         ...
 

@@ -33,24 +33,14 @@ class Constraint:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be measured or kept to."""
-        if not _is_word(self.name):
-            raise ConstraintError(f"`{self.name}` is no name of a constraint", "take one word, such as `leaves`")
-        if self.name in {measure.value for measure in Measure}:
-            help_text = f"write `subject to {self.name} …` in the task, or choose another name for the function"
-            raise ConstraintError(f"`{self.name}` is a measure of the language", help_text)
+        function_bound(self.name, self.limit)
         if not callable(self.function):
             raise ConstraintError(f"the constraint `{self.name}` has no function, but `{self.function!r}`")
-        limit = _number(self.limit)
-        if limit is None or not isfinite(limit):
-            raise ConstraintError(f"the limit of the constraint `{self.name}` is no number: `{self.limit!r}`")
-        if limit < 0:
-            help_text = "bound a measure that is 0 or more: `1 - recall` by 0.1 for a recall of at least 0.9"
-            raise ConstraintError(f"the limit of the constraint `{self.name}` is negative: {self.limit}", help_text)
 
     @property
     def bound(self) -> FunctionBound:
         """The name and the limit, as trials and stores have them."""
-        return FunctionBound(self.name, float(self.limit))
+        return function_bound(self.name, self.limit)
 
     def measure(self, pipeline: Any, features: Any, target: Any) -> float:
         """What the function gives; raises ConstraintError where that is no number, and where the function raises."""
@@ -65,6 +55,22 @@ class Constraint:
         if number is None:
             raise ConstraintError(f"the constraint `{self.name}` gave no number, but {value!r}")
         return number
+
+
+def function_bound(name: str, limit: float) -> FunctionBound:
+    """The limit of what is called by a name of one word; raises ConstraintError for what is no name, or no limit."""
+    if not _is_word(name):
+        raise ConstraintError(f"`{name}` is no name of a constraint", "take one word, such as `leaves`")
+    if name in {measure.value for measure in Measure}:
+        help_text = f"write `subject to {name} …` in the task, or choose another name for the function"
+        raise ConstraintError(f"`{name}` is a measure of the language", help_text)
+    number = _number(limit)
+    if number is None or not isfinite(number):
+        raise ConstraintError(f"the limit of the constraint `{name}` is no number: `{limit!r}`")
+    if number < 0:
+        help_text = "bound a measure that is 0 or more: `1 - recall` by 0.1 for a recall of at least 0.9"
+        raise ConstraintError(f"the limit of the constraint `{name}` is negative: {limit}", help_text)
+    return FunctionBound(name, number)
 
 
 def _is_word(name: object) -> bool:

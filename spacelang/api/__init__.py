@@ -1,6 +1,6 @@
 """The Python interface: text to space, to a target's form, to trials, to a fitted pipeline, in a few calls."""
 
-from spacelang.api.asking import Asked, ask_and_tell
+from spacelang.api.asking import AskAndTell, Asked, ask_and_tell
 from spacelang.api.comparing import Comparison, compare
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.keeping import keeping
@@ -19,6 +19,7 @@ from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, 
 from spacelang.api.tabulating import search_table, table_objective
 
 __all__ = [
+    "AskAndTell",
     "Asked",
     "Comparison",
     "ImportedSpace",

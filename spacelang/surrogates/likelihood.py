@@ -1,4 +1,9 @@
-"""The kernel under which data are most likely, by SciPy's L-BFGS-B from fixed starts (ALGORITHMS.md 2.4)."""
+"""The kernel that data make most probable, by SciPy's L-BFGS-B from fixed starts (ALGORITHMS.md 2.4).
+
+It is the one under which they are most likely, but for lengths, which have a prior: of few data in many dimensions
+likelihood alone makes some lengths as long or as short as they may be, and what is expected of such a process leads the
+search to the corners.
+"""
 
 from functools import partial
 from math import log, sqrt
@@ -20,18 +25,21 @@ NOISE: Final = (1e-8, 1.0)
 STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
 """Variance, length and noise from which the search begins; the best of what it finds from each of them is taken."""
 
+SPREAD: Final = 1.0
+"""The logarithms of lengths are normally distributed around 0 with this deviation before there are any data."""
+
 STEPS: Final = 40
 """After so many steps from one start the next one has its turn."""
 
 
 def most_likely(points: Array, numbers: Array) -> Matern:
-    """The kernel under which numbers of mean 0 at n points, of shapes (n,) and (n, d), are most likely.
+    """The kernel that numbers of mean 0 at n points, of shapes (n,) and (n, d), make most probable.
 
     It depends on nothing but these data.
     """
     dimensions = points.shape[1]
     bounds = [tuple(map(log, each)) for each in (VARIANCE, *[LENGTH] * dimensions, NOISE)]
-    surprise = partial(surprise_of, points, numbers)
+    surprise = partial(_with_prior, points, numbers)
     best, least = np.zeros(dimensions + 2), np.inf
     for variance, length, noise in STARTS:
         start = np.log([variance, *[length] * dimensions, noise])
@@ -40,6 +48,14 @@ def most_likely(points: Array, numbers: Array) -> Matern:
             best, least = found.x, found.fun
     variance, *lengths, noise = np.exp(best).tolist()
     return Matern(variance, np.array(lengths), noise)
+
+
+def _with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+    """The surprise of data and of lengths together, and its gradient."""
+    surprise, gradient = surprise_of(points, numbers, parameters)
+    lengths = parameters[1:-1] / SPREAD
+    gradient[1:-1] += 2 * lengths / SPREAD
+    return surprise + float(lengths @ lengths), gradient
 
 
 def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:

@@ -36,6 +36,7 @@ class Workers:
     """So many workers, who do first what was asked for in earnest, and end in the order in which they began."""
 
     count: int
+    proposals: Proposals
     ask: Ask = field(default_factory=Ask)
     waiting: deque[Request] = field(default_factory=deque)
     running: deque[tuple[Request, bool]] = field(default_factory=deque)
@@ -45,7 +46,6 @@ class Workers:
     early: dict[Request, Trial] = field(default_factory=dict)
     """What ended early and was not wanted since."""
     told: set[Request] = field(default_factory=set)
-    proposals: Proposals = field(default_factory=lambda: Proposals(0))
     wishes: dict[Request, deque[Request | Later]] = field(default_factory=dict)
     """What was begun in earnest and not told, those first that were first."""
 
@@ -90,14 +90,16 @@ def drive(
     scale: Scale = UNIT,
     *,
     workers: int = 1,
+    seed: int = 0,
 ) -> Driven:
     """Answer a search until it returns or was told of `limit` trials, the first ones from what is known.
 
-    Trials end in the order in which they were begun, with `workers` that do one at a time.
+    Trials end in the order in which they were begun, with `workers` that do one at a time. `seed` is that of what the
+    search leaves to be made later.
     """
     trials: list[Trial] = []
     early: list[Trial] = []
-    crew, room, idle = Workers(workers), None, 0
+    crew, room, idle = Workers(workers, Proposals(seed)), None, 0
 
     def answer(request: Request) -> Trial:
         stored = known[len(trials)] if len(trials) < len(known) else None

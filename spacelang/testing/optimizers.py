@@ -73,13 +73,13 @@ class OptimizerConformance(Resumed):
         initial = some(space, 4)
         driven = drive(self.start(space, initial=initial), moody, 60, workers=workers)
         assert {*driven.requests} >= {*map(Request, initial)}
-        assert len(set(driven.requests)) == len(driven.requests)
+        assert self.repeats or len(set(driven.requests)) == len(driven.requests)
         if workers == 1:
             assert driven.requests[: len(initial)] == tuple(map(Request, initial))
 
     def test_another_seed_gives_another_run(self) -> None:
         space = plain(5, 5, 5)
-        runs = {drive(self.start(space, seed), arbitrary, 20).requests for seed in range(5)}
+        runs = {drive(self.start(space, seed), arbitrary, 20, seed=seed).requests for seed in range(5)}
         assert len(runs) > 1
 
     @WORKERS

@@ -339,9 +339,11 @@ class Result:
         Probabilities of the classes (n x classes), or n values; None where they were not kept: for an ensemble alone,
         of a search without a store, only those of the best trials are. Raises StoreError.
         """
+        if trial in self.kept:
+            return self.kept[trial]
         if self.store is None:
             found = next((each for each in self.outcome.records if each.index == trial), None)
-            return self.kept.get(trial) if found is None or trial in self.kept else found.trial.predictions
+            return None if found is None else found.trial.predictions
         from spacelang.runtime.storing.store import Store
 
         with Store.read(self.store) as run:

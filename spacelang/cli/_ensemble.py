@@ -61,7 +61,8 @@ class Election:
         if not ensemble.members:
             comment(*_failures(ensemble.left_out, ensemble.rows))
             return
-        comment(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s, that of all members together")
+        together = "" if len(ensemble.members) == 1 else f", its {len(ensemble.members)} members together"
+        comment(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}")
         if ensemble.test is not None:
             beside = "" if finale.test is None else f"; the best pipeline alone: {interval(finale.test, formula)}"
             add(f"{tested(ensemble.test, formula)}{beside}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -183,7 +183,8 @@ def assemble(
         announce(members, found.left_out)
     if not (needed and members):
         return found
-    estimator = _voted(objective, members, [trial.pipeline for _, trial in fitted], form)  # type: ignore[attr-defined]
+    parcels = [trial.pipeline for _, trial in fitted if trial.pipeline is not None]
+    estimator = _voted(objective, members, parcels, form)
     wish = Examine(members[0].record.trial.request.configuration, form=form, pipeline=Parcel(estimator))
     test = scored(executor, Job(FIRST - len(jobs), wish, max(*seconds, SHORTEST)), objective.test_rows)
     return replace(found, estimator=estimator if is_wanted else None, test=test)
@@ -208,7 +209,7 @@ def _is_finite(predictions: Predictions | None) -> bool:
     return predictions is not None and bool(np.isfinite(predictions).all())
 
 
-def _is_fitted(trial: Trial) -> bool:
+def _is_fitted(trial: Trial) -> TypeGuard[Refitted]:
     return isinstance(trial, Refitted) and trial.status is Status.SUCCESS
 
 

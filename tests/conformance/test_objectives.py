@@ -10,7 +10,9 @@ from tables import SIZES, kept, table_of
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.task import CrossValidation, Holdout, Validation
+from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
+from spacelang.runtime.boxes.artificial import artificial
+from spacelang.runtime.boxes.function import box_of
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective, Settings
@@ -67,3 +69,33 @@ class TestTable(ObjectiveConformance):
 
     def objective(self) -> Objective:
         return TableObjective(Structures(self.space), self.table)
+
+
+class TestArtificial(ObjectiveConformance):
+    space = sl.parse(
+        """\
+space box
+stage a = none | PCA { n_components : int[1, 9] = 2 }
+stage b = SVC { C : float[0.1, 10] log = 1, kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 when kernel == poly }
+"""
+    ).checked
+
+    def objective(self) -> Objective:
+        return artificial(self.space, 7)
+
+
+def moody(configuration: dict[str, object], fidelity: int) -> dict[str, object]:
+    """Depends on nothing but what it is given; one alternative fails."""
+    if configuration["s1"] == "a3":
+        raise ValueError("not this one")
+    number = len(str(sorted(configuration.items()))) + int(str(configuration["s0"])[1:]) / fidelity
+    return {"loss": number, "constraints": {"size": number / 2}}
+
+
+class TestFunction(ObjectiveConformance):
+    space = plain(3, 4, 2)
+    fidelities = (1, 3)
+    failing = (Configuration({"s0": "a0", "s1": "a3", "s2": "a0"}),)
+
+    def objective(self) -> Objective:
+        return box_of(moody, fidelities=(1, 3, 9), bounds=(FunctionBound("size", 15.0),))

@@ -41,7 +41,8 @@ def entry(operator: Operator) -> Entry:
         place = f", used in line {span.line} of `{span.source.name}`," if span.source is not NOWHERE.source else ""
         raise BuildError(
             f"the abstract operator `{operator.name}`{place} has no class, so no pipeline can be built of it",
-            "a space with abstract operators can be checked, counted, compiled and searched by `ask_and_tell`",
+            "a space with abstract operators can be checked, counted and compiled, and searched by `ask_and_tell` or "
+            "for an `objective`",
         )
     return _entry(operator.catalogue, operator.name)
 

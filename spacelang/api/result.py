@@ -105,7 +105,7 @@ class Crew:
 class Result:
     """What a search found. `best_pipeline` is fitted on all data.
 
-    `crew` is what evaluated the trials, and what their pipelines are given; None where a table answered. `finale` is
+    `crew` is what evaluated the trials, and what their pipelines are given; None where nothing is fitted. `finale` is
     what came of the best pipelines on all rows, where that is known already; `searched` says what became of
     hyperparameters. `votes` is how many an ensemble has, None where none is wanted; `assembled` what came of it, where
     that is known. `kept` has predictions by the numbers of trials, where neither trials nor a store have them.

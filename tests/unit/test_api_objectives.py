@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -331,6 +332,37 @@ class TestTelling:
     def test_a_resume_needs_a_store(self, space: sl.Space) -> None:
         with pytest.raises(ValueError, match="name its `store`"):
             sl.ask_and_tell(space, resume=True)
+
+    def test_what_is_closed_has_all_that_was_told_and_goes_on(self, space: sl.Space, tmp_path: Path) -> None:
+        place = tmp_path / "run.db"
+        search = sl.ask_and_tell(space, store=place)
+        for _ in range(3):
+            next(search).tell(0.5)
+        search.close()
+        assert (search.result.outcome.ended, len(search.result.trials)) == ("interrupted", 3)
+        again = sl.ask_and_tell(space, store=place, resume=True, trials=4)
+        assert len([asked.tell(0.5) for asked in again]) == 1
+        assert again.result.outcome.ended == "budget"
+
+    def test_what_nobody_wants_any_more_is_not_heard(self, space: sl.Space) -> None:
+        with sl.ask_and_tell(space, batch=3, optimizer="random") as search:
+            first, second, third = search.ask()
+            first.tell(0.5)
+            assert second.is_wanted
+        for asked in (second, third):
+            assert not asked.is_wanted
+            asked.tell(0.1)
+        assert (search.result.loss, len(search.result.trials)) == (0.5, 1)
+
+    def test_an_interrupt_in_the_midst_of_telling_ends_it_in_order(self, space: sl.Space) -> None:
+        """It comes while the optimizer reckons, of which the user sees the interrupt alone."""
+        search = sl.ask_and_tell(space, optimizer="random")
+        next(search).tell(0.5)
+        interrupted = next(search)
+        reckoning = patch("spacelang.runtime.dispatch.Dispatcher.take", side_effect=KeyboardInterrupt)
+        with reckoning, pytest.raises(KeyboardInterrupt):
+            interrupted.tell(0.25)
+        assert (search.result.outcome.ended, search.result.loss) == ("interrupted", 0.25)
 
     def test_what_was_told_is_safe_at_once(self, tmp_path: Path) -> None:
         """The process ends where nobody can do anything about it."""

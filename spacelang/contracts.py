@@ -37,7 +37,8 @@ it but for what it is told to `Propose` after what was `Seen`.
 came of it is `Finished`.
 
 **An objective** is an `Objective`: an `Aim`, which is what is to be known of its trials, and `Evaluating`, which makes
-one of a request. What it calls its loss is a `LossName`, what it is evaluated on `DataFacts`.
+one of a request. What it calls its loss is a `LossName`, what it is evaluated on `DataFacts`. A `BlackBox` is the aim
+of one without data; what that bounds is a `FunctionBound`. `sl.search(space, objective=...)` takes it.
 
 `spacelang.testing` has the suites that tell whether one does what it must, CONTRIBUTING.md a short one of each.
 """
@@ -51,7 +52,7 @@ from spacelang.ir.problem import Allowance, Problem
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
-from spacelang.ir.task import Limits
+from spacelang.ir.task import FunctionBound, Limits
 from spacelang.ir.tied import UnlikelyError
 from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
 from spacelang.minimizers import Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
@@ -60,6 +61,7 @@ from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._selection import Selection, Selector
 from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import OptionError, option
+from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
 from spacelang.runtime.storing.header import DataFacts
@@ -86,6 +88,7 @@ __all__ = [
     "Allowance",
     "Ask",
     "Asking",
+    "BlackBox",
     "Box",
     "Configuration",
     "Configurations",
@@ -99,6 +102,7 @@ __all__ = [
     "Finding",
     "Finished",
     "Form",
+    "FunctionBound",
     "Hyperparameters",
     "Job",
     "Keeps",

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from spacelang.api.space import Space
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Fidelity
+from spacelang.runtime.objective import Aim, Objective
 
 if TYPE_CHECKING:
     from spacelang.ir.task import AnyBound
-    from spacelang.runtime.objective import Objective
 
 ARTIFICIAL: Final = "artificial:"
 """How the name of data begins that is the artificial box; its seed follows."""
 
-Box: TypeAlias = str | Callable[..., Any]
-"""`artificial:SEED`, or a function of a configuration."""
+Box: TypeAlias = str | Callable[..., Any] | Objective
+"""`artificial:SEED`, a function of a configuration, or an objective of one's own."""
 
 
 def box_over(
@@ -26,17 +26,21 @@ def box_over(
     fidelities: Iterable[int] | None = None,
     constraints: Mapping[str, float] | None = None,
     scale: float | None = None,
-) -> "tuple[Space, Objective]":
+) -> tuple[Space, Objective]:
     """The objective that a black box is over a space, and the space without any data.
 
     Raises SpaceError where the space needs to know how large data is, InputError for what is no box or lacks what the
     space bounds, and ValueError for what is no fidelity, no constraint or no scale.
     """
     bare = without_data(space)
-    said = {"fidelities": fidelities, "constraints": constraints or None, "scale": scale}
+    given = {"fidelities": fidelities, "constraints": constraints or None, "scale": scale}
+    said = [name for name, value in given.items() if value is not None]
     if isinstance(box, str):
-        return bare, _artificial(bare, box, [name for name, value in said.items() if value is not None])
+        return bare, _artificial(bare, box, said)
     from spacelang.runtime.boxes.function import box_of
+
+    if isinstance(box, Objective):
+        return bare, _own(bare, box, said)
 
     sizes, bounds = checked_fidelities(fidelities), bounds_of(bare, constraints)
     return bare, box_of(box, fidelities=sizes, bounds=bounds, scale=checked_scale(scale))
@@ -47,16 +51,36 @@ def without_data(space: Space) -> Space:
     return space.bind() if None in space.symbols.values() else space
 
 
-def _artificial(space: Space, reference: str, said: list[str]) -> "Objective":
+def _artificial(space: Space, reference: str, said: list[str]) -> Objective:
     from spacelang.runtime.boxes.artificial import artificial, seed_of
     from spacelang.runtime.errors import InputError
 
     if not reference.startswith(ARTIFICIAL):
         raise InputError(f"`{reference}` is no objective", f"give a function, or `{ARTIFICIAL}SEED`")
     seed = seed_of(reference)
-    if said:
-        raise InputError(f"`{said[0]}` changes nothing of `{reference}`", "leave it out, or give a function")
+    _say_nothing(reference, said)
     return artificial(space.checked, seed)
+
+
+def _own(space: Space, objective: Objective, said: list[str]) -> Objective:
+    from spacelang.runtime.errors import InputError
+
+    name = objective.facts.name
+    _say_nothing(name, said)
+    measured = {bound.name for bound in objective.bounds}
+    lacking = [bound.name for bound in bounds_of(space, None) if bound.name not in measured]
+    if lacking:
+        raise InputError(
+            f"the space bounds `{lacking[0]}`, which `{name}` does not have", "take a space without this `subject to`"
+        )
+    return objective
+
+
+def _say_nothing(name: str, said: list[str]) -> None:
+    from spacelang.runtime.errors import InputError
+
+    if said:
+        raise InputError(f"`{said[0]}` changes nothing of `{name}`", "leave it out, or give a function")
 
 
 def bounds_of(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
@@ -76,6 +100,12 @@ def checked_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     if not (found and whole and all(one < other for one, other in pairwise(found))):
         raise ValueError(f"fidelities are ascending whole numbers above 0, such as (1, 3, 9), not {found}")
     return found
+
+
+def fidelities_of(aim: Aim) -> tuple[int, ...] | None:
+    """The fidelities that an objective of one's own says that it has; None where it says nothing of several."""
+    found: tuple[int, ...] = getattr(aim, "fidelities", ())
+    return found if len(found) > 1 else None
 
 
 def grid_of(fidelities: tuple[int, ...]) -> Fidelity | None:

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api.boxing import Box, box_over, checked_fidelities, grid_of
+from spacelang.api.boxing import Box, box_over, checked_fidelities, fidelities_of, grid_of
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.initial import Initial, initial_configurations
 from spacelang.api.keeping import begun_with, check_predictions, check_rungs, keeping, terms_of
@@ -74,8 +74,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     is bounded, by its name). Where it raises, or gives nothing or no finite number, the trial fails. With `fidelities`,
     as in `(1, 3, 9)`, it is called with one of them, too, and optimizers that train on few rows first begin with the
     least; `scale` is a loss that is as bad as losses need be told apart (see `ask_and_tell`). `constraints` are limits
-    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ALGORITHMS.md 9.1).
-    Neither has data: there is no `best_pipeline`, and a space that needs to know how large data is has to be bound.
+    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ALGORITHMS.md 9.1), and
+    an `Objective` of your own (see `spacelang.contracts`) says all of this by itself. None has data: there is no
+    `best_pipeline`, and a space that needs to know how large data is has to be bound.
 
     `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
     the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
@@ -138,7 +139,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         loaded, aim = box_over(
             loaded, objective, fidelities=fidelities, constraints=_limits_by_name(constraints), scale=scale
         )
-        chosen, form = with_fidelity(chosen, loaded, options, fidelities), None
+        chosen, form = with_fidelity(chosen, loaded, options, fidelities or fidelities_of(aim)), None
     first = None if initial is None else initial_configurations(loaded, initial)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)

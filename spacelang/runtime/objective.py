@@ -99,6 +99,7 @@ class Evaluating(Protocol):
         ...
 
 
+@runtime_checkable
 class Objective(Aim, Evaluating, Protocol):
     """What a search minimises: what is to be known of its trials, and what evaluates them."""
 

@@ -48,8 +48,8 @@ _HOMES = {
 }
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resuming", "target_laws")
 
-if "pytest" in sys.modules:
-    sys.modules["pytest"].register_assert_rewrite(*(f"{__name__}.{module}" for module in _WITH_ASSERTIONS))
+if (pytest := sys.modules.get("pytest")) is not None:
+    pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in _WITH_ASSERTIONS))
 
 
 def __getattr__(name: str) -> Any:

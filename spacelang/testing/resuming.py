@@ -43,9 +43,7 @@ class Resumed(Searches):
     def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(self, space: Space) -> None:
         whole = drive(self.start(space), moody, 40)
         for stop in range(len(whole.trials)):
-            stopped = drive(self.start(space), moody, stop)
-            assert stopped.trials == whole.trials[:stop]
-            assert drive(self.start(space), moody, 40, known=stopped.trials) == whole
+            assert drive(self.start(space), moody, 40, known=whole.trials[:stop]) == whole
 
     @WORKERS
     def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
@@ -71,7 +69,7 @@ class Resumed(Searches):
                 told = again
 
         kills = st.lists(st.tuples(st.integers(0, TRIALS), CREWS), min_size=1, max_size=3)
-        self.holds(law, 1 / 3, space=spaces(), order=st.integers(0, 99), kills=kills)
+        self.holds(law, 1 / 4, space=spaces(), order=st.integers(0, 99), kills=kills)
 
     @WORKERS
     @pytest.mark.parametrize("space", [nested(), continuous()], ids=named)

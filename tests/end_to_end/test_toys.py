@@ -15,7 +15,7 @@ from spacelang.testing.small_spaces import continuous
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-TOYS = ("target", "optimizer", "selector", "minimizer", "executor")
+TOYS = ("target", "optimizer", "selector", "minimizer", "executor", "objective")
 """Those that have a section of their own, and a suite."""
 
 ENTRY_POINTS = """
@@ -74,6 +74,25 @@ TESTS = {
         class TestThreads(ExecutorConformance):
             def executor(self, evaluate, limits):
                 return Threads(evaluate)
+    """,
+    "objective": """
+        import spacelang as sl
+        from spacelang.contracts import Configuration
+        from spacelang.testing import ObjectiveConformance
+        from toys.objective import riddle
+
+        SPACE = sl.parse("space s\\nstage a = none | StandardScaler\\nstage b = GaussianNB | LinearSVC\\n")
+        SECRET = Configuration({"a": "StandardScaler", "b": "LinearSVC"})
+
+        class TestRiddle(ObjectiveConformance):
+            space = SPACE.checked
+            fidelities = (1,)
+
+            def objective(self):
+                return riddle(SECRET)
+
+        def test_a_search_guesses_it():
+            assert sl.search(SPACE, objective=riddle(SECRET), trials=6, workers=0).best_configuration == SECRET
     """,
 }
 

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -13,8 +14,11 @@ import numpy as np
 import pytest
 
 import spacelang as sl
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.boxes.function import box_of, identity_of
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
 
@@ -376,3 +380,35 @@ class TestTelling:
         subprocess.run([sys.executable, "-c", code], check=True)
         with Store.read(place) as run:
             assert [*run.records()][-1].loss == 0.25
+
+
+OWN = DataFacts("own", 0, 0, "1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(BlackBox):
+    """An objective of a user's own, with trials at 1, 3 and 9."""
+
+    facts: DataFacts = OWN
+    fidelities: tuple[int, ...] = (1, 3, 9)
+
+    def evaluate(self, request: Request) -> Trial:
+        return Trial(request, quality(dict(request.configuration)), 0.1)
+
+
+class TestOwnObjectives:
+    def test_it_is_searched_at_its_own_fidelities(self, space: sl.Space) -> None:
+        found = searched(space, Own(), optimizer="hyperband", trials=40)
+        assert {*found.trials["rows"].dropna()} <= {1, 3, 9}
+        assert found.trials["rows"].nunique() > 1
+        assert found.best_configuration is not None
+        assert found.loss == quality(dict(found.best_configuration))
+
+    @pytest.mark.parametrize("option", [{"fidelities": (1, 3)}, {"scale": 1.0}, {"constraints": {"heat": 1.0}}])
+    def test_what_it_says_by_itself_is_not_said_beside_it(self, option: dict[str, Any], space: sl.Space) -> None:
+        with pytest.raises(InputError, match="changes nothing of `own`"):
+            searched(space, Own(), **option)
+
+    def test_it_must_have_what_the_space_bounds(self) -> None:
+        with pytest.raises(InputError, match="the space bounds `predict_latency`, which `own` does not have"):
+            searched(sl.parse(BOUNDED), Own())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from spacelang.ir.asking import Ask, Asking
@@ -155,6 +156,21 @@ class Source(Protocol[K]):
     def note(self, candidate: K, rows: int, trial: Trial) -> None:
         """What came of a candidate that was drawn."""
         ...
+
+
+class OneByOne(Generic[K]):
+    """One candidate after the other, whatever came of those before; what is known is not trained again."""
+
+    def __init__(self, turn: Turn[K], candidates: Iterable[K]) -> None:
+        size = turn.selection.size
+        self._new = ((each, size) for each in candidates if not turn.recall(each, size))
+
+    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+        """The next ones, on all rows."""
+        return islice(self._new, count)
+
+    def note(self, candidate: K, rows: int, trial: Trial) -> None:
+        """Nothing depends on it."""
 
 
 def fill(turn: Turn[K], source: Source[K]) -> Asking[None]:

@@ -1,17 +1,15 @@
 """Random search without replacement (ALGORITHMS.md 3.1)."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Generic, Literal
+from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.ir.trial import Trial
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import Candidates, of_pipelines, search
 from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._turn import K, Turn, fill
+from spacelang.optimizers._turn import K, OneByOne, Turn, fill
 from spacelang.plugins import option
 
 
@@ -38,19 +36,4 @@ class Random:
 
 
 def _draw(turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
-    yield from fill(turn, _Drawn(turn, candidates.each_once()))
-
-
-class _Drawn(Generic[K]):
-    """What is drawn, but for what is known."""
-
-    def __init__(self, turn: Turn[K], drawn: Iterator[K]) -> None:
-        size = turn.selection.size
-        self._new = ((each, size) for each in islice(drawn, turn.iterations) if not turn.recall(each, size))
-
-    def draw(self, count: int) -> Iterable[tuple[K, int]]:
-        """The next ones."""
-        return islice(self._new, count)
-
-    def note(self, candidate: K, rows: int, trial: Trial) -> None:
-        """Nothing depends on it."""
+    yield from fill(turn, OneByOne(turn, islice(candidates.each_once(), turn.iterations)))

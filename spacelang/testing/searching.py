@@ -47,6 +47,8 @@ class Searches(Suite):
     """Options that the suite shall give it, such as those that keep it cheap."""
     failures: ClassVar[int] = 25
     """How many of the first 50 trials on all rows may fail where three of eight pipelines do: a bit more than such."""
+    draws: ClassVar[bool] = True
+    """Whether it draws anything: an enumeration does not."""
     repeats: ClassVar[bool] = False
     """Whether it may ask for what it knows, which it is told again for nothing."""
 

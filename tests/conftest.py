@@ -2,8 +2,6 @@
 
 import os
 import signal
-import sys
-from importlib import import_module
 
 from hypothesis import settings
 
@@ -14,7 +12,3 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Here every run draws the same, so that a change fails by what it changes; with SPACELANG_FULL each run draws anew.
 settings.register_profile("reproducible", derandomize=not os.environ.get("SPACELANG_FULL"))
 settings.load_profile("reproducible")
-
-# Helpers that are part of the package now.
-for name in ("crews", "driving", "journals", "misbehaving", "processes_seen", "small_spaces", "target_laws"):
-    sys.modules[name] = import_module(f"spacelang.testing.{name}")

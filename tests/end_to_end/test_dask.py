@@ -424,7 +424,7 @@ def test_an_own_cluster_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monke
 SEARCH = """
     import sys
     sys.path[:0] = json_path
-    from misbehaving import evaluate, wanted
+    from spacelang.testing.misbehaving import evaluate, wanted
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.dask import Dask
     executor = Dask(evaluate, workers=2, address=address)

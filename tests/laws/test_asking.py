@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from driving import answered, arbitrary, drive, moody
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.asking import Ask, Asking, Search, Told, side_by_side, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
+from spacelang.testing.driving import answered, arbitrary, drive, moody
 
 from .settings import LAW
 

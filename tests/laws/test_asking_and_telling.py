@@ -7,10 +7,8 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from driving import answered
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import FINITE, continuous
 from tables import loaded
 
 import spacelang as sl
@@ -22,6 +20,8 @@ from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.storing.header import DataFacts
+from spacelang.testing.driving import answered
+from spacelang.testing.small_spaces import FINITE, continuous
 
 SPACES = (*FINITE, continuous())
 SIZES = (1, 3, 9)

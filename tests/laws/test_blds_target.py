@@ -6,12 +6,19 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from small_spaces import FINITE, Structure, admissible_structures, all_structures, members_by_force, spaces
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Leaf, Pipeline
+from spacelang.testing.small_spaces import (
+    FINITE,
+    Structure,
+    admissible_structures,
+    all_structures,
+    members_by_force,
+    spaces,
+)
 
 
 def tree_of(space: Space) -> DiscrepancyTree:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_spaces
 from ConfigSpace import Configuration as Theirs
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.types import NotSet
@@ -27,6 +26,7 @@ from spacelang.ir.space import Space
 from spacelang.targets._configspace import plan as _configspace_plan
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace
+from spacelang.testing import small_spaces
 from spacelang.text import Source
 
 from . import brute

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from crews import Shuffled
-from driving import answered, moody
 from hypothesis import example, given
 from hypothesis import strategies as st
-from journals import Kept, until
 
 from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.configuration import Configuration
@@ -17,6 +14,9 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.loop import run
+from spacelang.testing.crews import Shuffled
+from spacelang.testing.driving import answered, moody
+from spacelang.testing.journals import Kept, until
 
 from .settings import LAW
 

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from driving import Driven, arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import plain, spaces
 
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
@@ -19,6 +17,8 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._opening import begun
 from spacelang.targets.blds import DiscrepancyTree
+from spacelang.testing.driving import Driven, arbitrary, drive
+from spacelang.testing.small_spaces import plain, spaces
 
 SIZE = 500
 DESCENDING = ("blds", "lds", "mlds")

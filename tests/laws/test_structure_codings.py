@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import branch, choice, made, number
 
 from spacelang.codings.domains import OneHot, Units
 from spacelang.codings.structures import StructureCoding
@@ -19,6 +18,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure, structure_of
 from spacelang.optimizers._boxes import box_of
 from spacelang.surrogates.dimensions import rounded
+from spacelang.testing.small_spaces import branch, choice, made, number
 
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE

@@ -6,11 +6,17 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from target_laws import comes_back, draws_members, is_reached, says_what_is_declared, tells_every_construct
 
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import RefusedError, document
+from spacelang.testing.target_laws import (
+    comes_back,
+    draws_members,
+    is_reached,
+    says_what_is_declared,
+    tells_every_construct,
+)
 
 from . import brute
 from .settings import EXAMPLES

@@ -1,6 +1,7 @@
 """Rules of the house that import-linter cannot say."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from spacelang.plugins import Plugins
 from spacelang.targets import TARGETS
 
 PACKAGE = Path(spacelang.__file__).parent
+TESTS = Path(__file__).parents[1]
 HEAVY = ("sklearn", "pandas")
 ROOMS_THAT_FIT = ("runtime", "report", "catalog", "api")
 
@@ -52,3 +54,10 @@ def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
         is_about_it = path == forest or (room == "targets" and path.stem.lstrip("_").startswith(own))
         if room not in ROOMS_THAT_FIT and not is_about_it:
             assert not {name.partition(".")[0] for name in imported(path)} & set(HEAVY), path
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    """Else pytest cannot collect both, as folders of tests are no packages; helpers shadow each other."""
+    modules = [path for path in TESTS.rglob("*.py") if not (path.parent / "__init__.py").exists()]
+    named = Counter(path.stem for path in modules)
+    assert not [name for name, count in named.items() if count > 1 and name != "conftest"]

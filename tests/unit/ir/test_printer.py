@@ -2,13 +2,13 @@
 
 import pytest
 from hypothesis import given
-from small_spaces import SMALL, made, number, spaces
 
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Integer
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.printer import show, show_expression
 from spacelang.ir.space import Branch, Choice, Kind, Operator, Product, Space
+from spacelang.testing.small_spaces import SMALL, made, number, spaces
 from spacelang.text import Source
 
 TEXT = """

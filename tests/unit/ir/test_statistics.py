@@ -1,7 +1,6 @@
 """What is in a space, counted by algorithm and in all."""
 
 import pytest
-from small_spaces import FINITE, SMALL, all_structures, branch, choice, continuous, made, number
 
 from spacelang.analysis import check
 from spacelang.ir.counting import Structures
@@ -9,6 +8,7 @@ from spacelang.ir.domain import Categorical, Integer, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import NOTHING, Branch, Operator, Space
 from spacelang.ir.statistics import Statistics, Tally, statistics
+from spacelang.testing.small_spaces import FINITE, SMALL, all_structures, branch, choice, continuous, made, number
 from spacelang.text import Source
 
 NESTED = """\

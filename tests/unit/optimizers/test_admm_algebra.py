@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_spaces import branch, choice, made, number
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Integer
@@ -21,6 +20,7 @@ from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.targets.admm import Active, Admm, AdmmForm, Box, Point
+from spacelang.testing.small_spaces import branch, choice, made, number
 
 WEIGHED = pytest.mark.parametrize("weighed", ["raw", "unit"])
 

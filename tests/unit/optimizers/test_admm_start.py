@@ -1,7 +1,6 @@
 """Where ADMM begins."""
 
 import pytest
-from small_spaces import FINITE, branch, choice, forbid, made, number
 
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
@@ -13,6 +12,7 @@ from spacelang.ir.space import NOTHING, Branch, Space
 from spacelang.optimizers._admm.start import first_point
 from spacelang.resources import folder
 from spacelang.targets.admm import Admm, AdmmForm
+from spacelang.testing.small_spaces import FINITE, branch, choice, forbid, made, number
 from spacelang.text import Source
 
 

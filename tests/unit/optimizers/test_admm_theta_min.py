@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_spaces import branch, choice, forbid, made, number
 
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
@@ -20,6 +19,7 @@ from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import drive
+from spacelang.testing.small_spaces import branch, choice, forbid, made, number
 
 BOUND = FunctionBound("g", 0.1)
 

@@ -4,10 +4,8 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from driving import Objective, arbitrary, drive, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import constrained, continuous, nested, plain, spaces
 from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
@@ -19,6 +17,8 @@ from spacelang.optimizers.lds import Lds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.testing.driving import Objective, arbitrary, drive, moody
+from spacelang.testing.small_spaces import constrained, continuous, nested, plain, spaces
 
 PAPER = plain(8, 8, 6, 8)
 SIZES = rungs(10**5, 100, 2.0)

@@ -4,11 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from driving import answered, arbitrary, drive, failing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain, spaces
 from trainings import best_is, trainings
 
 from spacelang.ir.asking import Told
@@ -18,6 +16,8 @@ from spacelang.ir.space import Space
 from spacelang.optimizers.cmab import Bandit, Cmab, reward
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
+from spacelang.testing.driving import answered, arbitrary, drive, failing
+from spacelang.testing.small_spaces import plain, spaces
 
 
 def bandit_over(space: Space, seed: int = 0, options: Cmab | None = None) -> Bandit:

@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
-from driving import arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain
 from trainings import Training, trainings
 
 from spacelang.ir.asking import Ask, Search, Told
@@ -20,6 +18,8 @@ from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.daub import Daub, repaired, slope, upper_bound
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.small_spaces import plain
 
 RISING = ((100, 0.70), (200, 0.75), (400, 0.80))
 

@@ -1,10 +1,10 @@
 """The optimizer of a search that names none."""
 
 import pytest
-from small_spaces import SMALL
 
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS, Hyperparameters, default_optimizer, hyperparameters_in
+from spacelang.testing.small_spaces import SMALL
 
 
 @pytest.mark.parametrize("space", SMALL, ids=lambda space: space.name)

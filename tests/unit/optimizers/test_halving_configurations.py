@@ -3,22 +3,9 @@
 from collections import Counter
 
 import pytest
-from driving import arbitrary, drive, failing, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import (
-    admissible_structures,
-    branch,
-    choice,
-    continuous,
-    made,
-    members_by_force,
-    number,
-    pinned,
-    plain,
-    spaces,
-)
 
 from spacelang.api import load
 from spacelang.ir.domain import Real
@@ -31,6 +18,19 @@ from spacelang.optimizers._leaves import ROUND
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
+from spacelang.testing.driving import arbitrary, drive, failing, moody
+from spacelang.testing.small_spaces import (
+    admissible_structures,
+    branch,
+    choice,
+    continuous,
+    made,
+    members_by_force,
+    number,
+    pinned,
+    plain,
+    spaces,
+)
 
 BOTH = pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 
 import pytest
-from driving import arbitrary, drive, failing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain, single
 from trainings import best_is, trainings
 
 from spacelang.ir.configuration import Configuration
@@ -19,6 +17,8 @@ from spacelang.optimizers._halving import Bracket, Race
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError
+from spacelang.testing.driving import arbitrary, drive, failing
+from spacelang.testing.small_spaces import plain, single
 
 
 def counts(bracket: Bracket, eta: float) -> tuple[int, ...]:

@@ -6,10 +6,8 @@ from math import comb, prod
 
 import numpy as np
 import pytest
-from driving import answered
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_spaces import choice, made, plain
 from trainings import best_is, by_table, trainings
 
 from spacelang.ir.counting import Structures
@@ -22,6 +20,8 @@ from spacelang.optimizers._turn import Memory, Turn
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.testing.driving import answered
+from spacelang.testing.small_spaces import choice, made, plain
 
 SIZE = 400
 

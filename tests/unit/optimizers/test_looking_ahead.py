@@ -3,11 +3,9 @@
 import tracemalloc
 
 import pytest
-from driving import Objective, answered, arbitrary, drive, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain, spaces, tuned
 
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
@@ -22,6 +20,8 @@ from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.targets.blds import DiscrepancyTree
+from spacelang.testing.driving import Objective, answered, arbitrary, drive, moody
+from spacelang.testing.small_spaces import plain, spaces, tuned
 
 SIZE = 450
 DESCENDING = ["blds", "lds", "mlds"]

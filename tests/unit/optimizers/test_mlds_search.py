@@ -1,11 +1,9 @@
 """MLDS against ALGORITHMS.md 3.4: BLDS without its bounds."""
 
 import pytest
-from driving import arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain, spaces
 from trainings import by_table, trainings
 
 from spacelang.ir.problem import Problem
@@ -13,6 +11,8 @@ from spacelang.ir.space import Space
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
+from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.small_spaces import plain, spaces
 
 T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
 

@@ -4,11 +4,9 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from driving import arbitrary, moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import plain
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -26,8 +24,10 @@ from spacelang.optimizers.mlds import Mlds
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.targets.blds import DiscrepancyTree
+from spacelang.testing.driving import arbitrary, moody
 from spacelang.testing.searching import SIZE
 from spacelang.testing.selectors import Call, SelectorConformance, burden, first, second, theta_of
+from spacelang.testing.small_spaces import plain
 
 RUNGS = rungs(SIZE, 100, 2.0)
 

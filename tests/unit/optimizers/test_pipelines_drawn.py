@@ -3,11 +3,9 @@
 from collections import Counter
 
 import pytest
-from driving import arbitrary, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from small_spaces import admissible_structures, branch, choice, constrained, made, number, plain, spaces
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
@@ -20,6 +18,17 @@ from spacelang.optimizers import _leaves as leaves_module
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves, unfinished
 from spacelang.targets.blds import DiscrepancyTree
+from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.small_spaces import (
+    admissible_structures,
+    branch,
+    choice,
+    constrained,
+    made,
+    number,
+    plain,
+    spaces,
+)
 
 DRAWN = {"random", "hyperband", "successive_halving"}
 """Those that draw configurations."""

@@ -5,9 +5,18 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from driving import arbitrary, drive
 from hypothesis import given, settings
-from small_spaces import (
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.expr import Compare, Constant, Reference
+from spacelang.ir.problem import Problem
+from spacelang.ir.space import Space
+from spacelang.optimizers._configurations import members
+from spacelang.optimizers._leaves import TRIES
+from spacelang.optimizers.random import Random
+from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.small_spaces import (
     FINITE,
     admissible_structures,
     branch,
@@ -22,15 +31,6 @@ from small_spaces import (
     spaces,
     tuned,
 )
-
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Integer, Real, Union
-from spacelang.ir.expr import Compare, Constant, Reference
-from spacelang.ir.problem import Problem
-from spacelang.ir.space import Space
-from spacelang.optimizers._configurations import members
-from spacelang.optimizers._leaves import TRIES
-from spacelang.optimizers.random import Random
 
 
 def requested(space: Space, limit: int, seed: int = 0, **options: str) -> list[Configuration]:

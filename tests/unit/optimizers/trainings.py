@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import numpy as np
-from driving import drive
 from numpy.random import Generator
 
 from spacelang.ir.asking import Search
@@ -13,6 +12,7 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.testing.driving import drive
 
 Training = tuple[Pipeline, int]
 

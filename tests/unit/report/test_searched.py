@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from small_spaces import branch, choice, forbid, made, number, plain
 
 from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
@@ -21,6 +20,7 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
+from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
 
 FACTS = Run("blds", 0, named_metric("accuracy"), training_size=100)
 SELECTING = ("blds", "lds", "mlds", "cmab", "daub")

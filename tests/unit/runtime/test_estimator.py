@@ -6,10 +6,10 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
-from small_spaces import plain
 
 import spacelang as sl
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
+from spacelang.testing.small_spaces import plain
 
 TEXT = """space flowers
 stage scaler = none | StandardScaler | RobustScaler { q_min : float[0.05, 0.3] = 0.25, q_max = 0.75 }

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from driving import answered, arbitrary, moody
-from journals import Kept
-from small_spaces import nested, plain, tuned
 
 from spacelang.ir.asking import together
 from spacelang.ir.defaults import default
@@ -18,6 +15,9 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome, Record
 from spacelang.runtime.loop import run
+from spacelang.testing.driving import answered, arbitrary, moody
+from spacelang.testing.journals import Kept
+from spacelang.testing.small_spaces import nested, plain, tuned
 
 SIZE = 400
 TRIALS = 24

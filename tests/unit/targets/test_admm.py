@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_spaces import branch, choice, forbid, made, number, plain
 
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
@@ -20,6 +19,7 @@ from spacelang.ir.statistics import statistics
 from spacelang.resources import folder
 from spacelang.targets._lowered import Lowered, Status
 from spacelang.targets.admm import Admm, AdmmForm, Point, Points
+from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
 from spacelang.text import Source
 
 BUNDLED = sorted(path.stem for path in folder("spaces").glob("*.space"))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from ConfigSpace import Configuration as Theirs
-from small_spaces import branch, choice, forbid, made, nested, number, require, span_of
 
 import spacelang
 from spacelang.ir.configuration import Configuration
@@ -20,6 +19,7 @@ from spacelang.ir.space import Space
 from spacelang.targets._configspace.json_form import document
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace
+from spacelang.testing.small_spaces import branch, choice, forbid, made, nested, number, require, span_of
 
 TEXT = """
 space example

@@ -5,7 +5,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from small_spaces import constrained, forbid, made, nested, number, plain, require, span_of, tuned
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -13,6 +12,7 @@ from spacelang.ir.domain import Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
 from spacelang.targets.blds import Blds, DiscrepancyTree, Leaf
+from spacelang.testing.small_spaces import constrained, forbid, made, nested, number, plain, require, span_of, tuned
 
 
 def tree_of(space: Space) -> DiscrepancyTree:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from laws import crafted
-from small_spaces import plain
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
@@ -20,6 +19,7 @@ from spacelang.plugins import OptionError
 from spacelang.targets import TARGETS
 from spacelang.targets._exports.optional import MissingLibraryError, library
 from spacelang.targets._lowered import Lowered
+from spacelang.testing.small_spaces import plain
 
 TOOLS = ("hyperopt", "optuna", "sklearn")
 SVM = """space svm

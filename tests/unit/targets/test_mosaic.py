@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from small_spaces import branch, choice, constrained, forbid, made, nested, number, plain, span_of, tuned
 
 import spacelang as sl
 from spacelang.analysis import check
@@ -19,6 +18,18 @@ from spacelang.ir.space import Choice, Kind, Operator, Product, Space
 from spacelang.ir.walk import structure_of
 from spacelang.targets._lowered import Status
 from spacelang.targets.mosaic import Mosaic, StructuralTree
+from spacelang.testing.small_spaces import (
+    branch,
+    choice,
+    constrained,
+    forbid,
+    made,
+    nested,
+    number,
+    plain,
+    span_of,
+    tuned,
+)
 from spacelang.text import Source
 
 PCS = Path(__file__).parents[4] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"

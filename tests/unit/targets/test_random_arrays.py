@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_spaces import branch, choice, made, number, require, span_of, tuned
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -16,6 +15,7 @@ from spacelang.plugins import OptionError, Plugins
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.random import Random
+from spacelang.testing.small_spaces import branch, choice, made, number, require, span_of, tuned
 
 NAN = float("nan")
 

@@ -4,10 +4,8 @@ from math import inf
 
 import numpy as np
 import pytest
-from driving import arbitrary, drive, moody
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from small_spaces import admissible_structures, plain, spaces
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
@@ -17,6 +15,8 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._selection import Selection
 from spacelang.optimizers.enumerate import Enumerate
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+from spacelang.testing.driving import arbitrary, drive, moody
+from spacelang.testing.small_spaces import admissible_structures, plain, spaces
 
 
 def selected(tree: DiscrepancyTree, iterations: int, **options: bool) -> tuple[list[Pipeline], Pipeline]:

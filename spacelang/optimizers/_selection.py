@@ -30,13 +30,20 @@ def unpenalised(_: Trial) -> float:
     return 0.0
 
 
+def every(_: Pipeline) -> bool:
+    """Every pipeline."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """What a selector is told: the pipelines, how each is configured at present, and by what trials are compared.
 
     `size` is the number of training rows, and all that is drawn is drawn from `rng`. `penalty` is what a trial that
     succeeded has to bear beside its loss, in units of its standing: at least 0 and finite. `room` is how many workers
-    have nothing to do, as far as the caller was told. `initial` are pipelines that come first, none twice.
+    have nothing to do, as far as the caller was told. `initial` are pipelines that come first, none twice. Those that
+    `admits` does not admit fail as they are configured at present: they need not be asked for, and who leaves requests
+    to be made later asks for none of them. It admits one at least.
     """
 
     tree: DiscrepancyTree
@@ -46,6 +53,7 @@ class Selection:
     penalty: Callable[[Trial], float] = unpenalised
     room: int = 1
     initial: tuple[Pipeline, ...] = ()
+    admits: Callable[[Pipeline], bool] = every
 
     @classmethod
     def of(cls, problem: Problem, rule: Literal["default", "sample"]) -> "Selection":

@@ -12,6 +12,8 @@ from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
+CHEAP = {"bo": {"initial": 1000}}
+"""Options that keep optimizers cheap: models take long where hundreds of trials take nothing."""
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
@@ -20,6 +22,7 @@ class TestOptimizers(OptimizerConformance):
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
         self.one_by_one = name in ONE_BY_ONE
+        self.options = CHEAP.get(name, {})
         self.draws = name != "enumerate"
         self.failures = 12 if self.has("b") else type(self).failures
 

@@ -51,7 +51,7 @@ class Alternating:
             selector.forget(found)
 
 
-@pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "cmab", "daub", "hyperband"])
+@pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "bo", "cmab", "daub", "hyperband"])
 class TestNested(Resumed):
     """An optimizer that is made of one, killed and resumed with other workers: it replays as any other does."""
 
@@ -65,4 +65,5 @@ class TestNested(Resumed):
 
 
 def test_all_optimizers_of_pipelines_can_be_parts() -> None:
-    assert set(SELECTORS) >= {"blds", "cmab", "daub", "hyperband", "lds", "mlds", "random", "successive_halving"}
+    selecting = {"blds", "bo", "cmab", "daub", "enumerate", "hyperband", "lds", "mlds", "random", "successive_halving"}
+    assert set(SELECTORS) >= selecting

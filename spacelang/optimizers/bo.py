@@ -1,0 +1,141 @@
+"""Bayesian optimization of pipelines: a Gaussian process over one-hot vectors (ALGORITHMS.md 4.5, 10 A18)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from spacelang.ir.asking import Ask, Asking, Later, Search
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers import _settings as settings
+from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers._selection import Selector, search
+from spacelang.optimizers._settings import check
+from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.plugins import option
+from spacelang.targets.blds import Pipeline
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from spacelang.optimizers._one_hot import Promising
+
+
+@dataclass(frozen=True, slots=True)
+class Bo:
+    """Bayesian optimization of pipelines: a Gaussian process over their one-hot vectors, and expected improvement."""
+
+    paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
+
+    initial: int = option(10, "pipelines before the first model, at most half of the iterations; what is known counts")
+    hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        check(self.initial >= 2, f"`initial` is {self.initial}", "a model is made of at least 2 pipelines")
+
+    def search(self, problem: Problem) -> Search:
+        """What promises most, on all rows, until every pipeline was evaluated; the first ones are drawn uniformly.
+
+        Idle workers are given what promises most if those under way turn out to be as good as the median.
+        """
+        yield from search(self.selector(), problem, self.hyperparameters)
+
+    def selector(self) -> Selector:
+        """One that evaluates as many pipelines as there are iterations; what it knows it models, too, for nothing."""
+        return Remembering(self._propose)
+
+    def _propose(self, turn: Turn[Pipeline]) -> Asking[None]:
+        most = self.initial if turn.iterations is None else min(self.initial, turn.iterations // 2)
+        yield from _Proposals(turn, max(2, most)).run()
+
+
+class _Proposals:
+    """The proposals of one turn: what is known of pipelines, as numbers to model, and what is under way."""
+
+    def __init__(self, turn: Turn[Pipeline], initial: int) -> None:
+        self._turn, self._initial = turn, initial
+        self._tree, self._size = turn.selection.tree, turn.selection.size
+        self._numbers: dict[Pipeline, float] = {}
+        """Of what is known, in the order in which it came to be known."""
+        self._pending: dict[Request | Later, Pipeline] = {}
+        self._begun = 0
+        self._is_exhausted = False
+        """Whether a proposal had to be one that is known."""
+        for pipeline in turn.memory:
+            for trial in turn.recall(pipeline, self._size):
+                self._note(pipeline, trial)
+        start = () if turn.start is None else (turn.start,)
+        self._given = [each for each in dict.fromkeys((*start, *turn.selection.initial)) if self._is_new(each)]
+        """What comes first: nothing has to be made of it."""
+
+    def run(self) -> Asking[None]:
+        """Begin as many as there is room for; end when there were enough, and none is under way."""
+        room = self._turn.selection.room
+        while True:
+            begin = tuple(self._next() for _ in range(self._wanted(room)))
+            self._begun += len(begin)
+            if not begin and not self._pending:
+                return
+            told = yield Ask(begin)
+            room = told.room
+            if told.ended is not None and told.asked is not None:
+                pipeline = self._pending.pop(told.asked)
+                self._turn.note(pipeline, told.ended)
+                self._note(pipeline, told.ended)
+
+    def _wanted(self, room: int) -> int:
+        """How many are begun: one at least where none is under way and any is left."""
+        if self._is_exhausted or not self._turn.goes_on(self._begun):
+            return 0
+        left = self._tree.leaves - len(self._numbers) - len(self._pending)
+        if self._turn.iterations is not None:
+            left = min(left, self._turn.iterations - self._begun)
+        return min(max(room, not self._pending), left)
+
+    def _note(self, pipeline: Pipeline, trial: Trial) -> None:
+        """A failure is as bad as the worst so far, and no better than any loss alone."""
+        worst = max(self._numbers.values(), default=1.0)
+        self._numbers[pipeline] = max(worst, 1.0) if trial.loss is None else self._turn.selection.standing(trial)
+
+    def _next(self) -> Request | Later:
+        if self._given:
+            request = self._request(pipeline := self._given.pop(0))
+            self._pending[request] = pipeline
+            return request
+
+        def begun(request: Request) -> None:
+            self._pending[later] = pipeline = tuple(int(place) for place in request.memo)
+            self._is_exhausted |= pipeline in self._numbers
+
+        later = Later(self._make, begun)
+        return later
+
+    def _make(self, rng: "Generator") -> Request:
+        from spacelang.surrogates.threads import one_thread
+
+        with one_thread():
+            pipeline = next(filter(self._is_new, self._ranked(rng)), None)
+        if pipeline is None:
+            pipeline = self._turn.best if self._numbers else next(iter(self._pending.values()))
+        return self._request(pipeline)
+
+    def _request(self, pipeline: Pipeline) -> Request:
+        return replace(self._turn.request(pipeline, self._size), memo=pipeline)
+
+    def _ranked(self, rng: "Generator") -> Iterator[Pipeline]:
+        """What may be next, the best first: what is drawn, or what promises most."""
+        if not self._numbers or len(self._numbers) + len(self._pending) < self._initial:
+            return Leaves(self._tree, rng).each_once()
+        return self._promising.ranked(self._numbers, [*self._pending.values()], rng)
+
+    def _is_new(self, pipeline: Pipeline) -> bool:
+        is_seen = pipeline in self._numbers or pipeline in self._pending.values()
+        return not is_seen and self._turn.selection.admits(pipeline)
+
+    @cached_property
+    def _promising(self) -> "Promising":
+        from spacelang.optimizers._one_hot import Promising
+
+        return Promising(self._tree)

@@ -319,7 +319,9 @@ class SelectorConformance(Suite):
             assert seconds <= told <= seconds + max(workers, 3), "each takes one, and what is begun ends"
 
     @pytest.mark.parametrize(
-        "call", [Call(iterations=0), Call(iterations=-1), Call(seconds=0.0), Call(seconds=float("nan"))], ids=str
+        "call",
+        [Call(iterations=0), Call(iterations=-1), Call(seconds=0.0), Call(seconds=float("nan"))],
+        ids=["no iterations", "less than none", "no seconds", "unknown seconds"],
     )
     def test_a_call_that_can_do_nothing_is_refused(self, call: Call) -> None:
         with pytest.raises(ValueError, match=r"`(iterations|seconds)` is"):

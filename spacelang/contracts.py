@@ -3,7 +3,8 @@
 Everything is defined where it is at home; what is named here is public and stays as it says. A plug-in is a frozen
 dataclass whose options are the fields that `option` declares; one with a value that cannot be raises `OptionError`. A
 package offers it by an entry point in the group `spacelang.targets`, `spacelang.optimizers` or `spacelang.minimizers`,
-under the name that users give it.
+under the name that users give it; `TARGETS`, `OPTIMIZERS` and `MINIMIZERS` find it there. An option that is a plug-in
+with options of its own is a `Part`, and `part` declares it.
 
 **A space** is a `Space`: a tree of decisions with hyperparameters and constraints. A `Configuration` of it maps keys to
 values; `exclusion(space, configuration)` says why one is not a member, None where it is. `Structures` counts what there
@@ -22,7 +23,7 @@ configurations that it begins with, and is a `Search`, which is an `Asking` with
 `Ask` and is sent a `Told`. It asks for a `Request`, or for a `Later` that makes one, and is told a `Trial` with its
 `Status`, a `Measurement` by each bound and its standing on a `Scale`. `together(requests)` is a round,
 `side_by_side(parts)` are parts that go on at once; `order_of(trial)` sorts trials by their `Order`. One that has an
-option `hyperparameters` does with it what `Hyperparameters` says.
+option `hyperparameters` does with it what `Hyperparameters` says. `Novelty` counts which parts of a search run dry.
 
 **A selector** is a `Selector`, and an optimizer can be a part of others where its `selector()` makes one:
 `select(selection, iterations, start)` is an `Asking` of the best `Pipeline`. A `Selection` has the tree, says how each
@@ -55,16 +56,18 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
 from spacelang.ir.tied import UnlikelyError
 from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
-from spacelang.minimizers import Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
-from spacelang.optimizers import Hyperparameters, Optimizer
+from spacelang.minimizers import MINIMIZERS, Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
+from spacelang.optimizers import OPTIMIZERS, Hyperparameters, Optimizer
 from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._selection import Selection, Selector
 from spacelang.optimizers._turn import Remembering, Turn
-from spacelang.plugins import OptionError, option
+from spacelang.plugins import OptionError, Part, option, part
 from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
 from spacelang.runtime.storing.header import DataFacts
+from spacelang.targets import TARGETS
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     Finding,
@@ -84,6 +87,9 @@ from spacelang.targets._lowered import (
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 __all__ = [
+    "MINIMIZERS",
+    "OPTIMIZERS",
+    "TARGETS",
     "Aim",
     "Allowance",
     "Ask",
@@ -112,10 +118,12 @@ __all__ = [
     "Lowered",
     "Measurement",
     "Minimizer",
+    "Novelty",
     "Objective",
     "Optimizer",
     "OptionError",
     "Order",
+    "Part",
     "Pipeline",
     "Point",
     "Problem",
@@ -146,6 +154,7 @@ __all__ = [
     "minimised",
     "option",
     "order_of",
+    "part",
     "refuse_giants",
     "refused",
     "report_of",

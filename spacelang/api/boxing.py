@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.space import Space
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Fidelity
+from spacelang.runtime.boxes import ARTIFICIAL, ONE
 from spacelang.runtime.objective import Aim, Objective
 
 if TYPE_CHECKING:
     from spacelang.ir.task import AnyBound
-
-ARTIFICIAL: Final = "artificial:"
-"""How the name of data begins that is the artificial box; its seed follows."""
 
 Box: TypeAlias = str | Callable[..., Any] | Objective
 """`artificial:SEED`, a function of a configuration, or an objective of one's own."""
@@ -41,7 +39,6 @@ def box_over(
 
     if isinstance(box, Objective):
         return bare, _own(bare, box, said)
-
     sizes, bounds = checked_fidelities(fidelities), bounds_of(bare, constraints)
     return bare, box_of(box, fidelities=sizes, bounds=bounds, scale=checked_scale(scale))
 
@@ -93,8 +90,6 @@ def bounds_of(space: Space, constraints: Mapping[str, float] | None) -> "tuple[A
 
 def checked_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
     """The fidelities of a box, one where none are said; raises ValueError for what are none."""
-    from spacelang.runtime.boxes import ONE
-
     found = ONE if fidelities is None else tuple(fidelities)
     whole = all(isinstance(each, int) and each > 0 for each in found)
     if not (found and whole and all(one < other for one, other in pairwise(found))):

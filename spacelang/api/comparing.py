@@ -7,10 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api._comparing.arenas import Arena, ArenasError, Judged, Setting, arenas, labels
+from spacelang.api._comparing.arenas import Arena, ArenasError, arenas, labels
 from spacelang.api._comparing.contestants import Contestant, ContestantsError, contestants
 from spacelang.api._comparing.folder import claim, plan_of, write
 from spacelang.api._comparing.runs import Made, entries, make
+from spacelang.api._comparing.setting import Judged, Setting
 from spacelang.api.executing import trial_limits
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.space import Space, load_for_data

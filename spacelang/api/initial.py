@@ -61,8 +61,10 @@ def read_initial(initial: Initial) -> tuple[Given, ...]:
             return _of_file(fspath(initial))
         case Mapping():
             return _of_program((initial,))
-        case _:
+        case Iterable():
             return _of_program(tuple(initial))
+        case _:
+            raise TypeError(f"what to start from is a configuration, several, a file or `{DEFAULT}`, not {initial!r}")
 
 
 def members_of(
@@ -103,8 +105,11 @@ def _mistakes(space: Space, given: Given) -> Iterator[Diagnostic]:
 # ---- what programs give
 
 
-def _of_program(given: tuple[Mapping[str, Any], ...]) -> tuple[Given, ...]:
+def _of_program(given: tuple[Any, ...]) -> tuple[Given, ...]:
     """Configurations as a program holds them: they are shown one a line."""
+    strange = next((each for each in given if not isinstance(each, Mapping)), None)
+    if strange is not None:
+        raise TypeError(f"a configuration to start from is a mapping, not {strange!r}")
     values = [configuration_of(each) for each in given]
     source = Source("initial", "\n".join(each.identity for each in values))
     return tuple(

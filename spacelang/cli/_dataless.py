@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import Objective
     from spacelang.runtime.tables.objective import TableObjective
 
-TABLE: Final = "table:"
-ARTIFICIAL: Final = "artificial:"
-
 NEEDS: Final = {"--test": "rows", "--ensemble": "predictions"}
 """What options need that nothing without data has."""
 
@@ -50,19 +47,27 @@ class Dataless:
     @property
     def is_table(self) -> bool:
         """Whether a table answers, in the seconds that it has recorded."""
-        return self.data.startswith(TABLE)
+        return _is_table(self.data)
 
 
 def is_dataless(data: str) -> bool:
     """Whether `--data` names something that has no rows."""
-    return data.startswith((TABLE, ARTIFICIAL))
+    from spacelang.runtime.boxes import ARTIFICIAL
+
+    return _is_table(data) or data.startswith(ARTIFICIAL)
+
+
+def _is_table(data: str) -> bool:
+    from spacelang.api.tabulating import TABLE
+
+    return data.startswith(TABLE)
 
 
 def refuse(
     data: str, on_rows: Mapping[str, object], unused: Mapping[str, object], of_workers: Mapping[str, object]
 ) -> None:
     """End the program where an option is given that means nothing without data; of a table none of workers does."""
-    is_table = data.startswith(TABLE)
+    is_table = _is_table(data)
     for name, value in on_rows.items():
         if value is not None:
             what = "a table of losses" if is_table else f"`{data}`"
@@ -80,7 +85,7 @@ def place_without_data(data: str, workers: int, executor: str | None, limits: "L
     """Where trials are evaluated; ends the program, or warns, where less holds there than is asked for."""
     from spacelang.cli._running import Where, where_of
 
-    if data.startswith(TABLE):
+    if _is_table(data):
         return Where(workers, None, limits, isolate=False)  # a table keeps to the limits of time by itself
     return where_of(workers, executor, limits, isolate=isolate)
 

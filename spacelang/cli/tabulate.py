@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._dataless import is_dataless
 from spacelang.cli._running import (
     DataOption,
     ExecutorOption,
@@ -81,6 +82,8 @@ def command(  # noqa: PLR0913 - one argument an option
 
     if resume and store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
+    if is_dataless(data):
+        fail(f"a table is made of rows, and `{data}` has none", "give data")
     seconds, validation = seconds_of(time), validation_of(validate)
     _check_output(output)
     loaded = load_space(space, allow, bind, as_json=json)

@@ -70,6 +70,12 @@ def test_mistakes_are_told(arguments: tuple[str, ...], status: int, telling: tup
     assert [path.name for path in folder.glob("runs/*")] == []
 
 
+@pytest.mark.parametrize("data", ["artificial:7", "table:t.npz"])
+def test_no_table_is_made_of_what_has_no_rows(folder: Path, data: str) -> None:
+    ended = spacelang("tabulate", "tiny.space", "--data", data, "-o", "new.npz", folder=folder)
+    assert (ended.returncode, f"a table is made of rows, and `{data}` has none" in ended.stderr) == (2, True)
+
+
 def test_a_symbol_may_be_bound(folder: Path) -> None:
     ended = spacelang(
         "run", "sized.space", "--data", "artificial:7", "--trials", "3", "--bind", "n_features=5", folder=folder

@@ -164,12 +164,13 @@ def test_a_table_of_defaults_has_no_others(folder: Path) -> None:
     assert "--> two.json:1:2" in ended.stderr
 
 
-def test_a_comparison_starts_all_runs_from_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("data", ["table:small.npz", "artificial:7"])
+def test_a_comparison_starts_all_runs_from_them(folder: Path, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.report.comparison.plots.is_available", lambda: False)
-    arguments = ("compare", "small.space", "-d", "table:small.npz", "--optimizers", "lds,random", "--repeats", "2")
-    options = (*arguments, "--trials", "3", "-o", "c", "--json")
+    arguments = ("compare", "small.space", "-d", data, "--optimizers", "lds,random", "--repeats", "2", "--workers", "0")
+    options = (*arguments, "--trials", "3", "-o", data[:5], "--json")
     assert command(*options, "--initial", "two.json", folder=folder).returncode == 0
-    stores = sorted((folder / "c" / "runs").rglob("*.db"))
+    stores = sorted((folder / data[:5] / "runs").rglob("*.db"))
     assert len(stores) == 4
     assert all({*trials(store)[:2]} == GIVEN for store in stores)
     other = command(*options, folder=folder)
@@ -212,6 +213,9 @@ def test_programs_give_them_as_they_hold_them(folder: Path) -> None:
     assert isinstance(caught.value, sl.SpaceError)
     with pytest.raises(TypeError, match="an object is not a value"):
         sl.search_table(space, table, trials=1, initial={"scaler": {}})
+    for strange, told in ((3, "a configuration, several, a file or `default`, not 3"), ([TREE, 3], "a mapping, not 3")):
+        with pytest.raises(TypeError, match=told):
+            sl.search_table(space, table, trials=1, initial=strange)  # type: ignore[arg-type]
 
 
 def test_a_black_box_is_asked_for_them_first() -> None:

@@ -8,21 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from spacelang import contracts
+from spacelang import contracts, testing
 
 
 def test_the_guide_names_everything() -> None:
     assert contracts.__doc__ is not None
     told = set(re.findall(r"\w+", contracts.__doc__.partition("\n")[2]))
     assert told >= set(contracts.__all__)
-    assert contracts.__all__ == sorted(contracts.__all__)
+
+
+def test_all_that_the_guide_shows_others_is_public() -> None:
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = text.partition("Other packages write the same.")[2].partition("### A surrogate")[0]
+    prose = re.sub(r"^```.*?^```$", "", shown, flags=re.M | re.S)
+    named = {name for code in re.findall("`([^`]+)`", prose) for name in re.findall(r"\b[A-Z]\w*[a-zA-Z]\b", code)}
+    assert named - {"ClassVar", "True", "OPTION", "VALUE", "NAME"} <= {*contracts.__all__, *testing.__all__}
+    for module, names in re.findall(r"^from (spacelang\S*) import (.+)$", shown, flags=re.M):
+        assert module in ("spacelang.contracts", "spacelang.testing"), names
 
 
 def test_everything_is_defined_where_it_is_at_home() -> None:
     body = ast.parse(Path(contracts.__file__).read_text(encoding="utf-8")).body
     assert not [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     imported = [name.name for node in body if isinstance(node, ast.ImportFrom) for name in node.names]
-    assert sorted(imported) == contracts.__all__
+    assert sorted(imported) == sorted(contracts.__all__)
 
 
 @pytest.mark.parametrize("name", [name for name in contracts.__all__ if isinstance(getattr(contracts, name), type)])

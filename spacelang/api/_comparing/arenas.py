@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.scoring import scored
-from spacelang.api.boxing import ARTIFICIAL, box_over
+from spacelang.api._comparing.setting import Judged, Setting
+from spacelang.api.boxing import box_over
 from spacelang.api.executing import make_executor
-from spacelang.api.initial import Given, members_of
+from spacelang.api.initial import members_of
 from spacelang.api.keeping import check_rungs, keeping, terms_of
 from spacelang.api.searching import Recorded, bound_by, make_objective, needs_training_loss, run
 from spacelang.api.space import Space
 from spacelang.api.tabulating import TABLE, objective_of, run_on_table
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import UNLIMITED, Limits, Validation, describe_bound, describe_validation
+from spacelang.ir.task import describe_bound, describe_validation
+from spacelang.runtime.boxes import ARTIFICIAL
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.loading import Table
@@ -32,40 +34,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.store_tests import StoredTest
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.objective import TableObjective
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all runs of a comparison have in common; None for the budget is no limit, else as the space says.
-
-    `test` are the rows that no trial sees, as the user gave them.
-    """
-
-    space: Space
-    seconds: float | None
-    trials: int | None
-    metric: str | None = None
-    validation: Validation | None = None
-    workers: int = 1
-    limits: Limits = UNLIMITED
-    isolate: bool = False
-    test: Any = None
-    initial: tuple[Given, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """By what the runs in an arena are judged; `facts` tell its data apart from others."""
-
-    facts: "DataFacts"
-    formula: str
-    validation: str
-    bounds: tuple[str, ...]
-    training_size: int
-    test: str = ""
-    """What is kept from trials for testing, in words; empty where nothing is."""
-    initial: tuple[Configuration, ...] = ()
-    """The configurations that every run begins with."""
 
 
 Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
@@ -245,9 +213,16 @@ class BoxArena:
 
     def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:  # noqa: ARG002 - any optimizer may ask
         """Raises InputError where the space has not what the box needs."""
-        _, objective = self._objective
+        space, objective = self._objective
         bounds = tuple(map(describe_bound, objective.bounds))
-        return Judged(objective.facts, objective.metric.formula, "none", bounds, objective.training_size)
+        return Judged(
+            objective.facts,
+            objective.metric.formula,
+            "none",
+            bounds,
+            objective.training_size,
+            initial=members_of(space, self.setting.initial or ()),
+        )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the box is the same for all seeds
         """Those of the box."""

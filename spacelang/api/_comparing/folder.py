@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from spacelang.api._comparing.arenas import Judged, Setting
 from spacelang.api._comparing.contestants import Contestant
+from spacelang.api._comparing.setting import Judged, Setting
 from spacelang.ir.task import describe_limits
 from spacelang.plugins import facts
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from spacelang.api._comparing.arenas import Arena, Judged, Setting
+from spacelang.api._comparing.arenas import Arena
 from spacelang.api._comparing.contestants import Contestant
+from spacelang.api._comparing.setting import Judged, Setting
 from spacelang.ir.trial import Status
 
 if TYPE_CHECKING:

@@ -16,6 +16,9 @@ from spacelang.runtime.objective import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
 
+ARTIFICIAL: Final = "artificial:"
+"""How the name of data begins that is the artificial box; its seed follows."""
+
 ONE: Final = (1,)
 """The fidelities of a box that has one alone."""
 

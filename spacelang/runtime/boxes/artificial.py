@@ -24,12 +24,9 @@ from spacelang.ir.domain import Categorical, Domain, part_of, parts
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, nested
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.value import Value
-from spacelang.runtime.boxes import BlackBox
+from spacelang.runtime.boxes import ARTIFICIAL, BlackBox
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.storing.header import DataFacts
-
-ARTIFICIAL: Final = "artificial:"
-"""How the name of data begins that is this box; the seed follows."""
 
 DRAWS: Final = 10
 """So many numbers xi a module has."""

@@ -1,0 +1,46 @@
+"""What all runs of a comparison have in common, and by what they are judged."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.initial import Given
+from spacelang.api.space import Space
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import UNLIMITED, Limits, Validation
+
+if TYPE_CHECKING:
+    from spacelang.runtime.storing.header import DataFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all runs of a comparison have in common; None for the budget is no limit, else as the space says.
+
+    `test` are the rows that no trial sees, as the user gave them.
+    """
+
+    space: Space
+    seconds: float | None
+    trials: int | None
+    metric: str | None = None
+    validation: Validation | None = None
+    workers: int = 1
+    limits: Limits = UNLIMITED
+    isolate: bool = False
+    test: Any = None
+    initial: tuple[Given, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """By what the runs in an arena are judged; `facts` tell its data apart from others."""
+
+    facts: "DataFacts"
+    formula: str
+    validation: str
+    bounds: tuple[str, ...]
+    training_size: int
+    test: str = ""
+    """What is kept from trials for testing, in words; empty where nothing is."""
+    initial: tuple[Configuration, ...] = ()
+    """The configurations that every run begins with."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cheap import OPTIONS
 
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
@@ -12,8 +13,8 @@ from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
-CHEAP = {"bo": {"initial": 1000}}
-"""Options that keep optimizers cheap: models take long where hundreds of trials take nothing."""
+REPEATING = ("jopt",)
+"""Those that may propose what they have proposed before."""
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
@@ -22,7 +23,8 @@ class TestOptimizers(OptimizerConformance):
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
         self.one_by_one = name in ONE_BY_ONE
-        self.options = CHEAP.get(name, {})
+        self.options = OPTIONS.get(name, {})
+        self.repeats = name in REPEATING
         self.draws = name != "enumerate"
         self.failures = 12 if self.has("b") else type(self).failures
 

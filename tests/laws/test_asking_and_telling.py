@@ -7,6 +7,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from cheap import OPTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import loaded
@@ -36,7 +37,14 @@ def loss_of(configuration: sl.Configuration, fidelity: int | None) -> float | No
 
 
 def asking(space: Space, optimizer: str, **options: object) -> sl.AskAndTell:
-    return sl.ask_and_tell(loaded(space), optimizer=optimizer, trials=TRIALS, fidelities=SIZES, **options)  # type: ignore[arg-type]
+    return sl.ask_and_tell(
+        loaded(space),
+        optimizer=optimizer,
+        optimizer_options=OPTIONS.get(optimizer),
+        trials=TRIALS,
+        fidelities=SIZES,
+        **options,  # type: ignore[arg-type]
+    )
 
 
 def tell(asked: sl.Asked) -> None:
@@ -47,7 +55,7 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
     def evaluate(request: Request) -> Trial:
         return answered(request, loss_of(request.configuration, request.fidelity or SIZES[-1]))
 
-    chosen = configure_optimizer(optimizer, {"b": 1, "eta": 3} if has_rungs(optimizer) else {})
+    chosen = configure_optimizer(optimizer, {"b": 1, "eta": 3} if has_rungs(optimizer) else OPTIONS.get(optimizer, {}))
     return run(loaded(space), chosen, BOX, Here(evaluate), time=None, trials=TRIALS, seed=seed)
 
 

@@ -23,7 +23,9 @@ from spacelang.testing.small_spaces import plain, spaces
 SIZE = 500
 DESCENDING = ("blds", "lds", "mlds")
 
-NAMES = pytest.mark.parametrize("name", OPTIMIZERS.names())
+TUNING = ("jopt",)
+"""Those that select no pipelines and draw none: they have no option `hyperparameters`."""
+NAMES = pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in TUNING])
 
 
 def drawn(space: Space, count: int, seed: int = 0) -> tuple[Configuration, ...]:

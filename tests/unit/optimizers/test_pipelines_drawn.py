@@ -32,7 +32,9 @@ from spacelang.testing.small_spaces import (
 
 DRAWN = {"random", "hyperband", "successive_halving"}
 """Those that draw configurations."""
-FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN]
+TUNING = {"jopt"}
+"""Those that search them."""
+FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN | TUNING]
 
 
 def tree_of(space: Space) -> DiscrepancyTree:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from cheap import cheap
 
 from spacelang.ir.asking import together
 from spacelang.ir.defaults import default
@@ -35,7 +36,7 @@ class Clock:
 
 
 def searched(name: str, space: Space, trials: int, journal: Kept | None = None, objective=moody) -> Outcome:  # type: ignore[no-untyped-def]
-    search = OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0)))
+    search = cheap(name).search(Problem(space, SIZE, np.random.default_rng(0)))
 
     def evaluate(request: Request) -> Trial:
         return answered(request, objective(request))

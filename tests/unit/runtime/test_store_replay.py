@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cheap import cheap
 from storing import kept
 
 from spacelang.ir.problem import Problem
@@ -28,7 +29,7 @@ def evaluate(request: Request) -> Trial:
 
 def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, Heard]:
     heard = Heard()
-    search = OPTIMIZERS.load(name)().search(Problem(nested(), SIZE, np.random.default_rng(seed)))
+    search = cheap(name).search(Problem(nested(), SIZE, np.random.default_rng(seed)))
     with kept(path) as journal:
         crew = Shuffled(evaluate, workers, seed=trials)
         ticks = iter(range(10**6))

@@ -1,0 +1,79 @@
+"""Whole configurations as points of one unit cube (ALGORITHMS.md 4.8, 10 A18)."""
+
+from functools import cached_property
+
+import numpy as np
+
+from spacelang.ir.codes import Array
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.targets.admm import Admm, AdmmForm, Points
+
+
+class Joint:
+    """The cube of a space: each stage and each order is one variable, then come theta_c and theta_d of all algorithms.
+
+    An alternative is the part of [0, 1] that it has, as wide as that of any other; integers are relaxed. What decisions
+    and values stand for is moved to the nearest member of the space, so that every point is one; what is not active in
+    it is part of the point all the same.
+    """
+
+    def __init__(self, structures: Structures) -> None:
+        """The cube of a space with one structure at least."""
+        self._form: AdmmForm = Admm().lower(structures).form
+
+    @property
+    def width(self) -> int:
+        """How many variables there are."""
+        return self._decisions + len(self._form.theta_c) + len(self._form.theta_d)
+
+    def members(self, places: Array) -> list[Configuration]:
+        """The configurations of places, (n, width)."""
+        return self._form.decode_all(self._projected(places))
+
+    def place(self, configuration: Configuration) -> Array:
+        """Where a member lies, (width,): decisions in the midst of their parts, what is not active at its default."""
+        point = self._form.encode(configuration)
+        chosen = [int(point.z[block.columns].argmax()) for block in self._form.blocks]
+        orders = zip(self._form.orders, point.orders, strict=True)
+        chosen += [int((order.matrices == matrix).all(axis=(1, 2)).argmax()) for order, matrix in orders]
+        parts = (np.array(chosen) + 0.5) / self._sizes
+        return np.concatenate(
+            [parts, self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)]
+        )
+
+    def with_inactive(self, place: Array, others: Array) -> Array:
+        """A place, (width,), where what is not active in its member is that of another one."""
+        active = self._form.active(self._projected(place[None])[0])
+        kept = np.concatenate([np.ones(self._decisions, bool), active.theta_c, active.theta_d])
+        return np.where(kept, place, others)
+
+    @cached_property
+    def default(self) -> Array:
+        """Where the defaults lie, those of all algorithms."""
+        return self.place(self._form.decode(self._form.default))
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """How many alternatives each decision has."""
+        stages = [len(block.alternatives) for block in self._form.blocks]
+        return np.array([*stages, *(len(order.branches) for order in self._form.orders)], int)
+
+    @property
+    def _decisions(self) -> int:
+        return len(self._form.blocks) + len(self._form.orders)
+
+    def _projected(self, places: Array) -> Points:
+        chosen, theta_c, theta_d = np.split(
+            np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
+        )
+        alternatives = np.minimum(np.floor(chosen * self._sizes), self._sizes - 1).astype(int)
+        blank, rows = self._form.blank(len(places)), np.arange(len(places))
+        for block, column in zip(self._form.blocks, alternatives.T, strict=False):
+            blank.z[rows, block.start + column] = 1
+        for order, matrices, column in zip(
+            self._form.orders, blank.orders, alternatives.T[len(self._form.blocks) :], strict=True
+        ):
+            matrices[...] = order.matrices[column]
+        theta = self._form.theta_c.from_unit(theta_c), self._form.theta_d.from_unit(theta_d)
+        return self._form.project_all(Points(blank.z, *theta, blank.orders))

@@ -1,0 +1,191 @@
+"""Joint optimization, JOPT: one Gaussian process over structure and hyperparameters (ALGORITHMS.md 4.8)."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+import numpy as np
+
+from spacelang.ir.asking import Ask, Later, Search
+from spacelang.ir.codes import Array
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Memo, Request, Trial
+from spacelang.minimizers._designs import latin_hypercube
+from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._joint import Joint
+from spacelang.optimizers._settings import check
+from spacelang.plugins import option
+from spacelang.targets.blds import DiscrepancyTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from spacelang.surrogates.growth import Growing
+
+
+OTHERS: Final = 10
+"""So many configurations that are drawn and not new, before there is a model, mean that there are hardly more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jopt:
+    """Joint optimization: one Gaussian process over structure and all hyperparameters, and expected improvement."""
+
+    paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
+
+    initial: int = option(10, "configurations of a Latin hypercube before the first model; those given count")
+    inactive: Literal["proposed", "default", "incumbent"] = option(
+        "proposed",
+        "what is modelled of what is not active: what was proposed, its default, or that of the best",
+    )
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        check(self.initial >= 2, f"`initial` is {self.initial}", "a model is made of at least 2 configurations")
+
+    def search(self, problem: Problem) -> Search:
+        """What promises most, without end; in a finite space until every configuration was evaluated.
+
+        A point whose decisions and values break a constraint stands for the nearest member. Of more than 500 trials the
+        best and the latest are modelled. Where nothing that is proposed is new configurations are drawn. Idle workers
+        are given what promises most if those under way turn out to be as good as the median.
+        """
+        structures = Structures(problem.space)
+        if structures.count:
+            yield from _Run(self, problem, structures).run()
+
+
+class _Run:
+    """One search: where its trials lie, as numbers to model, and what is under way."""
+
+    def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
+        self._options, self._initial = options, problem.initial
+        self._joint = Joint(structures)
+        self._design = latin_hypercube(options.initial, self._joint.width, problem.rng)
+        self._drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._seen: set[Configuration] = set()
+        """What was begun."""
+        self._places: list[Array] = []
+        self._numbers: list[float] = []
+        self._pending: dict[Request | Later, Array] = {}
+        self._is_barren = False
+        """Whether a proposal had nothing new."""
+
+    def run(self) -> Search:
+        """Begin as many as there is room for; end when nothing is left, and none is under way."""
+        wishes, told = self._wishes(), (yield Ask())
+        while True:
+            begin = tuple(islice(wishes, max(told.room, not self._pending)))
+            if not begin and not self._pending:
+                return
+            told = yield Ask(begin)
+            if told.ended is not None and told.asked is not None:
+                self._note(self._pending.pop(told.asked), told.ended)
+
+    def _wishes(self) -> Iterator[Request | Later]:
+        """All that is begun, in its order: what is given, what is proposed, and at last what is drawn."""
+        yield from map(self._plain, self._initial)
+        while not self._is_barren:
+            yield self._later()
+        yield from (self._plain(each) for each in self._drawn if each not in self._seen)
+
+    def _plain(self, configuration: Configuration) -> Request:
+        request = Request(configuration)
+        self._seen.add(configuration)
+        self._pending[request] = self._joint.place(configuration)
+        return request
+
+    def _later(self) -> Later:
+        def begun(request: Request) -> None:
+            self._pending[later] = _unpacked(request)
+            self._is_barren |= request.configuration in self._seen
+            self._seen.add(request.configuration)
+
+        later = Later(self._make, begun)
+        return later
+
+    def _note(self, place: Array, trial: Trial) -> None:
+        """A failure is as bad as the worst so far, and no better than any loss."""
+        worst = max(self._numbers, default=1.0)
+        self._places.append(place)
+        self._numbers.append(max(worst, 1.0) if trial.loss is None else trial.standing)
+
+    # ---- proposals
+
+    def _make(self, rng: "Generator") -> Request:
+        from spacelang.surrogates.threads import one_thread
+
+        with one_thread():
+            place = self._settled(_rounded(self._proposed(rng)))
+        (configuration,) = self._joint.members(place[None])
+        return Request(configuration, memo=_packed(place))
+
+    def _proposed(self, rng: "Generator") -> Array:
+        count = len(self._places) + len(self._pending)
+        if not self._numbers or count < self._options.initial:
+            return self._spread(count, rng)
+        from spacelang.surrogates.improvement import most_promising
+
+        numbers = np.array(self._numbers)
+        pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.width)
+        model = self._growing.model(np.array(self._places, float), numbers, pending)
+        best = float(model.standardised(numbers.min()))
+        return most_promising(model.process, best, self._best, rng, self._are_seen)
+
+    def _spread(self, count: int, rng: "Generator") -> Array:
+        """The next one of the design, as long as it has any; where it is not new the first of some others that is."""
+        place = self._design[count] if count < len(self._design) else rng.random(self._joint.width)
+        if not self._are_seen(_rounded(place)[None])[0]:
+            return place
+        others = _rounded(rng.random((OTHERS, self._joint.width)))
+        return np.asarray(others[int(self._are_seen(others).argmin())])
+
+    def _settled(self, place: Array) -> Array:
+        """A place with what is modelled of what is not active in it."""
+        match self._options.inactive:
+            case "proposed":
+                return place
+            case "default":
+                return self._joint.with_inactive(place, _rounded(self._joint.default))
+            case "incumbent":
+                return self._joint.with_inactive(place, self._best) if self._numbers else place
+
+    def _are_seen(self, places: Array) -> Array:
+        """Whether each of some places stands for what was begun; what is behind the first new one does."""
+        found: Array = np.ones(len(places), bool)
+        for start in range(0, len(places), OTHERS):
+            seen = [each in self._seen for each in self._joint.members(places[start : start + OTHERS])]
+            found[start : start + OTHERS] = seen
+            if not all(seen):
+                break
+        return found
+
+    @property
+    def _best(self) -> Array:
+        return self._places[int(np.argmin(self._numbers))]
+
+    @cached_property
+    def _growing(self) -> "Growing":
+        from spacelang.surrogates.growth import Growing
+
+        return Growing()
+
+
+def _rounded(place: Array) -> Array:
+    """A place with numbers of 32 bits, of which a run keeps thousands; what is evaluated lies there."""
+    return np.asarray(place, np.float32)
+
+
+def _packed(place: Array) -> Memo:
+    return (b64encode(place.astype("<f4").tobytes()).decode(),)
+
+
+def _unpacked(request: Request) -> Array:
+    (text,) = request.memo
+    assert isinstance(text, str), "the memo is a place"
+    return np.frombuffer(b64decode(text), "<f4")

@@ -1,0 +1,14 @@
+"""Optimizers as those tests take them that are about all: without models, which are slow where trials are nothing."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from spacelang.optimizers import OPTIMIZERS
+
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {"bo": {"initial": "1000"}, "jopt": {"initial": "1000"}}
+"""By the name of the optimizer."""
+
+
+def cheap(name: str) -> Any:
+    """The optimizer of a name."""
+    return OPTIMIZERS.configure(OPTIMIZERS.load(name), OPTIONS.get(name, {}))

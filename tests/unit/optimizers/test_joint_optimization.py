@@ -1,0 +1,123 @@
+"""Joint optimization: its cube, what it finds, and that it goes on where it was (ALGORITHMS.md 4.8)."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.random import default_rng
+
+from spacelang import load
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Integer, Real
+from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
+from spacelang.ir.sampling import Sampler
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request
+from spacelang.optimizers._joint import Joint
+from spacelang.optimizers.jopt import Jopt
+from spacelang.optimizers.random import Random
+from spacelang.plugins import OptionError
+from spacelang.runtime.executors.simulated import Simulated
+from spacelang.testing.driving import Driven, drive, failing
+from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.searching import ran, timed
+from spacelang.testing.small_spaces import branch, choice, continuous, made, nested, number, plain, spaces
+
+
+def two_humps() -> Space:
+    """Three algorithms, two of which have a number each."""
+    low = number("e.f.x", Real(0.0, 1.0), 0.9, key="e.f.x")
+    high = number("e.g.k", Integer(0, 20), 0, key="e.g.k")
+    return made("humps", choice("s", "a", "b"), choice("e", branch("f", low), branch("g", high), "h"))
+
+
+def distance(request: Request) -> float:
+    """0 with s = b, e = f and x = 0.3."""
+    values = request.configuration
+    apart = abs(values["e.f.x"] - 0.3) if values["e"] == "f" else 0.6 + abs(values.get("e.g.k", 0) - 9) / 100
+    return apart + 0.2 * (values["s"] == "a")
+
+
+def driven(optimizer: Jopt | Random, space: Space, trials: int, seed: int = 0, **how: int) -> Driven:
+    return drive(optimizer.search(Problem(space, 100, default_rng(seed))), distance, trials, seed=seed, **how)
+
+
+def test_there_is_a_variable_for_each_module_and_for_each_hyperparameter_of_all_algorithms() -> None:
+    for name, stages in (("blds_table1", 4), ("admm_table_a3", 3), ("admm_table_a2", 4)):
+        space = load(name).checked
+        assert len(space.stages) == stages
+        assert Joint(Structures(space)).width == stages + len(space.hyperparameters)
+
+
+@pytest.mark.parametrize(("place", "taken"), [(0.0, "a0"), (0.24, "a0"), (0.25, "a1"), (0.76, "a3"), (1.0, "a3")])
+def test_an_alternative_is_the_part_of_the_unit_that_it_has(place: float, taken: str) -> None:
+    (found,) = Joint(Structures(plain(4))).members(np.array([[place]]))
+    assert found["s0"] == taken
+
+
+@given(spaces(), st.integers(0, 99))
+def test_every_point_is_a_member_and_every_member_is_where_it_lies(space: Space, seed: int) -> None:
+    structures, rng = Structures(space), default_rng(seed)
+    assume(structures.count)
+    joint = Joint(structures)
+    for found in joint.members(rng.random((5, joint.width))):
+        assert exclusion(space, found) is None
+    drawn = list(Sampler(structures).configurations(5, rng))
+    assert joint.members(np.array([joint.place(each) for each in drawn])) == drawn
+
+
+@given(spaces(), st.integers(0, 99))
+def test_what_is_not_active_may_be_anywhere(space: Space, seed: int) -> None:
+    structures, rng = Structures(space), default_rng(seed)
+    assume(structures.count)
+    joint = Joint(structures)
+    place, other = rng.random((2, joint.width))
+    assert joint.members(joint.with_inactive(place, other)[None]) == joint.members(place[None])
+
+
+@pytest.mark.parametrize("inactive", ["proposed", "default", "incumbent"])
+def test_it_finds_what_is_better_than_at_random(inactive: str) -> None:
+    best = [
+        [min(trial.loss or 0.0 for trial in driven(each, two_humps(), 30, seed).trials) for seed in range(2)]
+        for each in (Jopt(initial=8, inactive=inactive), Random())  # type: ignore[arg-type]
+    ]
+    assert max(best[0]) < 0.01 < max(best[1])
+
+
+def test_it_goes_on_where_everything_fails() -> None:
+    search = Jopt(initial=3).search(Problem(continuous(), 100, default_rng(0)))
+    assert len(drive(search, failing, 12).trials) == 12
+
+
+def test_models_end_with_every_configuration_of_a_finite_space() -> None:
+    space = nested()
+    found = drive(Jopt(initial=3).search(Problem(space, 100, default_rng(0))), lambda _: 0.5, 1000)
+    assert found.ended
+    assert len({*found.requests}) == Structures(space).count
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_a_run_that_was_killed_goes_on_to_the_last_bit_and_proposes_nothing_again(workers: int) -> None:
+    initial = tuple(Sampler(Structures(continuous())).configurations(2, default_rng(5)))
+
+    def session(journal: Kept) -> tuple[Heard, list[Request]]:
+        heard = Heard()
+        search = Jopt(initial=3).search(Problem(continuous(), 100, default_rng(1), initial))
+        outcome = ran(search, Simulated(timed, workers=workers), 14, journal=journal, heard=heard)
+        return heard, [record.trial.request for record in outcome.records]
+
+    first = Kept()
+    told, requests = session(first)
+    assert {*requests} >= {*map(Request, initial)}
+    for stop in (5, 11):
+        again, repeated = session(first.cut(stop))
+        before = told.until(stop)
+        assert again.tolds[: len(before)] == before
+        assert [each.memo for each in repeated[:stop]] == [each.memo for each in requests[:stop]]
+        assert workers > 1 or repeated == requests
+
+
+def test_a_model_needs_two_configurations() -> None:
+    with pytest.raises(OptionError, match="`initial` is 1"):
+        Jopt(initial=1)

@@ -5,7 +5,11 @@ from typing import Any, Final
 
 from spacelang.optimizers import OPTIMIZERS
 
-OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {"bo": {"initial": "1000"}, "jopt": {"initial": "1000"}}
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "admm": {"theta": "random"},
+    "bo": {"initial": "1000"},
+    "jopt": {"initial": "1000"},
+}
 """By the name of the optimizer."""
 
 

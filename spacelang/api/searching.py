@@ -343,7 +343,7 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     seconds = parse_duration(time) if isinstance(time, str) else time
     told = terms if journal is None else journal.terms
     rng = default_rng(seed)
-    problem = Problem(space.checked, objective.training_size, rng, told.initial or (), told.budget)
+    problem = Problem(space.checked, objective.training_size, rng, told.initial or (), told.budget, objective.bounds)
     return driven(
         begun(optimizer, problem),
         executor,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
+from spacelang.ir.task import AnyBound
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -43,7 +44,7 @@ class Problem:
     space, none twice, from which a search may start: whoever runs it has them evaluated on all rows before anything
     that it asks for, and answers it with that where it asks for the same. `budget` is what the run was given when it
     began: it is told so that it can be divided, and whoever runs the search keeps to it; a run that is resumed with
-    more tells it again as it was.
+    more tells it again as it was. `bounds` are those that successful trials have measurements for, in their order.
     """
 
     space: Space
@@ -51,3 +52,4 @@ class Problem:
     rng: "Generator"
     initial: tuple[Configuration, ...] = ()
     budget: Allowance = Allowance()
+    bounds: tuple[AnyBound, ...] = ()

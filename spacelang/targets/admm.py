@@ -17,7 +17,9 @@ from spacelang.plugins import option
 from spacelang.targets._admm.boxes import Box
 from spacelang.targets._admm.flattening import MOST, Flattened, flattened
 from spacelang.targets._admm.form import Added, AdmmForm
-from spacelang.targets._admm.layout import Layout, layout_of, permutations_of
+from spacelang.targets._admm.layout import Block, Layout, Order, layout_of, permutations_of
+from spacelang.targets._admm.linear_rules import Rule
+from spacelang.targets._admm.maps import order_places
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
@@ -32,7 +34,7 @@ from spacelang.targets._lowered import (
     rewritten,
 )
 
-__all__ = ["Active", "Admm", "AdmmForm", "Box", "Point", "Points"]
+__all__ = ["Active", "Admm", "AdmmForm", "Block", "Box", "Order", "Point", "Points", "Rule", "order_places"]
 
 MASK = rewritten("masks, which z and theta decide, say what counts")
 FLAT = rewritten("further alternatives of z")

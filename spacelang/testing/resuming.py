@@ -38,11 +38,13 @@ class Resumed(Searches):
 
     one_by_one: ClassVar[bool] = False
     """Whether it wants one trial at a time, whatever idle workers are given to do: then workers change nothing."""
+    stops: ClassVar[int] = 1
+    """After every so many trials a run is stopped: more of them for an optimizer that is slow."""
 
     @pytest.mark.parametrize("space", SMALL, ids=named)
     def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(self, space: Space) -> None:
         whole = drive(self.start(space), moody, 40)
-        for stop in range(len(whole.trials)):
+        for stop in range(0, len(whole.trials), self.stops):
             assert drive(self.start(space), moody, 40, known=whole.trials[:stop]) == whole
 
     @WORKERS
@@ -78,7 +80,7 @@ class Resumed(Searches):
         self.run(space, Simulated(timed, workers=workers), journal=first, heard=heard)
         if any(ask.ahead for ask in heard.asks):
             pytest.skip("it looks ahead, and what had ended early may not be wanted again")
-        for stop in range(1, len(first.appended), 3):
+        for stop in range(1, len(first.appended), 2 + self.stops):
             anew, resumed = Heard(), Heard()
             self.run(space, BegunAnew(timed, workers, stop), heard=anew)
             self.run(space, Simulated(timed, workers=workers), journal=first.cut(stop), heard=resumed)

@@ -1,5 +1,7 @@
 """Every optimizer of the registry does what every optimizer must do."""
 
+import os
+
 import numpy as np
 import pytest
 from cheap import OPTIONS
@@ -13,8 +15,10 @@ from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
-REPEATING = ("jopt",)
+REPEATING = ("admm", "jopt")
 """Those that may propose what they have proposed before."""
+SLOW = () if os.environ.get("SPACELANG_FULL") else ("admm",)
+"""Those of which a part of the cases says enough."""
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
@@ -22,9 +26,11 @@ class TestOptimizers(OptimizerConformance):
     @pytest.fixture(autouse=True)
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
+        self.repeats = name in REPEATING
+        if name in SLOW:
+            self.examples, self.stops = 3, 11
         self.one_by_one = name in ONE_BY_ONE
         self.options = OPTIONS.get(name, {})
-        self.repeats = name in REPEATING
         self.draws = name != "enumerate"
         self.failures = 12 if self.has("b") else type(self).failures
 

@@ -23,7 +23,7 @@ from spacelang.testing.small_spaces import plain, spaces
 SIZE = 500
 DESCENDING = ("blds", "lds", "mlds")
 
-TUNING = ("jopt",)
+TUNING = ("admm", "jopt")
 """Those that select no pipelines and draw none: they have no option `hyperparameters`."""
 NAMES = pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in TUNING])
 

@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from spacelang.ir.codes import Array
 from spacelang.ir.configuration import Configuration
 from spacelang.targets.admm import Active, AdmmForm, Box, Point, Points
+
+Theta: TypeAlias = tuple[Array, Array]
+"""What a search moves of theta_c and of theta_d: the variables that a pipeline owns."""
+
+KNOWN: Final = 512
+"""So many members are known at most."""
 
 
 def members(form: AdmmForm, points: Points | Sequence[Point]) -> list[Configuration | None]:
@@ -30,6 +38,24 @@ def members(form: AdmmForm, points: Points | Sequence[Point]) -> list[Configurat
 def member(form: AdmmForm, point: Point) -> Configuration | None:
     """The same for one point."""
     return members(form, [point])[0]
+
+
+class Members:
+    """The same, where many points stand for few members: those that were looked up last are known."""
+
+    def __init__(self, form: AdmmForm) -> None:
+        self._form = form
+        self._found: dict[tuple[bytes, ...], Configuration | None] = {}
+
+    def __call__(self, point: Point) -> Configuration | None:
+        """What is evaluated for a point."""
+        theta = self._form.theta_c.nearest(point.theta_c), self._form.theta_d.nearest(point.theta_d)
+        key = tuple(each.tobytes() for each in (point.z, *theta, *point.orders))
+        if key not in self._found:
+            if len(self._found) == KNOWN:
+                self._found.clear()
+            self._found[key] = member(self._form, point)
+        return self._found[key]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +81,28 @@ class Cube:
         """How many variables are moved; 0 where there is nothing to minimise over."""
         return len(self.numbers) + len(self.integers)
 
-    def place(self, point: Point) -> Array:
-        """Where a point lies, (width,)."""
-        return np.concatenate(
-            [self.theta_c.to_unit(point.theta_c[self.numbers]), self.theta_d.to_unit(point.theta_d[self.integers])]
-        )
+    @property
+    def members(self) -> float:
+        """At most so many members have different values of them; infinity where a range is continuous."""
+        box = self.theta_d
+        sizes = box.upper - box.lower + 1
+        for column, members in box.lattice.items():
+            sizes[column] = len(members)
+        return inf if len(self.numbers) else float(np.prod(sizes))
+
+    def theta(self, point: Point) -> Theta:
+        """What is moved, of a point."""
+        return point.theta_c[self.numbers], point.theta_d[self.integers]
+
+    def place(self, theta: Theta) -> Array:
+        """Where theta lies, (width,)."""
+        return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
+
+    def with_theta(self, theta: Theta, base: Point) -> Point:
+        """The point with this theta, and all else as in `base`."""
+        theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
+        theta_c[self.numbers], theta_d[self.integers] = theta
+        return replace(base, theta_c=theta_c, theta_d=theta_d)
 
     def point(self, place: Array, base: Point) -> Point:
         """The point at a place; what is not moved is that of `base`, to the last bit: known trials are not repeated."""

@@ -81,6 +81,18 @@ class Splitting:
         """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
+    def begun(self, state: State, found: Point, owned: Active) -> State:
+        """As at the beginning, from a point: of what is owned theta~ and delta are its values, lambda is 0."""
+        mine = owned.theta_d
+        theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
+        relaxed = np.where(mine, found.theta_d, state.relaxed)
+        return replace(
+            state,
+            point=replace(found, theta_c=theta_c, theta_d=relaxed),
+            delta=np.where(mine, self.box.nearest(relaxed), state.delta),
+            multipliers=np.where(mine, 0.0, state.multipliers),
+        )
+
     def chosen(self, state: State, found: Point) -> State:
         """After z-min: z and the orders of `found`, whatever its theta is."""
         return replace(state, point=replace(state.point, z=found.z, orders=found.orders))

@@ -144,7 +144,9 @@ def test_earlier_points_are_judged_anew() -> None:
     moved = replace(point, theta_d=np.where(form.theta_d.lower == 0, 3.7, point.theta_d))
     failed = ended(first, (0.5, 0.9), None)
     later = theta_min(
-        form, begun(form, taken={**trial.request.configuration}), earlier=[(moved, trial), (point, failed)]
+        form,
+        begun(form, taken={**trial.request.configuration}),
+        earlier=[(first.cube.theta(each), came) for each, came in ((moved, trial), (point, failed))],
     )
     (known, value), (_, worst) = later.known
     assert known == pytest.approx(place)

@@ -32,7 +32,7 @@ from spacelang.testing.small_spaces import (
 
 DRAWN = {"random", "hyperband", "successive_halving"}
 """Those that draw configurations."""
-TUNING = {"jopt"}
+TUNING = {"admm", "jopt"}
 """Those that search them."""
 FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN | TUNING]
 

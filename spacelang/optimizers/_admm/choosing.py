@@ -1,0 +1,99 @@
+"""z for selectors: a tree whose layers are the blocks of z and the orders of steps (ALGORITHMS.md 4.5).
+
+Its leaves are what the linear constraints over z admit. Nested decisions are no layers: under `mask` they are integers
+of theta_d, under `flatten` they are further alternatives of z.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from spacelang.ir.counting import Structures
+from spacelang.ir.expr import And, Expr, Is, Or
+from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
+from spacelang.targets.admm import AdmmForm, Block, Order, Point, Rule, order_places
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+
+class Choosing:
+    """The tree of a form, and the way between its pipelines and z with the orders."""
+
+    def __init__(self, form: AdmmForm) -> None:
+        self._form = form
+        self._orders = {order.address: order for order in form.orders}
+        self._inside: dict[tuple[str, str], dict[str, Order]] = {}
+        """By block and alternative: the orders inside, by their addresses in the tree."""
+        stages = [*map(self._stage, form.blocks), *(_decision(each, each.address) for each in self._free)]
+        rules = tuple(Constraint(self._said(rule), True) for rule in form.rules)
+        self.tree = DiscrepancyTree(Structures(Space(form.space.name, Product(Kind.SEQUENCE, tuple(stages)), rules)))
+
+    @property
+    def _free(self) -> Iterator[Order]:
+        return (order for order in self._form.orders if order.owner is None)
+
+    def pipeline(self, point: Point) -> Pipeline:
+        """The pipeline of a point with z and orders of 0 and 1."""
+        taken = {
+            order.address: order.branches[int(order_places(order, matrix[None])[0])]
+            for order, matrix in zip(self._form.orders, point.orders, strict=True)
+        }
+        structure = {order.address: taken[order.address] for order in self._free}
+        for block in self._form.blocks:
+            name = block.alternatives[int(point.z[block.columns].argmax())].name
+            structure[block.address] = name
+            inside = self._inside[block.address, name]
+            structure |= {address: taken[order.address] for address, order in inside.items()}
+        return self.tree.pipeline_of(structure)
+
+    def point(self, pipeline: Pipeline, base: Point) -> Point:
+        """The point with theta of `base`, and z and the orders of a pipeline; what it does not reach is at its default.
+
+        Nobody writes to its arrays.
+        """
+        structure = self.tree.structure_of(pipeline)
+        z = np.zeros(self._form.layout.width, np.int8)
+        orders = {order.address: order.default for order in self._form.orders}
+        for block in self._form.blocks:
+            name = structure[block.address]
+            z[block.start + [way.name for way in block.alternatives].index(name)] = 1
+            for address, order in self._inside[block.address, name].items():
+                orders[order.address] = order.branches.index(structure[address])
+        for order in self._free:
+            orders[order.address] = order.branches.index(structure[order.address])
+        matrices = tuple(order.matrices[orders[order.address]] for order in self._form.orders)
+        return Point(z, base.theta_c, base.theta_d, matrices)
+
+    def _stage(self, block: Block) -> Choice:
+        usual = next(iter(block.variants.get(self._form.choices[block.address].default, (0,))))
+        return Choice(block.stage, block.address, block.stage, tuple(self._branches(block)), usual)
+
+    def _branches(self, block: Block) -> Iterator[Branch]:
+        for way in block.alternatives:
+            inside = {
+                f"{block.address}.{way.name}:{order.address}": order
+                for order in self._form.orders
+                if order.owner == (block.stage, way.branch)
+            }
+            self._inside[block.address, way.name] = inside
+            steps = tuple(_decision(order, address) for address, order in inside.items())
+            yield Branch(way.name, Product(Kind.SEQUENCE, steps))
+
+    def _said(self, rule: Rule) -> Expr:
+        """What a rule excludes, as an expression over the decisions of the tree."""
+        return And(tuple(self._term(address, places) for address, places in rule.terms))
+
+    def _term(self, address: str, places: tuple[int, ...]) -> Expr:
+        block = next((each for each in self._form.blocks if each.address == address), None)
+        if block is not None:
+            return Is(address, tuple(block.alternatives[place].name for place in places))
+        order = self._orders[address]
+        names = tuple(order.branches[place] for place in places)
+        if order.owner is None:
+            return Is(address, names)
+        ways = [each for inside in self._inside.values() for each, found in inside.items() if found is order]
+        return Or(tuple(Is(each, names) for each in ways))
+
+
+def _decision(order: Order, address: str) -> Choice:
+    branches = tuple(Branch(name, Product(Kind.SEQUENCE)) for name in order.branches)
+    return Choice(order.stage, address, address, branches, order.default)

@@ -1,0 +1,159 @@
+"""The main loop of ADMM: theta-min, delta-min, z-min and the multipliers, again and again (ALGORITHMS.md 4.2)."""
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Literal
+
+from spacelang.ir.asking import Ask, Asking, Search, together
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request, Trial
+from spacelang.minimizers import Minimizer
+from spacelang.optimizers._admm.choosing import Choosing
+from spacelang.optimizers._admm.hearing import Hearing
+from spacelang.optimizers._admm.points import Cube, Members, Theta
+from spacelang.optimizers._admm.residuals import Residuals
+from spacelang.optimizers._admm.schedule import Schedule
+from spacelang.optimizers._admm.scope import Scope, Thetas
+from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._admm.start import first_point
+from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.optimizers._admm.z_min import ZMin
+from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._selection import Selector
+from spacelang.targets.admm import AdmmForm
+from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How the iterations go: who solves the two sub-problems, in which order, and with how many calls."""
+
+    theta: Minimizer
+    z: Selector
+    schedule: Schedule
+    first: Literal["theta", "z"] = "theta"
+    scope: Scope = "algorithm"
+    searches_slack: bool = False
+    reuses_history: bool = True
+    patience: int = 1
+    """So many iterations in a row without a new trial end the search of where it is."""
+
+
+class Iterations:
+    """The iterations of one run, and where they are: `state` is that of the present z, `iteration` counts from 0."""
+
+    def __init__(
+        self, method: Method, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
+    ) -> None:
+        self._method, self._problem, self._form = method, problem, form
+        self._splitting, self._residuals = splitting, residuals
+        self._choosing = Choosing(form)
+        self._members = Members(form)
+        self._hearing = Hearing()
+        self._told: dict[Pipeline, list[tuple[Theta, Trial]]] = {}
+        """What was evaluated on all rows of each pipeline."""
+        self._unseen = Configurations(DiscrepancyTree(form.structures), problem.rng).each_once()
+        start = splitting.start(first_point(form, problem.initial))
+        self.state = replace(start, slack=residuals.start, mu=residuals.start)
+        self.iteration = 0
+        self._trial: Trial | None = None
+        """What came of the present z at the present theta on all rows."""
+        self._thetas = Thetas(method.scope, self._choosing, self.state)
+
+    def run(self) -> Search:
+        """Iterate until nothing is left that was not evaluated."""
+        self._hearing.room = (yield Ask()).room
+        idle = 0
+        for self.iteration in count():
+            before = len(self._hearing.trials)
+            yield from self.step()
+            idle = 0 if len(self._hearing.trials) > before else idle + 1
+            if idle == self._method.patience:
+                idle = 0
+                if not (yield from self._go_elsewhere()):
+                    return
+
+    def step(self) -> Search:
+        """One iteration."""
+        calls = self._method.schedule.calls(self.iteration)
+        steps = (self._theta_min, self._z_min) if self._method.first == "theta" else (self._z_min, self._theta_min)
+        for step in steps:
+            yield from step(calls)
+        if self._trial is not None:
+            residuals = self._residuals.of_trial(self._trial, self.state.slack)
+            self.state = replace(self.state, mu=self._residuals.updated(self.state.mu, residuals))
+
+    # ---- theta
+
+    def _theta_min(self, calls: int) -> Search:
+        """theta-min, then delta-min and the multipliers of theta, which z does not change."""
+        pipeline = self._pipeline
+        problem = ThetaMin(
+            self._form,
+            self._splitting,
+            self._residuals,
+            self.state,
+            self._problem.rng,
+            room=self._hearing.room,
+            earlier=self._told.get(pipeline, ()) if self._method.reuses_history else (),
+            searches_slack=self._method.searches_slack,
+            members=self._members,
+        )
+        # Of few members most calls would only repeat what is known.
+        most = int(min(calls, problem.cube.members))
+        asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
+        best = yield from self._hearing.of(asking)
+        self._told.setdefault(pipeline, []).extend(problem.tried)
+        before = self.state.point
+        self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
+        self._trial = problem.trial(best)
+        self._keep(pipeline, is_other=self.state.point != before)
+
+    def _keep(self, pipeline: Pipeline, *, is_other: bool) -> None:
+        """The present state is that of a pipeline; where it alone has another theta now, what came of it is stale."""
+        self._thetas.keep(pipeline, self.state)
+        if is_other and self._method.scope == "pipeline":
+            self._method.z.forget(pipeline)
+
+    # ---- z
+
+    def _z_min(self, calls: int) -> Search:
+        """z-min: the best z that was found, where it is better than the present one."""
+        if self._choosing.tree.leaves == 1:
+            return
+        problem = ZMin(self._members, self._choosing, self._thetas, self._residuals, self.state)
+        selection = problem.selection(self._problem, self._hearing.room)
+        asking = self._method.z.select(selection, calls, self._pipeline)
+        found = yield from self._hearing.of(asking, lambda trial: self._note(problem, trial))
+        request = problem.request(found)
+        (trial,) = yield from self._hearing.of(together([request]), lambda trial: self._note(problem, trial))
+        if trial.loss is None:
+            return
+        if self._trial is None or selection.order(trial) < selection.order(self._trial):
+            self._trial = trial
+            self.state = self._thetas.of(found, self.state)
+
+    def _note(self, problem: ZMin, trial: Trial) -> None:
+        """What came of a pipeline is an earlier point of its theta-min."""
+        pipeline = problem.pipeline(trial.request)
+        point = self._thetas.of(pipeline, self.state).point
+        theta = Cube.of(self._form, self._form.owned(point)).theta(point)
+        self._told.setdefault(pipeline, []).append((theta, trial))
+
+    # ---- elsewhere
+
+    def _go_elsewhere(self) -> Asking[bool]:
+        """Go on from a configuration that was not evaluated, drawn uniformly; whether there was one."""
+        request = next((each for each in map(Request, self._unseen) if each not in self._hearing.trials), None)
+        if request is None:
+            return False
+        (self._trial,) = yield from self._hearing.of(together([request]))
+        point = self._form.encode(request.configuration)
+        pipeline, owned = self._choosing.pipeline(point), self._form.owned(point)
+        self.state = self._splitting.begun(self._thetas.of(pipeline, self.state), point, owned)
+        self._keep(pipeline, is_other=True)
+        return True
+
+    @property
+    def _pipeline(self) -> Pipeline:
+        return self._choosing.pipeline(self.state.point)

@@ -1,0 +1,521 @@
+"""ADMM as a search: against an independent one of few lines, and T5 to T7 and 4.7 of ALGORITHMS.md."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import product
+from statistics import median
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from spacelang.ir.asking import Asking, Search, together
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Integer, Real
+from spacelang.ir.expr import And, Compare, Constant, Is, Reference
+from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
+from spacelang.ir.space import Space
+from spacelang.ir.task import FunctionBound
+from spacelang.ir.trial import Measurement, Request, Trial
+from spacelang.minimizers import Box, Value
+from spacelang.minimizers import Point as Place
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._admm.choosing import Choosing
+from spacelang.optimizers._admm.iterations import Iterations
+from spacelang.optimizers._admm.residuals import Residuals
+from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._selection import Selection, Selector
+from spacelang.optimizers.admm import Admm
+from spacelang.plugins import OptionError, Part
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.history import Outcome
+from spacelang.targets.admm import Admm as Target
+from spacelang.targets.blds import Pipeline
+from spacelang.testing.driving import arbitrary, drive, moody
+from spacelang.testing.searching import ran
+from spacelang.testing.small_spaces import SMALL, branch, choice, continuous, forbid, made, number, plain, single
+
+FOREVER = 10**9
+SPOTS = {width: np.random.default_rng(width).random((128, width)).tolist() for width in range(4)}
+"""Where theta is looked at, whoever looks."""
+
+# ---- sub-solvers that read a table
+
+
+class Looks:
+    """theta-min that looks at the start and then at given places: at as many as there are calls, or `everywhere`."""
+
+    def __init__(self, everywhere: Sequence[Place] = ()) -> None:
+        self.everywhere = everywhere
+
+    def minimise(self, value: Value, box: Box, calls: int, start: Place, seconds: float | None = None) -> Asking[Place]:  # noqa: ARG002
+        spots = self.everywhere or SPOTS[len(box)][: calls - 1]
+        places = [start, *map(tuple, spots if box else ())]
+        requests = [value.request(place) for place in places]
+        trials = yield from together([request for request in requests if request is not None])
+        told, numbers = iter(trials), []
+        for place, request in zip(places, requests, strict=True):
+            numbers.append(value.number(place, None if request is None else next(told), numbers))
+        return places[int(np.argmin(numbers))]
+
+
+class OverError(Exception):
+    """So many iterations were enough."""
+
+
+@dataclass
+class InTurn:
+    """z-min that looks at the pipelines in an order of its own, as many as there are iterations."""
+
+    seed: int = 0
+    most: int = FOREVER
+    """After so many iterations it is over."""
+    seen: list[int] = field(default_factory=list)
+
+    def selector(self) -> Selector:
+        return self
+
+    def select(
+        self,
+        selection: Selection,
+        iterations: int | None = None,
+        start: Pipeline | None = None,  # noqa: ARG002
+        seconds: Any = None,  # noqa: ARG002
+    ) -> Asking[Pipeline]:
+        if len(self.seen) == self.most:
+            raise OverError
+        leaves = [*selection.tree.leaves_in_order()]
+        wanted = [leaves[place] for place in in_turn(len(leaves), self.seed)[:iterations]]
+        trials = yield from together([Request(selection.configuration(each)) for each in wanted])
+        self.seen.append(len(trials))
+        return wanted[min(range(len(trials)), key=lambda place: selection.order(trials[place]))]
+
+    def forget(self, pipeline: Pipeline) -> None: ...
+
+
+def in_turn(count: int, seed: int) -> list[int]:
+    return [int(place) for place in np.random.default_rng(seed).permutation(count)]
+
+
+def exact(iterations: int, **options: Any) -> Admm:
+    """So many iterations of an ADMM that solves its sub-problems by looking at 1,001 places of theta and at every z."""
+    grid = [(place,) for place in np.linspace(0, 1, 1001).tolist()]
+    options = {"adaptive": False, "patience": FOREVER, **options}
+    return Admm(theta=Part("looks", Looks(grid)), z=Part("in_turn", InTurn(most=iterations)), **options)
+
+
+# ---- an independent ADMM over the same sub-solvers
+
+BOUND = FunctionBound("g", 0.5)
+WAYS = {"m": 4, "c": 3, "s": 4}
+OWN = {
+    ("m", 0): {"m0.n": (0, 5, 3), "m0.r": (0.0, 1.0, 0.5)},
+    ("m", 1): {"m1.n": (0, 9, 1), "m1.r": (0.0, 2.0, 0.5)},
+    ("m", 2): {"m2.n": (2, 4, 2), "m2.r": (0.0, 1.0, 0.25)},
+    ("m", 3): {"m3.r": (1.0, 2.0, 1.5)},
+    ("c", 1): {"c1.n": (1, 100, 7)},
+}
+"""The variables of alternatives: their ranges and defaults; those with whole numbers are integers."""
+ALL = {name: limits for each in OWN.values() for name, limits in each.items()}
+WHOLE = [name for name, (low, _, _) in ALL.items() if isinstance(low, int)]
+
+
+def table_space() -> Space:
+    def way(stage: str, place: int) -> Any:
+        nodes = [
+            number(f"{stage}.{name}", (Integer if name in WHOLE else Real)(low, high), default, key=name)  # type: ignore[arg-type]
+            for name, (low, high, default) in OWN.get((stage, place), {}).items()
+        ]
+        return branch(f"{stage}{place}", *nodes)
+
+    return made("table", *(choice(stage, *(way(stage, k) for k in range(count))) for stage, count in WAYS.items()))
+
+
+def looked_up(z: dict[str, int], values: dict[str, float]) -> tuple[float, float]:
+    """The loss and the measure of a pipeline: the table."""
+    whole = sorted((name, int(value)) for name, value in values.items() if name in WHOLE)
+    near = sum((value - 0.7) ** 2 for name, value in values.items() if name not in WHOLE) / 8
+    loss, measure = (crc32(f"{what} {sorted(z.items())} {whole}".encode()) / 2**32 for what in ("f", "g"))
+    return 0.8 * loss + near, measure
+
+
+def admm_of_few_lines(rho: float, *, raw: bool, bounded: bool, first: str, schedule: list[int], seed: int) -> Any:
+    """ADMM over the table, written from the paper's formulas alone; yields what each iteration leaves."""
+    z = dict.fromkeys(WAYS, 0)
+    x = {name: float(default) for name, (_, _, default) in ALL.items()}
+    delta, lam = {n: x[n] for n in WHOLE}, dict.fromkeys(WHOLE, 0.0)
+    width = {n: 1.0 if raw else max(1, ALL[n][1] - ALL[n][0]) for n in WHOLE}
+    u, mu, combinations = 0.0, 0.0, [*product(*(range(count) for count in WAYS.values()))]
+
+    def clip(n: str, value: float) -> float:
+        return min(max(value, ALL[n][0]), ALL[n][1])
+
+    def told(taken: dict[str, int], theta: dict[str, float]) -> tuple[float, float]:
+        own = [n for way in taken.items() for n in OWN.get(way, {})]
+        return looked_up(taken, {n: np.floor(theta[n] + 0.5) if n in WHOLE else theta[n] for n in own})
+
+    def burden(g: float, slack: float) -> float:
+        return rho / 2 * (g / 0.5 - 1 + slack + mu / rho) ** 2 if bounded else 0.0
+
+    for calls in schedule:
+        for step in ("theta", "z") if first == "theta" else ("z", "theta"):
+            if step == "theta":
+                own = [n for whole in (False, True) for n in ALL for w in z.items() if n in OWN.get(w, {})
+                       and (n in WHOLE) == whole]  # fmt: skip
+                b = {n: delta[n] - lam[n] * width[n] / rho for n in WHOLE}
+                spots = [[ALL[n][0] + share * (ALL[n][1] - ALL[n][0]) for n, share in zip(own, spot, strict=True)]
+                         for spot in SPOTS[len(own)][: calls - 1]]  # fmt: skip
+                best = None
+                for values in ([x[n] for n in own], *(spots if own else ())):
+                    theta = {**x, **dict(zip(own, values, strict=True))}
+                    f, g = told(z, theta)
+                    slack = min(max(1 - g / 0.5 - mu / rho, 0.0), 1.0)
+                    apart = rho / 2 * sum(((theta[n] - b[n]) / width[n]) ** 2 for n in own if n in WHOLE)
+                    value = f + apart + burden(g, slack)
+                    if best is None or value < best[0]:
+                        best = value, theta, slack, f, g
+                _, x, u, f, g = best
+                x = {n: x[n] if n in own or n not in WHOLE else clip(n, b[n]) for n in ALL}
+                delta = {n: np.floor(clip(n, x[n] + lam[n] * width[n] / rho) + 0.5) for n in WHOLE}
+                lam = {n: lam[n] + rho * (x[n] - delta[n]) / width[n] for n in WHOLE}
+                now = f, g
+            else:
+                looked = [
+                    dict(zip(WAYS, combinations[k], strict=True)) for k in in_turn(len(combinations), seed)[:calls]
+                ]
+                values = [f + burden(g, u) for f, g in (told(taken, x) for taken in (z, *looked))]
+                z = (z, *looked)[values.index(min(values))]
+                now = told(z, x)
+        mu += rho * (now[1] / 0.5 - 1 + u) if bounded else 0.0
+        yield z, x, delta, lam, u, mu
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+@pytest.mark.parametrize(
+    ("rho", "raw", "bounded", "first", "factor"),
+    [
+        (1.0, False, False, "theta", 16),
+        (0.1, False, True, "theta", 8),
+        (0.02, True, True, "z", 16),
+        (10.0, False, True, "z", 8),
+        (0.001, True, False, "theta", 8),
+    ],
+)
+def test_an_independent_one_has_the_same_numbers_in_every_iteration(
+    rho: float, raw: bool, bounded: bool, first: Any, factor: int, conditions: Any
+) -> None:
+    chosen = Admm(
+        theta=Part("looks", Looks()), z=Part("in_turn", InTurn(3)), rho=rho, penalty="raw" if raw else "unit",
+        first=first, factor=factor, conditions=conditions, patience=FOREVER,
+    )  # fmt: skip
+    bounds = (BOUND,) if bounded else ()
+    states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
+    form = Target(conditions).lower(Structures(problem.space)).form
+    splitting = Splitting.of(form.theta_d, rho, chosen.penalty)
+    iterations = Iterations(chosen.method(), problem, form, splitting, Residuals.of(bounds, rho))
+
+    def search() -> Search:
+        for iterations.iteration in range(12):
+            yield from iterations.step()
+            states.append(iterations.state)
+
+    def evaluate(request: Request) -> Trial:
+        values = dict(request.configuration)
+        z = {stage: int(str(values.pop(stage))[1:]) for stage in WAYS}
+        f, g = looked_up(z, values)  # type: ignore[arg-type]
+        return Trial(request, f, constraints=(Measurement(BOUND, g),) if bounded else ())
+
+    ran(search(), Here(evaluate), FOREVER)
+    schedule = [min(128, 16 + factor * t) for t in range(12)]
+    twin = admm_of_few_lines(rho, raw=raw, bounded=bounded, first=first, schedule=schedule, seed=3)
+    moved = {(0, 0, 0)}
+    for state, (z, x, delta, lam, u, mu) in zip(states, twin, strict=True):
+        taken = [int(state.point.z[block.columns].argmax()) for block in form.blocks]
+        assert taken == list(z.values())
+        moved.add(tuple(taken))
+        assert dict(zip(form.theta_c.names, state.point.theta_c, strict=True)) == pytest.approx(
+            {n: x[n] for n in ALL if n not in WHOLE}
+        )
+        for names, ours in ((x, state.relaxed), (delta, state.delta), (lam, state.multipliers)):
+            assert dict(zip(form.theta_d.names, ours, strict=True)) == pytest.approx({n: names[n] for n in WHOLE})
+        if bounded:
+            assert (*state.slack, *state.mu) == pytest.approx((u, mu))
+    assert len(moved) > 1
+
+
+# ---- T5 to T7
+
+
+def admm(**options: Any) -> Admm:
+    """ADMM without models, which are slow."""
+    return OPTIMIZERS.configure(Admm, {"theta": "random", **{name: str(value) for name, value in options.items()}})
+
+
+def started(optimizer: Admm, space: Space, seed: int = 0, **told: Any) -> Search:
+    return optimizer.search(Problem(space, 100, np.random.default_rng(seed), **told))
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+def test_t5_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
+    z = InTurn()
+    optimizer = replace(admm(conditions=conditions, i0=4, adaptive="false"), z=Part("in_turn", z))
+    driven = drive(started(optimizer, plain(2, 3)), arbitrary, 5)
+    assert z.seen[0] == 4
+    assert len(set(driven.requests)) == len(driven.requests) == 5
+
+
+def x_of(conditions: Any = "mask") -> Space:
+    x = number("m.only.x", Integer(0, 5), 0, key="x")
+    return made("t6a", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
+
+
+def t6a(request: Request) -> float:
+    values = request.configuration
+    return {"a": 0.2, "b": 0.1, "c": 0.4}[str(values["c"])] + (float(str(values["x"])) - 2.3) ** 2 / 10
+
+
+def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> float:
+    """The least loss that is found."""
+    losses: list[float] = []
+
+    def evaluate(request: Request) -> Trial:
+        losses.append(loss(request))
+        return Trial(request, losses[-1])
+
+    with suppress(OverError):
+        ran(started(optimizer, space), Here(evaluate), FOREVER)
+    return min(losses)
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+@pytest.mark.parametrize(("rho", "penalty"), [(0.001, "raw"), (0.1, "unit"), (1, "raw"), (1, "unit"), (10, "unit")])
+def test_t6a_finds_the_optimum_within_two_iterations(rho: float, penalty: Any, conditions: Any) -> None:
+    optimizer = exact(2, rho=rho, penalty=penalty, conditions=conditions)
+    assert least(optimizer, x_of(), t6a) == pytest.approx(0.109)
+
+
+def t6b(request: Request) -> float:
+    values = request.configuration
+    m = int(str(values["m"])[1:])
+    return (0.3, 0.1, 0.5)[m] + {"a": 0.2, "b": 0.0}[str(values["c"])] + (float(str(values[f"x{m}"])) - 2.3) ** 2 / 10
+
+
+def t6b_space() -> Space:
+    ways = [
+        branch(f"a{k}", number(f"m.a{k}.x", Integer(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
+    ]
+    return made("t6b", choice("m", *ways), choice("c", "a", "b"))
+
+
+def test_t6b_exact_sub_solvers_go_in_turns_to_a_local_optimum_and_elsewhere_when_nothing_is_new() -> None:
+    assert least(exact(6, rho=1, penalty="raw"), t6b_space(), t6b) == pytest.approx(0.309)
+    assert least(exact(20, rho=1, penalty="raw", patience=1), t6b_space(), t6b) == pytest.approx(0.109)
+
+
+SELECTORS = ("cmab", "blds(b=20)", "random", "hyperband(b=20)", "daub(b=20)", "lds", "mlds(b=20)", "enumerate")
+BO = "bo(initial=1000)"
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+@pytest.mark.parametrize("z", [*SELECTORS, BO])
+def test_t7_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
+    for space in (*SMALL, t6b_space(), tied()):
+        optimizer = admm(z=z, conditions=conditions, i0=4, factor=4)
+        for request in drive(started(optimizer, space), moody, 60).requests:
+            assert exclusion(space, request.configuration) is None
+
+
+def tied() -> Space:
+    """A constraint ties an alternative to an integer that another one has: some z has no member at some theta."""
+    low = number("e.f.low", Integer(0, 3), 0, key="low")
+    rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(2)))))
+    return made("tied", choice("s", "none", "scale"), choice("e", branch("f", low), "g"), constraints=(rule,))
+
+
+def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> None:
+    """At the default of `low` no pipeline scales before f: it is not evaluated, nor taken for another one."""
+    z = InTurn()
+    optimizer = replace(admm(i0=8, adaptive="false"), z=Part("in_turn", z))
+    driven = drive(started(optimizer, tied()), arbitrary, 60)
+    assert driven.ended
+    values = [dict(request.configuration) for request in driven.requests]
+    assert {"s": "scale", "e": "f", "low": 2} in values
+    assert not any(each.get("low", 2) < 2 and each["s"] == "scale" for each in values)  # type: ignore[operator]
+
+
+# ---- 4.7: constraints
+
+
+def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> Here:
+    return Here(lambda request: Trial(request, loss(request), constraints=(Measurement(BOUND, values(request)),)))
+
+
+def shares(outcome: Outcome) -> tuple[float, float]:
+    """The share of feasible pipelines, and the best feasible loss."""
+    trials = [record.trial for record in outcome.records]
+    kept = [trial.loss for trial in trials if trial.is_feasible and trial.loss is not None]
+    return len(kept) / len(trials), min(kept, default=9.0)
+
+
+def test_a_constraint_leads_to_what_keeps_to_it() -> None:
+    """The best one breaks the bound: with it more keep to it, and the best of these is found."""
+    rate = number("m.a.r", Real(0.0, 1.0), 0.5, key="r")
+    space = made("bounded", choice("m", branch("a", rate)), choice("c", *"abcdef"))
+
+    def loss(request: Request) -> float:
+        return (float(str(request.configuration["r"])) - 0.9) ** 2 + 0.1 * "fabcde".index(
+            str(request.configuration["c"])
+        )
+
+    def measured(request: Request) -> float:
+        return float(str(request.configuration["r"]))
+
+    def found(bounds: tuple[FunctionBound, ...], seed: int) -> tuple[float, float]:
+        search = started(replace(admm(i0=8, factor=0, theta="tpe")), space, seed, bounds=bounds)
+        return shares(ran(search, measuring(measured, loss), 60))
+
+    def alone(request: Request) -> Trial:
+        return Trial(request, loss(request))
+
+    bounded = [found((BOUND,), seed) for seed in range(10)]
+    free = []
+    for seed in range(10):
+        outcome = ran(started(admm(i0=8, factor=0, theta="tpe"), space, seed), Here(alone), 60)
+        free.append(sum(measured(each.trial.request) <= 0.5 for each in outcome.records) / 60)
+    assert median(share for share, _ in bounded) > median(free)
+    assert median(best for _, best in bounded) == pytest.approx(0.16, abs=0.03)
+
+
+@pytest.mark.parametrize("slack", ["exact", "bo"])
+def test_a_bound_that_nothing_comes_near_changes_nothing(slack: str) -> None:
+    def requests(bounds: tuple[FunctionBound, ...], executor: Here) -> list[Request]:
+        outcome = ran(started(admm(i0=8, slack=slack), table_space(), bounds=bounds), executor, 100)
+        return [record.trial.request for record in outcome.records]
+
+    free = requests((), Here(lambda request: Trial(request, arbitrary(request))))
+    bounded = requests((BOUND,), measuring(lambda _: 0.0, arbitrary))
+    assert (bounded == free) == (slack == "exact")
+    assert len(bounded) == 100
+
+
+def test_a_margin_tightens_bounds_in_the_search() -> None:
+    wide, tight = (Admm(margin=margin)._constraints((BOUND,)) for margin in (0.0, 0.2))
+    assert (wide.epsilons.tolist(), tight.epsilons.tolist()) == ([0.5], [0.4])
+
+
+# ---- the scope of hyperparameters
+
+
+@dataclass
+class Noting(InTurn):
+    """z-min that notes how pipelines are configured, and what it is told to forget."""
+
+    configured: list[dict[Pipeline, Configuration]] = field(default_factory=list)
+    forgotten: list[Pipeline] = field(default_factory=list)
+
+    def select(self, selection: Selection, *args: Any) -> Asking[Pipeline]:
+        self.configured.append({leaf: selection.configuration(leaf) for leaf in selection.tree.leaves_in_order()})
+        return (yield from super().select(selection, *args))
+
+    def forget(self, pipeline: Pipeline) -> None:
+        self.forgotten.append(pipeline)
+
+
+@pytest.mark.parametrize("scope", ["algorithm", "pipeline"])
+def test_who_has_what_was_tuned(scope: str) -> None:
+    noting = Noting()
+    optimizer = replace(admm(hp_scope=scope, i0=8, first="z"), z=Part("noting", noting))
+    drive(started(optimizer, x_of()), t6a, 60)
+    for before, after in zip(noting.configured, noting.configured[1:], strict=False):
+        changed = {leaf for leaf in before if before[leaf] != after[leaf]}
+        assert len(changed) in ({0, 1} if scope == "pipeline" else {0, 3})
+        assert changed <= set(noting.forgotten) or scope == "algorithm"
+    assert any(a != b for a, b in zip(noting.configured, noting.configured[1:], strict=False))
+    assert bool(noting.forgotten) == (scope == "pipeline")
+
+
+# ---- spaces that have little
+
+
+def test_a_space_without_hyperparameters_is_selected_from_until_it_is_exhausted() -> None:
+    driven = drive(started(admm(), plain(3, 3, 2)), arbitrary, 1000)
+    assert driven.ended
+    assert len(driven.trials) == len(set(driven.requests)) == 18
+
+
+def test_a_single_pipeline_is_tuned() -> None:
+    rate = number("e.f.rate", Real(0.0, 1.0), 0.5)
+    space = made("one", choice("e", branch("f", rate)))
+    requests = drive(started(admm(), space), arbitrary, 50).requests
+    assert len(requests) == 50
+    assert len(set(requests)) > 45
+    assert drive(started(admm(), made("none", rate)), arbitrary, 50).trials
+
+
+def test_a_single_configuration_is_evaluated_once() -> None:
+    for space in (single(), plain(1), plain(1, 1)):
+        driven = drive(started(admm(), space), arbitrary, 50)
+        assert (len(set(driven.requests)), driven.ended) == (1, True)
+
+
+def test_the_first_given_configuration_is_where_it_begins() -> None:
+    space = continuous()
+    given = Configuration({"s": "scale", "e": "f", "e.f.rate": 0.25})
+    driven = drive(started(admm(), space, initial=(given, Configuration({"s": "none", "e": "g"}))), arbitrary, 20)
+    assert driven.requests[0] == Request(given)
+
+
+# ---- z as a tree
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+@pytest.mark.parametrize("space", [*SMALL, t6b_space(), tied(), table_space()], ids=lambda space: space.name)
+def test_pipelines_of_z_come_back(space: Space, conditions: Any) -> None:
+    form = Target(conditions).lower(Structures(space)).form
+    choosing = Choosing(form)
+    for point in form.sample(40, np.random.default_rng(0)):
+        pipeline = choosing.pipeline(point)
+        assert choosing.tree.is_leaf(pipeline)
+        back = choosing.point(pipeline, point)
+        assert (back.z == point.z).all()
+    kept = {tuple(choosing.point(leaf, form.default).z) for leaf in choosing.tree.leaves_in_order()}
+    assert len(kept) == choosing.tree.leaves
+    if conditions == "mask" and space.name == "nested":
+        assert choosing.tree.leaves == 2 * 3
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("rho", "0"), ("rho", "-1"), ("rho", "nan"), ("i0", "0"), ("imax", "8"), ("factor", "-1"), ("margin", "1"),
+        ("margin", "-0.1"), ("theta", "boo"), ("z", "admm"), ("z", "cmab(f_hat=0)"), ("first", "delta"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_bounds_is_refused(option: str, value: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        admm(**{option: value})
+    assert caught.value.message
+    assert caught.value.help
+
+
+def test_a_bound_below_zero_is_refused() -> None:
+    with pytest.raises(OptionError, match="`low` is -1"):
+        next(started(admm(), plain(2, 2), bounds=(FunctionBound("low", -1.0),)))
+
+
+def test_models_find_what_is_best() -> None:
+    """With the options of the paper, BO and CMAB, theta is better tuned than at random."""
+
+    def loss(request: Request) -> float:
+        rate = request.configuration.get("e.f.rate")
+        return 0.9 if not isinstance(rate, float) else abs(np.log10(rate) + 1.7) / 4
+
+    best = [min(t.loss or 0 for t in drive(started(Admm(), continuous(), seed), loss, 30).trials) for seed in range(2)]
+    assert max(best) < 0.02

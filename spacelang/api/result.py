@@ -170,7 +170,8 @@ class Result:
     def test(self) -> "TestScore | None":
         """The loss of the best pipeline on the rows that no trial saw, with a 95 % interval; None without such rows.
 
-        The pipeline was fitted on all other rows. Raises as `best_pipeline` does.
+        The pipeline was fitted on all other rows. `constraints` has what it reaches there of all that trials are
+        subject to. Raises as `best_pipeline` does.
         """
         if self.outcome.best is None or self._refittable is None or not self._refittable.test_rows:
             return None
@@ -301,6 +302,11 @@ class Result:
         """Whether the incumbent keeps to all that the task is subject to; false without one."""
         best = self.outcome.best
         return best is not None and best.trial.is_feasible
+
+    @property
+    def feasible_share(self) -> float | None:
+        """The share of the successful trials that keep to all that the task is subject to; None without a success."""
+        return self.outcome.feasible_share
 
     @property
     def trials(self) -> "pd.DataFrame":

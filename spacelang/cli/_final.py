@@ -51,6 +51,7 @@ class Ending:
         from rich.console import Console
 
         from spacelang.report.ensembles import tested
+        from spacelang.report.reached import kept_to
         from spacelang.report.summary import print_summary
 
         outcome = self.found.outcome
@@ -68,6 +69,8 @@ class Ending:
             comment(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
             if finale.test is not None:
                 add(tested(finale.test, self.facts.metric.formula))
+                for line in kept_to(finale.test, finale.record.trial):
+                    add(line)
             self._tell_how_to_fit()
         return self._ensemble(finale, status, as_json=False)[1]
 

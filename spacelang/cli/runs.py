@@ -1,7 +1,6 @@
 """`spacelang runs`: the runs that are stored in a folder."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +48,8 @@ def _export(store: Path, table: Path) -> None:
 
 
 def _document(run: "Summary") -> dict[str, object]:
+    from spacelang.report.reached import score_document
+
     return {
         "store": str(run.path),
         "space": run.space,
@@ -63,7 +64,7 @@ def _document(run: "Summary") -> dict[str, object]:
         "feasible": run.feasible,
         "started": run.started,
         "seconds": run.seconds,
-        "test": None if run.test is None else asdict(run.test),
+        "test": None if run.test is None else score_document(run.test),
     }
 
 

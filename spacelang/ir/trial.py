@@ -69,11 +69,39 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """What a pipeline reaches of what is bounded, on rows that no trial saw, in the unit of the bound.
+
+    `low` and `high` are the ends of a 95 % interval; None where there is none. Where there is no `value` either it
+    could not be measured. `reason` says why something is missing that could be there.
+    """
+
+    bound: AnyBound
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value keeps to the bound; what could not be measured does not."""
+        return self.value is not None and self.bound.holds(self.value)
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the interval has values that keep to the bound as well as such that do not."""
+        if self.low is None or self.high is None:
+            return False
+        return self.bound.holds(self.low) and not self.bound.holds(self.high)
+
+
+@dataclass(frozen=True, slots=True)
 class TestScore:
     """What a pipeline achieves on `rows` that no trial saw: its loss, and within which bounds that may lie.
 
     `low` and `high` are the ends of a 95 % interval; None where there is none. Where there is no `loss` either the
-    pipeline could not be judged. `reason` then says why.
+    pipeline could not be judged. `reason` then says why. `constraints` has what it reaches there of every bound of the
+    run, in their order; nothing where that was not measured.
     """
 
     loss: float | None
@@ -81,6 +109,12 @@ class TestScore:
     high: float | None
     rows: int
     reason: str = ""
+    constraints: tuple[Reached, ...] = ()
+
+    @property
+    def is_feasible(self) -> bool | None:
+        """Whether it keeps to every bound on these rows; None where none was measured."""
+        return all(each.holds for each in self.constraints) if self.constraints else None
 
 
 @dataclass(frozen=True, slots=True)

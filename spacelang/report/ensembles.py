@@ -1,8 +1,8 @@
 """What became of an ensemble: in words, and as part of the JSON document of its run."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from spacelang.report.reached import score_document
 from spacelang.report.summary import passed_over
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
         "left_out": [*map(passed_over, ensemble.left_out)],
         "rows": ensemble.rows,
         "seconds": ensemble.seconds,
-        "test": None if ensemble.test is None else asdict(ensemble.test),
+        "test": None if ensemble.test is None else score_document(ensemble.test),
     }
 
 

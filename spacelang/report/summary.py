@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from math import isnan
+from dataclasses import dataclass
+from math import isfinite, isnan
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +15,7 @@ from spacelang.ir.scale import UNIT, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation, judged_on
 from spacelang.ir.trial import Measurement, order_of
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
+from spacelang.report.reached import score_document, shown
 from spacelang.report.searched import ENDINGS, Searched
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.objective import LossName
@@ -43,14 +44,16 @@ def document(
     """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
 
     `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
-    measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them;
-    `incumbent` lists feasible trials only. `failures` counts failed trials by their status, `reasons` by why they
-    failed; `unfinished` are those that the end of the run cut short, `unneeded` those asked for ahead in vain. `refit`
-    is the trial whose pipeline was fitted on all rows, None where there is none, `passed_over` the better ones whose
-    could not be, `test` its score on the rows that no trial saw. By `scale` losses stood, for the optimizer, at
-    (loss - origin) / width; it is None without a success to fix it by. `hyperparameters` are `searched`, drawn `once`
-    for each pipeline, or at their `default`; `at_defaults` has the keys of the configuration that were kept there.
-    `initial` are the configurations that the run began with. `ensemble` is as given, None where none was wanted.
+    measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them,
+    `excess` by how many times its bound each is broken, summed up; `feasible_share` is how many of the successful
+    trials keep to all of them, from 0 to 1, and `incumbent` lists feasible trials only. `failures` counts failed trials
+    by their status, `reasons` by why they failed; `unfinished` are those that the end of the run cut short, `unneeded`
+    those asked for ahead in vain. `refit` is the trial whose pipeline was fitted on all rows, None where there is none,
+    `passed_over` the better ones whose could not be, `test` its score on the rows that no trial saw, and what it
+    reaches there of each bound. By `scale` losses stood, for the optimizer, at (loss - origin) / width; it is None
+    without a success to fix it by. `hyperparameters` are `searched`, drawn `once` for each pipeline, or at their
+    `default`; `at_defaults` has the keys of the configuration that were kept there. `initial` are the configurations
+    that the run began with. `ensemble` is as given, None where none was wanted.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -62,6 +65,8 @@ def document(
         "validation": None if run.validation is None else describe_validation(run.validation),
         "feasible": best is not None and best.trial.is_feasible,
         "infeasible": outcome.infeasible,
+        "feasible_share": outcome.feasible_share,
+        "excess": None if best is None else _finite(best.trial.excess),
         "constraints": {each.bound.name: _measurement(each) for each in measured},
         "metrics": {} if best is None else {name: _known(value) for name, value in best.trial.metrics},
         "training_loss": None if best is None else best.trial.training_loss,
@@ -80,7 +85,7 @@ def document(
         "unneeded": outcome.unneeded,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
         "passed_over": [] if finale is None else [*map(passed_over, finale.passed_over)],
-        "test": None if finale is None or finale.test is None else asdict(finale.test),
+        "test": None if finale is None or finale.test is None else score_document(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
@@ -194,11 +199,11 @@ def _constraints(outcome: Outcome) -> list[Text]:
     best = outcome.best
     if best is None or not best.trial.constraints:
         return []
-    lines = [_constraint(measured) for measured in best.trial.constraints]
-    if outcome.infeasible:
-        verb = "breaks" if outcome.infeasible == 1 else "break"
-        lines.append(Text(f"{_count(outcome.infeasible, 'trial')} {verb} a bound.", style="yellow"))
-    return lines
+    lines = [_constraint(measured).append(_others(outcome, measured)) for measured in best.trial.constraints]
+    succeeded = len(outcome.records) - outcome.failed
+    share = f"{succeeded - outcome.infeasible} of {_count(succeeded, 'successful trial')}"
+    text = f"Feasible: {share} ({100 * (outcome.feasible_share or 0.0):.3g} %)."
+    return [*lines, Text(text, style="yellow" if outcome.infeasible else "")]
 
 
 def _recorded(outcome: Outcome) -> list[Text]:
@@ -214,10 +219,28 @@ def _recorded(outcome: Outcome) -> list[Text]:
 
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
-    # Four digits say enough of what is measured with noise.
-    shown = "undefined" if isnan(value) else bound.describe(float(f"{value:.4g}"))
-    text = Text(f"Subject to {describe_bound(bound)}: {shown}")
-    return text if measured.holds else text.append(", which breaks it", style="bold red")
+    text = Text(f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else shown(bound, value)}")
+    if measured.holds:
+        return text
+    beyond = f" by {shown(bound, value - bound.limit)}" if value > bound.limit else ""
+    return text.append(f", which breaks it{beyond}", style="bold red")
+
+
+def _others(outcome: Outcome, measured: Measurement) -> str:
+    """Where no trial keeps to all bounds, what others have of one that is broken: whether anything keeps to that."""
+    if measured.holds or outcome.feasible_share:
+        return ""
+    bound = measured.bound
+    found = [each.value for record in outcome.records for each in record.trial.constraints if each.bound == bound]
+    keeping = sum(map(bound.holds, found))
+    if keeping:
+        return f"; {_count(keeping, 'trial')} {'keeps' if keeping == 1 else 'keep'} to this one"
+    known = [value for value in found if not isnan(value)]
+    return f"; the least of any trial is {shown(bound, min(known))}" if known else ""
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _known(value: float) -> float | None:

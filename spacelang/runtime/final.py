@@ -1,13 +1,13 @@
 """The end of a run: its best pipeline is fitted on all rows, or the next best where that one cannot be."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
-from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.ir.trial import Status, TestScore, Trial
-from spacelang.runtime.evaluation.refitting import Examine, Examined, Refit, Refitted
+from spacelang.ir.task import UNLIMITED, AnyBound, Limits
+from spacelang.ir.trial import Reached, Status, TestScore, Trial
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.executors.failures import described
 from spacelang.runtime.history import Outcome, Record
@@ -61,7 +61,8 @@ def finish(
 
     What still goes on there is stopped before. The limits of a trial hold, that of time for as many more rows as there
     are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Where there are
-    test rows the fitted one is scored on them. Raises what is wrong with the executor as a whole.
+    test rows the fitted one is scored on them, and all that bounds trials is measured there. Raises what is wrong with
+    the executor as a whole.
     """
     passed_over: tuple[PassedOver, ...] = ()
     executor.stop()
@@ -75,7 +76,7 @@ def finish(
         if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
             pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
             wish = Examine(configuration, form=form, pipeline=trial.pipeline)
-            score = scored(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
+            score = _tested(wish, objective, executor, seconds)
             return Finale(record, objective.rows, trial.cost, passed_over, pipeline, score)
         passed_over = (*passed_over, PassedOver(record, trial.status, trial.reason))
     return Finale(None, objective.rows, passed_over=passed_over)
@@ -89,6 +90,23 @@ def scored(executor: Executor, job: Job, rows: int) -> TestScore | None:
     if isinstance(trial, Examined):
         return trial.score
     return TestScore(None, None, None, rows, trial.reason)
+
+
+def _tested(wish: Examine, objective: Refittable, executor: Executor, seconds: float) -> TestScore | None:
+    score = scored(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
+    if score is None or not objective.bounds:
+        return score
+    # Apart from the score, which stays if what is measured now hangs or crashes.
+    job = Job(-ATTEMPTS - 2, Gauge(wish.configuration), seconds + SHORTEST)
+    return replace(score, constraints=_gauged(executor, job, objective.bounds))
+
+
+def _gauged(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[Reached, ...]:
+    """What a job says that is reached of each bound on the test rows, or why it says nothing."""
+    trial = _answer(executor, job)
+    if isinstance(trial, Gauged) and trial.status is Status.SUCCESS:
+        return trial.reached
+    return tuple(Reached(bound, None, reason=trial.reason) for bound in bounds)
 
 
 def candidates(outcome: Outcome, training_size: int) -> Iterator[Record]:

@@ -103,6 +103,12 @@ class Outcome:
         """The number of trials that succeeded and break a bound of the task."""
         return sum(not record.trial.is_feasible for record in self.records)
 
+    @property
+    def feasible_share(self) -> float | None:
+        """The share of the successful trials that keep to all bounds, from 0 to 1; None without a success."""
+        succeeded = len(self.records) - self.failed
+        return 1 - self.infeasible / succeeded if succeeded else None
+
 
 class Journal(Protocol):
     """What a run needs of whoever keeps its trials."""

@@ -108,12 +108,18 @@ class Objective(Aim, Evaluating, Protocol):
 class Refittable(Evaluating, Protocol):
     """An objective whose `evaluate` fits the best pipeline on all rows, too, and scores it on test rows.
 
-    It answers a `Refit`, and an `Examine` where there are test rows (see `runtime.evaluation.refitting`).
+    It answers a `Refit`; an `Examine` where there are test rows, and a `Gauge` where it has bounds, too (see
+    `runtime.evaluation.refitting`).
     """
 
     @property
     def training_size(self) -> int:
         """The rows of the largest fidelity."""
+        ...
+
+    @property
+    def bounds(self) -> tuple[AnyBound, ...]:
+        """What trials are subject to."""
         ...
 
     @property

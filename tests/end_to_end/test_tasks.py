@@ -10,6 +10,7 @@ from commands import document, spacelang
 
 import spacelang as sl
 from spacelang.cli import main
+from spacelang.runtime.judging import testing
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -113,6 +114,46 @@ def test_a_run_without_a_feasible_trial_says_so(here: Here) -> None:
     assert found["constraints"]["disparity(accuracy, town)"]["holds"] is False
 
 
+def test_a_bound_that_held_in_the_search_and_breaks_on_the_test_rows_is_not_hidden(
+    here: Here, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the label is turned round in one town; a run that goes on says the same, and so does its store."""
+    monkeypatch.setattr(testing, "RESAMPLES", 40)
+    (folder / "fair.space").write_text(UNFAIR.replace("<= 0\n", "<= 0.1\n  subject to pickled_size <= 1MB\n"))
+    for name, turned in (("even.csv", ""), ("turned.csv", "b")):
+        rows = [f"{n // 2 % 2},{'ab'[n % 2]},{n // 2 % 2 ^ ('ab'[n % 2] in turned)}" for n in range(120)]
+        (folder / name).write_text("\n".join(["x,town,label", *rows[: len(rows) // (2 if turned else 1)]]) + "\n")
+    run = (
+        "run",
+        "fair.space",
+        "--data",
+        "even.csv",
+        "--target-column",
+        "label",
+        "--optimizer",
+        "random",
+        "--trials",
+        "1",
+    )
+    run = (*run, "--test", "turned.csv", "--store", "kept/fair.db")
+    (folder / "kept").mkdir()
+    said = here(*run)
+    assert said.returncode == 0
+    assert "Feasible: 1 of 1 successful trial (100 %)." in said.stdout
+    broken = (
+        "disparity(accuracy, town) <= 0.1 there: 1 [1, 1], which breaks it: the bound held in the search and does not"
+    )
+    assert broken in said.stdout
+    assert "pickled_size <= 1MB there: " in said.stdout
+    found = document(here(*run, "--resume", "--json"))
+    assert (found["feasible"], found["feasible_share"], found["test"]["feasible"]) == (True, 1.0, False)
+    fair, small = found["test"]["constraints"].values()
+    assert fair == {"value": 1.0, "low": 1.0, "high": 1.0, "bound": 0.1, "holds": False, "reason": ""}
+    assert (small["holds"], small["low"]) == (True, None)
+    (kept,) = document(here("runs", "kept", "--json"))
+    assert kept["test"] == found["test"]
+
+
 def test_what_is_not_enforced_is_said_in_one_line(here: Here) -> None:
     ended = here("run", "limited.space", "--data", DATA, "--trials", "1", "--json", "--workers", "0")
     document(ended)
@@ -166,6 +207,7 @@ def test_a_search_in_python_does_the_same(folder: Path) -> None:
     assert result.loss == min(result.trials["loss"])
     assert (result.trials["disparity(accuracy, town)"] > 0).all()
     assert list(result.incumbent.columns) == ["seconds", "trial", "loss"]
+    assert result.feasible_share == 0
     other = sl.search(
         folder / "unfair.space", features, labels, optimizer="random", trials=1, metric="f1", validate="cv(2)"
     )

@@ -1,7 +1,6 @@
 """A comparison as one JSON document."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from math import isnan
 
 from spacelang.report.comparison.noise import LEVEL, Estimate
@@ -9,6 +8,7 @@ from spacelang.report.comparison.ranks import Interval, Ranking
 from spacelang.report.comparison.results import Models, Results, Run
 from spacelang.report.comparison.text import SHARES
 from spacelang.report.comparison.verdict import verdict
+from spacelang.report.reached import score_document
 
 
 def document(results: Results) -> dict[str, object]:
@@ -165,5 +165,5 @@ def _run(run: Run) -> dict[str, object]:
         "seconds": run.seconds,
         "ended": run.ended,
         "reason": run.reason,
-        "test": None if run.tested is None else {**asdict(run.tested.score), "reported": run.tested.reported},
+        "test": None if run.tested is None else score_document(run.tested.score) | {"reported": run.tested.reported},
     }

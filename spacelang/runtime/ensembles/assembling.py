@@ -23,7 +23,7 @@ from spacelang.runtime.pipelines.taking import Form
 LIBRARY: Final = 32
 """So many of the best pipelines are members at most (ALGORITHMS.md 8)."""
 
-FIRST: Final = -ATTEMPTS - 2
+FIRST: Final = -ATTEMPTS - 3
 """The number of the first of its jobs; those behind it count down."""
 
 PredictionsOf: TypeAlias = Callable[[int], Predictions | None]

@@ -134,6 +134,16 @@ def make_folds(
     return tuple(found)
 
 
+def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
+    """All rows to train on, in their order, and the test rows, which have their columns, as those that are held out."""
+    fitting, judging = dataset.features, tested.features
+    if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
+        fitting, judging = _made_ready(fitting, judging, preparation)
+    groups = {column: _groups(_column(tested, column)) for column in columns}
+    targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
+    return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
+
+
 def _splits(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
     codes, rows = dataset.target.to_numpy(), len(dataset.target)
     if rows < 4:
@@ -177,13 +187,17 @@ def _prepared(
 ) -> tuple[Any, Any, Any, Any]:
     if not isinstance(features, pd.DataFrame):
         return features[training], target[training], features[held_out], target[held_out]
-    fitting, judging = features.iloc[training], features.iloc[held_out]
+    fitting, judging = _made_ready(features.iloc[training], features.iloc[held_out], preparation)
+    return fitting, target[training], judging, target[held_out]
+
+
+def _made_ready(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any]:
     transformer = preparation.transformer()
     if transformer is not None:
         fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
     if not preparation.keeps_table:
         fitting, judging = as_floats(fitting), as_floats(judging)
-    return fitting, target[training], judging, target[held_out]
+    return fitting, judging
 
 
 def as_floats(table: Any) -> Any:
@@ -199,14 +213,20 @@ def _grouping(dataset: Dataset, name: str) -> pd.Series:
     """The column that forms groups, as it is in the data."""
     if not isinstance(dataset.features, pd.DataFrame):
         raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to form groups", "give it as a table")
-    columns = {str(column): column for column in dataset.features.columns}
-    if name not in columns:
-        raise DataError(f"the data has no column `{name}` to form groups", suggestion(name, columns))
-    values: pd.Series = dataset.features[columns[name]]
+    values = _column(dataset, name)
     distinct = values.nunique()
     if distinct < 2 or distinct > len(values) / 2:
         held = "a single value" if distinct == 1 else f"{distinct} different values in {len(values)} rows"
         raise DataError(f"the column `{name}` forms no groups: it has {held}", "choose a column of categories")
+    return values
+
+
+def _column(dataset: Dataset, name: str) -> pd.Series:
+    """The column of a table by its name as text; raises DataError where there is none."""
+    columns = {str(column): column for column in dataset.features.columns}
+    if name not in columns:
+        raise DataError(f"the data has no column `{name}` to form groups", suggestion(name, columns))
+    values: pd.Series = dataset.features[columns[name]]
     return values
 
 

@@ -6,7 +6,7 @@ All that trials share is made once: the split, the prepared arrays, the order in
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,15 +26,16 @@ from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.ensembles.voting import member
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
-from spacelang.runtime.evaluation.folds import MANY, Fold, as_floats, make_folds, writes_in_place
+from spacelang.runtime.evaluation.folds import MANY, Fold, as_floats, make_folds, make_test_fold, writes_in_place
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
 from spacelang.runtime.evaluation.reasons import described, reason_of
-from spacelang.runtime.evaluation.refitting import Examine, Examined, Parcel, Refit, Refitted
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.evaluation.testing import check_defined
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.judging.reaching import reached
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.judging.testing import score
 from spacelang.runtime.pipelines.build import build
@@ -218,12 +219,14 @@ class DataObjective:
         A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
         BuildError where the configuration does not belong to the space: that is a bug of who asked. A wish for a
         pipeline that is fitted on all rows is answered with a `Refitted`, one for its score on the test rows with a
-        `Examined`.
+        `Examined`, one for what it reaches of every bound there with a `Gauged`.
         """
         if isinstance(request, Refit):
             return self._refitted(request)
         if isinstance(request, Examine):
             return self._examined(request)
+        if isinstance(request, Gauge):
+            return self._gauged(request)
         started, account = self._clock(), Account()
         # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
         pipelines = [self._built(request.configuration) for _ in self._folds]
@@ -291,6 +294,22 @@ class DataObjective:
             found = score(request.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
         return Examined(request, found.loss, self._clock() - started, score=found)
 
+    def _gauged(self, request: Gauge) -> Gauged:
+        """The pipeline is fitted once more, as trials fit it: measures are of that, and functions know codes only."""
+        started = self._clock()
+        assert self.tested is not None
+        pipeline = self._built(request.configuration)
+        try:
+            with self._laboratory():
+                columns = _grouping_columns(self._settings)
+                fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
+                pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
+                found = reached(self._judge, pipeline, fold, self._settings.seed)
+        except Exception as error:  # noqa: BLE001 - as where it was fitted on all rows before
+            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
+            return Gauged(request, None, self._clock() - started, status, described(error))
+        return Gauged(request, None, self._clock() - started, reached=found)
+
     def _whole(self, configuration: Configuration, form: Form) -> Any:
         """The unfitted pipeline with all that comes before its steps in trials."""
         return build(
@@ -357,5 +376,8 @@ def _alone(cost: float, account: Account) -> float | None:
 
 
 def _folds(dataset: Dataset, settings: Settings, preparation: Preparation) -> tuple[Fold, ...]:
-    columns = dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)
-    return make_folds(dataset, settings.validation, settings.seed, preparation, columns)
+    return make_folds(dataset, settings.validation, settings.seed, preparation, _grouping_columns(settings))
+
+
+def _grouping_columns(settings: Settings) -> Iterable[str]:
+    return dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)

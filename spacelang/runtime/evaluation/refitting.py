@@ -4,7 +4,7 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from spacelang.ir.trial import Request, TestScore, Trial
+from spacelang.ir.trial import Reached, Request, TestScore, Trial
 from spacelang.runtime.pipelines.taking import Form
 
 
@@ -44,6 +44,18 @@ class Examined(Trial):
     """What came of it; a pipeline that raises has a score that says so."""
 
     score: TestScore | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Request):
+    """A wish for what the pipeline of a configuration, fitted on all rows, reaches of each bound on the test rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauged(Trial):
+    """What came of it, in the order of the bounds; what cannot be measured says why."""
+
+    reached: tuple[Reached, ...] = ()
 
 
 class Parcel:

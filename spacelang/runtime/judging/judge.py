@@ -236,10 +236,10 @@ def _attempted(score: Loss, pipeline: Any, features: Any, target: Any) -> float:
 
 
 def _of_function(constraint: Constraint, pipeline: Any, fold: Fold) -> float:
-    return constraint.measure(pipeline, _guarded(fold.held_out), _guarded(fold.held_out_target))
+    return constraint.measure(pipeline, guarded(fold.held_out), guarded(fold.held_out_target))
 
 
-def _guarded(table: Any) -> Any:
+def guarded(table: Any) -> Any:
     """The rows for a stranger, who cannot change those that all trials share."""
     if not isinstance(table, np.ndarray):
         return table.copy()

@@ -61,23 +61,30 @@ def mean(values: Sequence[float]) -> float:
 
 
 def latency(pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False) -> float:
-    """Seconds for each of `count` rows: the median of the timings of some batches, after one that does not count.
+    """Seconds for each of `count` rows: the median of the timings of some batches."""
+    return median(timings(pipeline, features, count, clock, REPEATS, writes=writes))
+
+
+def timings(
+    pipeline: Any, features: Any, count: int, clock: Callable[[], float], repeats: int, *, writes: bool = False
+) -> list[float]:
+    """So many timings of batches of `count` rows, in seconds for each row, after one that does not count.
 
     A pipeline that `writes` into what it is given is given copies, which are not timed.
     """
     parts = -(-count // BATCH)
     edges = [count * part // parts for part in range(parts + 1)]
-    batches = [_batch(features, *edges[part : part + 2]) for part in range(min(parts, REPEATS))]
+    batches = [_batch(features, *edges[part : part + 2]) for part in range(min(parts, repeats))]
     # What is made at the first call is made once in the life of a pipeline.
     pipeline.predict(batches[0].copy() if writes else batches[0])
-    timings = []
-    for turn in range(REPEATS):
+    found = []
+    for turn in range(repeats):
         part = turn % len(batches)
         batch = batches[part].copy() if writes else batches[part]
         started = clock()
         pipeline.predict(batch)
-        timings.append((clock() - started) / (edges[part + 1] - edges[part]))
-    return median(timings)
+        found.append((clock() - started) / (edges[part + 1] - edges[part]))
+    return found
 
 
 def _batch(features: Any, first: int, last: int) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.reasons import described
+from spacelang.runtime.evaluation.split import Rows
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.metric import Metric
 
@@ -47,23 +49,33 @@ def score(pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: i
         return TestScore(None, None, None, rows, described(error))
     if not math.isfinite(loss):
         return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
-    losses = resampled(answers, target, metric, seed)
-    defined = losses[np.isfinite(losses)]
-    if len(defined) < (1 - UNDEFINED) * len(losses):
-        lacking = f"{len(losses) - len(defined):,} of {len(losses):,} resamples"
-        return TestScore(loss, None, None, rows, f"no interval: the {metric.name} is undefined in {lacking}")
-    low, high = np.percentile(defined, BOUNDS)
-    return TestScore(loss, float(low), float(high), rows)
+    low, high, reason = interval(resampled(answers, target, metric, seed), metric.name)
+    return TestScore(loss, low, high, rows, reason)
 
 
 def resampled(answers: Answers, target: Any, metric: Metric, seed: int) -> Any:
     """The losses on rows that are drawn with replacement, one a resample; nan where it is undefined."""
-    rng = np.random.default_rng([seed, DRAWING])
-    count = len(target)
-    times = min(RESAMPLES, max(FEWEST, ROWS_IN_ALL // count))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.array([_loss(answers, target, metric, rng.integers(0, count, count)) for _ in range(times)])
+        return np.array([_loss(answers, target, metric, rows) for rows in resamples(len(target), seed)])
+
+
+def resamples(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
+    """The places of `count` rows that are drawn with replacement among as many, again and again, `most` times."""
+    rng = np.random.default_rng([seed, DRAWING])
+    times = min(RESAMPLES, max(FEWEST, ROWS_IN_ALL // count))
+    for _ in range(times if most is None else min(times, most)):
+        yield rng.integers(0, count, count)
+
+
+def interval(values: Any, name: str) -> tuple[float | None, float | None, str]:
+    """The ends of the percentile interval of what resamples have, or why there is none."""
+    defined = values[np.isfinite(values)]
+    if len(defined) < (1 - UNDEFINED) * len(values):
+        lacking = f"{len(values) - len(defined):,} of {len(values):,} resamples"
+        return None, None, f"no interval: the {name} is undefined in {lacking}"
+    low, high = np.percentile(defined, BOUNDS)
+    return float(low), float(high), ""
 
 
 def _loss(answers: Answers, target: Any, metric: Metric, rows: Any) -> float:

@@ -1,14 +1,20 @@
 """The score on test rows as a store keeps it: behind the end of a run, beside its trials."""
 
+import json
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
-from spacelang.ir.trial import TestScore
+from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.trial import Reached, TestScore
 from spacelang.runtime.storing.store_faults import must_be_a_store, told
 from spacelang.runtime.storing.store_file import check_kind, closing_on_error, join_log, recover, seize
 from spacelang.runtime.storing.store_predictions import add_table, has_table
-from spacelang.runtime.storing.stored import TEST, Row, digest, writable
+from spacelang.runtime.storing.stored import TEST, TEST_BOUNDS, Row, digest, writable
+
+NAME: Final = "test_bounds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,7 @@ def keep(path: Path, test: StoredTest) -> None:
             add_table(connection, TEST)
         connection.execute("DELETE FROM test")
         connection.execute(f"INSERT INTO test VALUES ({','.join('?' * 7)})", (*row, digest(b"", row)))
+        _keep_reached(connection, test.score.constraints)
         connection.execute("COMMIT")
         join_log(connection)
         connection.close()
@@ -47,7 +54,43 @@ def find(connection: sqlite3.Connection) -> StoredTest | None:
     trial, loss, low, high, rows, reason, mark = row
     if digest(b"", row[:-1]) != mark:
         raise ValueError("the score on the test rows is not what was written")
-    return StoredTest(trial, TestScore(loss, low, high, rows, reason))
+    return StoredTest(trial, TestScore(loss, low, high, rows, reason, _find_reached(connection)))
+
+
+def _keep_reached(connection: sqlite3.Connection, reached: Sequence[Reached]) -> None:
+    """What is reached of each bound, in place of what was reached before; few runs have bounds."""
+    if not has_table(connection, NAME):
+        if not reached:
+            return
+        add_table(connection, TEST_BOUNDS)
+    connection.execute(f"DELETE FROM {NAME}")
+    rows = [
+        (place, _text(each.bound), *map(_real, (each.value, each.low, each.high)), writable(each.reason))
+        for place, each in enumerate(reached)
+    ]
+    values = [(*row, digest(b"", row)) for row in rows]
+    connection.executemany(f"INSERT INTO {NAME} VALUES ({','.join('?' * 7)})", values)
+
+
+def _find_reached(connection: sqlite3.Connection) -> tuple[Reached, ...]:
+    if not has_table(connection, NAME):
+        return ()
+    rows = connection.execute(f"SELECT * FROM {NAME} ORDER BY place").fetchall()
+    if any(digest(b"", row[:-1]) != row[-1] for row in rows):
+        raise ValueError("what is reached on the test rows is not what was written")
+    return tuple(Reached(_bound(text), *found) for _, text, *found, _ in rows)
+
+
+def _text(bound: AnyBound) -> str:
+    facts = asdict(bound)
+    facts.pop("span", None)
+    # In ASCII, as not every string is text that files can hold.
+    return json.dumps(facts, sort_keys=True)
+
+
+def _bound(text: str) -> AnyBound:
+    facts = json.loads(text)
+    return Bound(**facts | {"measure": Measure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
 
 
 def _row(test: StoredTest) -> Row:

@@ -205,7 +205,13 @@ REQUESTS: Final = (
 )
 """`memo` is JSON. It has no row for requests of which a search says no more than their configuration and fidelity."""
 
-WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64}
+TEST_BOUNDS: Final = (
+    "CREATE TABLE test_bounds (place INTEGER PRIMARY KEY, bound TEXT NOT NULL, value REAL, low REAL, high REAL, "
+    "reason TEXT NOT NULL, digest BLOB NOT NULL)"
+)
+"""What the pipeline of `test` reaches of each bound on the test rows, in their order; `bound` is JSON."""
+
+WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128}
 """The tables that are made when they are needed first, and what the version of a store is higher by that has them."""
 
 FORMER_LAYOUTS: Final = {

@@ -76,6 +76,8 @@ def test_the_document_and_the_table_have_the_same_figures() -> None:
         "high": 0.35,
         "rows": 100,
         "reason": "",
+        "feasible": None,
+        "constraints": {},
         "reported": 0.1,
     }
     table = tables.runs(results)

@@ -149,6 +149,8 @@ def test_the_document():
         "validation": None,
         "feasible": True,
         "infeasible": 0,
+        "feasible_share": 1.0,
+        "excess": 0.0,
         "scale": {"origin": 0.0, "width": 1.0},
         "hyperparameters": None,
         "at_defaults": [],
@@ -207,7 +209,7 @@ def test_what_the_task_bounds_is_shown_with_what_was_measured():
         "",
         "Subject to disparity(accuracy, sex) <= 0.1: 0.01235",
         "Subject to pickled_size < 2MB: 1235kB",
-        "1 trial breaks a bound.",
+        "Feasible: 1 of 2 successful trials (50 %).",
         "2 trials in 0.0 s with blds, seed 3: the optimizer has nothing left to try.",
     ]
     found = json.loads(json.dumps(document(outcome, replace(FACTS, validation=CrossValidation(5))), allow_nan=False))
@@ -225,12 +227,22 @@ def test_where_no_trial_keeps_to_the_bounds_it_says_so():
         "No trial keeps to all that the task is subject to. This is the one that breaks it the least."
     )
     assert "Best 1 - accuracy: 0.1 (trial 1)" in text
-    assert "Subject to disparity(accuracy, sex) <= 0.1: 0.25, which breaks it" in text
-    assert "2 trials break a bound." in text
+    assert "<= 0.1: 0.25, which breaks it by 0.15; the least of any trial is 0.25" in text
+    assert "Feasible: 0 of 2 successful trials (0 %)." in text
     found = document(outcome, FACTS)
     assert (found["feasible"], found["incumbent"], found["fidelity"]) == (False, [], None)
+    assert (found["feasible_share"], found["excess"]) == (0.0, pytest.approx(1.5))
     undefined = document(constrained((0.5, math.nan, 1e6)), FACTS)["constraints"]
     assert undefined["disparity(accuracy, sex)"] == {"value": None, "bound": 0.1, "holds": False}
+
+
+def test_of_a_bound_that_some_trial_keeps_to_it_says_so():
+    """Each bound can be met, and both together cannot: neither is told to be out of reach."""
+    text = printed(constrained((0.1, 0.25, 1e6), (0.2, 0.35, 1.5e6), (0.3, 0.05, 9e6)))
+    assert "<= 0.1: 0.25, which breaks it by 0.15; 1 trial keeps to this one" in text
+    assert "pickled_size < 2MB: 1MB\n" in text
+    found = document(constrained((0.5, math.nan, 1e6)), FACTS)
+    assert found["excess"] is None
 
 
 def test_the_progress_says_that_no_trial_keeps_to_the_bounds_yet():

@@ -7,9 +7,9 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import Measurement, Reached, Request, Status, Trial
 from spacelang.ir.trial import TestScore as score_of  # noqa: N813 - pytest would take it for tests
-from spacelang.runtime.evaluation.refitting import Examine, Examined, Parcel, Refit, Refitted
+from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
 from spacelang.runtime.final import ATTEMPTS, Finale, allowed_seconds, candidates, finish
@@ -26,6 +26,7 @@ class Rows:
     training_size = 70
     rows = 100
     test_rows = 0
+    bounds: tuple[Bound, ...] = ()
 
 
 def record(index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well") -> Record:
@@ -174,6 +175,30 @@ class TestPassingOver:
         found = finish(outcome(record(1, 0.1)), objective, Here(dying))
         assert told(found) == (1, [])
         assert found.test == score_of(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
+
+    @pytest.mark.parametrize("ends", ["well", "in a crash"])
+    def test_what_is_bounded_is_measured_apart_from_the_score(self, ends: str) -> None:
+        """What a user's function does to its process on the test rows costs the run neither pipeline nor score."""
+
+        def testing(request: Request) -> Trial:
+            match request:
+                case Refit():
+                    return Refitted(request, None, pipeline=Parcel("fitted"))
+                case Examine():
+                    return Examined(request, 0.25, score=score_of(0.25, 0.1, 0.4, 5))
+                case Gauge() if ends == "well":
+                    return Gauged(request, None, reached=(Reached(SIZE, 120.0),))
+                case _:
+                    return Trial(request, None, status=Status.CRASH, reason="signal 11")
+
+        objective = Rows()
+        objective.test_rows, objective.bounds = 5, (SIZE,)
+        found = finish(outcome(record(1, 0.1)), objective, Here(testing)).test
+        assert found is not None
+        assert found.loss == 0.25
+        reached = Reached(SIZE, 120.0) if ends == "well" else Reached(SIZE, None, reason="signal 11")
+        assert found.constraints == (reached,)
+        assert found.is_feasible is False
 
     def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
         assert finish(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None

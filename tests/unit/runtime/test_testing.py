@@ -2,12 +2,16 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from storing import header
@@ -15,6 +19,8 @@ from storing import trial as stored_trial
 
 import spacelang as sl
 from spacelang.ir import trial
+from spacelang.ir.task import Bound, FunctionBound, Measure
+from spacelang.ir.trial import Reached
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
@@ -155,6 +161,19 @@ def test_without_test_rows_there_is_no_score() -> None:
     assert searched(None).test is None
 
 
+BOUNDS = [
+    Bound(Measure.SIZE, 2e6, strict=True),
+    Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column='the "sex" \ud800'),
+    Bound(Measure.LATENCY, 1e-5),
+    FunctionBound("leaves", 3.0),
+]
+
+
+def reaching() -> st.SearchStrategy[Reached]:
+    number = st.none() | st.floats(0)
+    return st.builds(Reached, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
+
+
 class TestStores:
     SCORE = trial.TestScore(0.25, 0.125, 0.5, 40)
 
@@ -182,6 +201,35 @@ class TestStores:
             connection.execute("UPDATE test SET loss = 0.1")
         connection.close()
         with Store.read(store) as run, pytest.raises(InputError, match="the score on the test rows is not what was"):
+            _ = run.test
+
+    def test_a_run_without_bounds_has_the_tables_that_it_always_had(self, store: Path) -> None:
+        keep(store, StoredTest(7, self.SCORE))
+        with sqlite3.connect(store) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone() == (8 + 32,)
+        connection.close()
+
+    @given(st.lists(reaching(), max_size=4), st.lists(reaching(), max_size=2))
+    @settings(max_examples=6, deadline=None)
+    def test_what_is_reached_of_bounds_is_read_again_and_replaced(self, first: Any, second: Any) -> None:
+        with TemporaryDirectory() as folder:
+            place = Path(folder) / "run.db"
+            with Store.create(place, HEADER) as store:
+                store.end("budget", 1.0)
+            for each in (first, second):
+                test = StoredTest(1, replace(self.SCORE, constraints=tuple(each)))
+                keep(place, test)
+                with Store.read(place) as run:
+                    assert run.test == test
+            with Store.open(place, HEADER) as again:
+                assert again.count == 0
+
+    def test_what_was_changed_of_a_bound_is_noticed(self, store: Path) -> None:
+        keep(store, StoredTest(7, replace(self.SCORE, constraints=(Reached(FunctionBound("leaves", 3.0), 4.0),))))
+        with sqlite3.connect(store) as connection:
+            connection.execute("UPDATE test_bounds SET value = 2.0")
+        connection.close()
+        with Store.read(store) as run, pytest.raises(InputError, match="what is reached on the test rows is not what"):
             _ = run.test
 
     @pytest.mark.parametrize("first", ["score", "predictions"])

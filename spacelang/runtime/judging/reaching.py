@@ -1,0 +1,181 @@
+"""Reaching: what a fitted pipeline has of everything that is bounded, on rows that no trial saw, and what is chance.
+
+It is measured as in trials: of the steps behind the preparation, by the same functions.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any, Final, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.trial import Reached
+from spacelang.runtime.chance import kept_chance
+from spacelang.runtime.evaluation.folds import Fold, writes_in_place
+from spacelang.runtime.evaluation.reasons import described
+from spacelang.runtime.evaluation.split import Rows
+from spacelang.runtime.judging.answers import QUESTIONS, Answers
+from spacelang.runtime.judging.constraints import Constraint
+from spacelang.runtime.judging.judge import Judge, guarded
+from spacelang.runtime.judging.measures import disparity, pickled_size, timings
+from spacelang.runtime.judging.metric import Loss, scorer_of
+from spacelang.runtime.judging.testing import FEWEST, interval, resamples
+
+TIMINGS: Final = 30
+"""How often a prediction is timed: so often that the median has an interval."""
+
+SCORES: Final = 1_000
+"""So many groups are scored in all resamples together, unless that makes these fewer than `FEWEST`."""
+
+PATIENCE: Final = 10.0
+"""The seconds that a user's function may take for all of its resamples."""
+
+
+def reached(judge: Judge, pipeline: Any, fold: Fold, seed: int) -> tuple[Reached, ...]:
+    """What a pipeline that was fitted on a fold reaches of every bound on its held-out rows, with 95 % intervals.
+
+    Those of disparities and of users' functions are percentile intervals over rows that are drawn with replacement,
+    those of latencies over timings; a size has none. What raises has no value but a reason; nothing is raised.
+    """
+    subject = _Subject(pipeline, fold, judge.clock, seed)
+    with kept_chance(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        measured = [_attempted(bound, partial(_measured, bound, subject)) for bound in judge.bounds]
+        # What users wrote comes last, as in trials.
+        return (
+            *measured,
+            *(_attempted(each.bound, partial(_of_function, each, subject)) for each in judge.constraints),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Subject:
+    """A fitted pipeline, and the fold on whose held-out rows it is asked."""
+
+    pipeline: Any
+    fold: Fold
+    clock: Callable[[], float]
+    seed: int
+
+    @property
+    def writes(self) -> bool:
+        return writes_in_place(self.pipeline)
+
+    @property
+    def count(self) -> int:
+        return len(self.fold.held_out_target)
+
+    @property
+    def answers(self) -> Answers:
+        return Answers(self.pipeline, self.fold.held_out, writes=self.writes)
+
+
+def _attempted(bound: AnyBound, measure: Callable[[], Reached]) -> Reached:
+    try:
+        return measure()
+    except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on rows that it has not seen
+        return Reached(bound, None, reason=described(error))
+
+
+def _measured(bound: Bound, subject: _Subject) -> Reached:
+    match bound.measure:
+        case Measure.LATENCY:
+            return _of_latency(bound, subject)
+        case Measure.SIZE:
+            return Reached(bound, float(pickled_size(subject.pipeline)))
+        case Measure.DISPARITY:
+            return _of_disparity(bound, subject)
+        case _:
+            assert_never(bound.measure)
+
+
+def _of_latency(bound: Bound, subject: _Subject) -> Reached:
+    rows = subject.fold.held_out
+    found = np.array(timings(subject.pipeline, rows, subject.count, subject.clock, TIMINGS, writes=subject.writes))
+    medians = [median(found[turns]) for turns in resamples(TIMINGS, subject.seed)]
+    return _with_interval(bound, median(found), np.array(medians))
+
+
+def _of_disparity(bound: Bound, subject: _Subject) -> Reached:
+    target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
+    if len(groups) < 2:
+        return Reached(bound, None, reason=f"all of these rows are of one group of `{bound.column}`")
+    scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
+    for group, places in enumerate(groups):
+        of_group[places] = group
+    drawn = resamples(subject.count, subject.seed, max(FEWEST, SCORES // len(groups)))
+    values = [
+        _disparity_among(scorer, answers.among(rows), target[rows], of_group[rows], len(groups)) for rows in drawn
+    ]
+    return _with_interval(bound, disparity(scorer, answers, target, groups), np.array(values))
+
+
+def _disparity_among(scorer: Loss, answers: Answers, target: Any, of_group: npt.NDArray[Any], groups: int) -> float:
+    """The disparity on rows that were drawn; nan where all of them are of one group."""
+    there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
+    try:
+        return disparity(scorer, answers, target, there) if len(there) > 1 else math.nan
+    except Exception:  # noqa: BLE001 - the answers are there: it is the scorer that has nothing to say of these rows
+        return math.nan
+
+
+def _of_function(constraint: Constraint, subject: _Subject) -> Reached:
+    """What a user's function says of the rows, and of others that could have been there.
+
+    It may ask the pipeline about any rows: about those that it is given the answers are known.
+    """
+    fold, answers = subject.fold, subject.answers
+    started = time.perf_counter()
+    value = constraint.measure(subject.pipeline, guarded(fold.held_out), guarded(fold.held_out_target))
+    values: list[float] = []
+    for rows in resamples(subject.count, subject.seed, FEWEST):
+        if time.perf_counter() - started > PATIENCE:
+            slow = f"no interval: the function takes more than {PATIENCE:g} s for {FEWEST} resamples"
+            return Reached(constraint.bound, _known(value), reason=slow)
+        features = guarded(_among(fold.held_out, rows))
+        asked = _knowing(subject.pipeline, answers.among(rows), features)
+        try:
+            values.append(constraint.measure(asked, features, guarded(fold.held_out_target[rows])))
+        except Exception:  # noqa: BLE001 - it has told of all rows together, and knows nothing of these
+            values.append(math.nan)
+    return _with_interval(constraint.bound, value, np.array(values))
+
+
+def _with_interval(bound: AnyBound, value: float, values: npt.NDArray[np.float64]) -> Reached:
+    if math.isnan(value):
+        return Reached(bound, None, reason="it is undefined on these rows")
+    low, high, reason = interval(values, bound.name)
+    return Reached(bound, float(value), low, high, reason)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _among(features: Any, rows: Rows) -> Any:
+    return features.iloc[rows] if isinstance(features, pd.DataFrame) else features[rows]
+
+
+def _knowing(pipeline: Any, answers: Answers, own: Any) -> Any:
+    """The pipeline itself, but for what it is asked about its own rows: that is known."""
+    asked = copy(pipeline)
+    for question in QUESTIONS:
+        if hasattr(pipeline, question):
+            setattr(asked, question, _either(getattr(answers, question), getattr(pipeline, question), own))
+    return asked
+
+
+def _either(known: Callable[..., Any], anew: Callable[..., Any], own: Any) -> Callable[..., Any]:
+    def answer(rows: Any, **options: Any) -> Any:
+        return known(rows) if rows is own and not options else anew(rows, **options)
+
+    return answer

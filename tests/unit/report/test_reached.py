@@ -1,0 +1,74 @@
+"""What a bound comes to on the test rows, in words and as JSON: nothing that was broken there is hidden."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.ir import trial
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.trial import Measurement, Reached, Request, Trial
+from spacelang.report.reached import kept_to, score_document
+
+FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
+SMALL = Bound(Measure.SIZE, 2e6, strict=True)
+LEAVES = FunctionBound("leaves", 10.0)
+FAST = Bound(Measure.LATENCY, 1e-5)
+
+numbers = st.floats(0, 1e7)
+
+
+@st.composite
+def reaching(draw: st.DrawFn) -> Reached:
+    """Something that was measured on test rows, or could not be."""
+    bound: AnyBound = draw(st.sampled_from([FAIR, SMALL, LEAVES, FAST]))
+    near = st.floats(0, 3).map(lambda times: times * bound.limit)
+    value = draw(st.none() | near)
+    if value is None:
+        return Reached(bound, None, reason="ValueError: no")
+    low, high = sorted((draw(near), draw(near)))
+    return Reached(bound, value, low, high) if draw(st.booleans()) else Reached(bound, value)
+
+
+def searched(bound: AnyBound, *, held: bool) -> Trial:
+    request = Request(Configuration({"estimator": "SVC"}))
+    return Trial(request, 0.1, constraints=(Measurement(bound, 0.0 if held else bound.limit * 2),))
+
+
+@given(reaching(), st.booleans())
+def test_a_line_says_breaks_exactly_where_it_does(each: Reached, held: bool) -> None:
+    score = trial.TestScore(0.1, None, None, 9, "", (each,))
+    (line,) = kept_to(score, searched(each.bound, held=held))
+    breaks = each.value is not None and not each.bound.holds(each.value)
+    assert ("breaks it" in line) is breaks
+    assert ("held in the search and does not on these rows" in line) is (breaks and held)
+    assert ("did not in the search" in line) is (each.holds and not held)
+    assert ("unknown, ValueError: no" in line) is (each.value is None)
+    found = json.loads(json.dumps(score_document(score), allow_nan=False))
+    assert found["feasible"] is each.holds
+    assert found["constraints"][each.bound.name]["holds"] is each.holds
+    assert found["constraints"][each.bound.name]["value"] == each.value
+
+
+def test_the_lines() -> None:
+    def line(each: Reached, *, held: bool = True) -> str:
+        return next(kept_to(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held)))
+
+    assert line(Reached(FAIR, 0.05, 0.01, 0.08)) == "disparity(accuracy, sex) <= 0.1 there: 0.05 [0.01, 0.08]"
+    assert line(Reached(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2], within what may be chance")
+    assert line(Reached(FAIR, 0.15, 0.12, 0.2)).endswith(
+        "0.15 [0.12, 0.2], which breaks it: the bound held in the search and does not on these rows"
+    )
+    assert line(Reached(SMALL, 3e6), held=False) == (
+        "pickled_size < 2MB there: 3MB, which breaks it, as it did in the search"
+    )
+    assert line(Reached(LEAVES, 4.0, reason="no interval: slow")) == "leaves <= 10 there: 4; no interval: slow"
+
+
+def test_without_bounds_nothing_is_feasible_or_not() -> None:
+    score = trial.TestScore(0.1, 0.0, 0.2, 9)
+    assert score_document(score) == {
+        "loss": 0.1, "low": 0.0, "high": 0.2, "rows": 9, "reason": "", "feasible": None, "constraints": {},
+    }  # fmt: skip
+    assert [*kept_to(score, searched(FAIR, held=True))] == []

@@ -1,7 +1,6 @@
 """`spacelang compare --test`: optimizers are judged by rows that no trial saw, each run's winner once."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -17,6 +16,7 @@ from spacelang.api import comparing
 from spacelang.api._comparing import scoring
 from spacelang.cli import main
 from spacelang.report.comparison import plots
+from spacelang.report.reached import score_document
 from spacelang.runtime import final
 from spacelang.runtime.judging import testing
 
@@ -63,7 +63,7 @@ def test_winners_are_scored_as_a_search_of_their_seed_scores_its_own(here: Here)
         best = alone.outcome.best
         assert best is not None
         assert alone.test is not None
-        assert scores(found)[optimizer, seed] == {**asdict(alone.test), "reported": best.trial.loss}
+        assert scores(found)[optimizer, seed] == {**score_document(alone.test), "reported": best.trial.loss}
     losses = found["test"]["losses"]["sklearn:wine"]["lds"]
     assert losses["mean"] == pytest.approx(np.mean([scores(found)["lds", seed]["loss"] for seed in (0, 1)]))
     assert losses["optimism"] == pytest.approx(losses["mean"] - losses["reported"])

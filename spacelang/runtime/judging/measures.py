@@ -115,9 +115,14 @@ def disparity(scorer: Loss, answers: Answers, target: Any, groups: Sequence[Rows
 
     Groups are skipped where the score is undefined, as it may be where not all classes are there.
     """
+    scores = scores_of_groups(scorer, answers, target, groups)
+    return max(scores) - min(scores) if scores else math.nan
+
+
+def scores_of_groups(scorer: Loss, answers: Answers, target: Any, groups: Sequence[Rows]) -> list[float]:
+    """The scores of the groups that have one."""
     scores = [_score(scorer, answers.among(group), target[group], target) for group in groups]
-    defined = [score for score in scores if math.isfinite(score)]
-    return max(defined) - min(defined) if defined else math.nan
+    return [score for score in scores if math.isfinite(score)]
 
 
 def _score(scorer: Loss, answers: Answers, target: Any, everybody: Any) -> float:

@@ -6,7 +6,7 @@ It is measured as in trials: of the steps behind the preparation, by the same fu
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from spacelang.runtime.evaluation.split import Rows
 from spacelang.runtime.judging.answers import QUESTIONS, Answers
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import Judge, guarded
-from spacelang.runtime.judging.measures import disparity, pickled_size, timings
+from spacelang.runtime.judging.measures import pickled_size, scores_of_groups, timings
 from spacelang.runtime.judging.metric import Loss, scorer_of
 from spacelang.runtime.judging.testing import FEWEST, interval, resamples
 
@@ -107,25 +107,31 @@ def _of_latency(bound: Bound, subject: _Subject) -> Reached:
 
 def _of_disparity(bound: Bound, subject: _Subject) -> Reached:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
-    if len(groups) < 2:
-        return Reached(bound, None, reason=f"all of these rows are of one group of `{bound.column}`")
     scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
+    value = _difference(scores_of_groups(scorer, answers, target, groups))
+    if math.isnan(value):
+        return Reached(bound, None, reason=f"fewer than two groups of `{bound.column}` have a score on these rows")
     for group, places in enumerate(groups):
         of_group[places] = group
     drawn = resamples(subject.count, subject.seed, max(FEWEST, SCORES // len(groups)))
     values = [
         _disparity_among(scorer, answers.among(rows), target[rows], of_group[rows], len(groups)) for rows in drawn
     ]
-    return _with_interval(bound, disparity(scorer, answers, target, groups), np.array(values))
+    return _with_interval(bound, value, np.array(values))
 
 
 def _disparity_among(scorer: Loss, answers: Answers, target: Any, of_group: npt.NDArray[Any], groups: int) -> float:
-    """The disparity on rows that were drawn; nan where all of them are of one group."""
+    """The disparity on rows that were drawn; nan where fewer than two groups have a score."""
     there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
     try:
-        return disparity(scorer, answers, target, there) if len(there) > 1 else math.nan
+        return _difference(scores_of_groups(scorer, answers, target, there))
     except Exception:  # noqa: BLE001 - the answers are there: it is the scorer that has nothing to say of these rows
         return math.nan
+
+
+def _difference(scores: Sequence[float]) -> float:
+    """The largest minus the smallest; nan of a single one: that a group is not unfair to itself tells nothing."""
+    return max(scores) - min(scores) if len(scores) > 1 else math.nan
 
 
 def _of_function(constraint: Constraint, subject: _Subject) -> Reached:

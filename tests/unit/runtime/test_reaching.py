@@ -77,11 +77,19 @@ def test_a_disparity_is_the_largest_difference_between_groups(rows: list[tuple[i
     right = [np.mean((said == labels)[towns == town]) for town in np.unique(towns)]
     if len(right) < 2:
         assert (found.value, found.holds) == (None, False), "of a single group nothing is known"
-        assert found.reason == "all of these rows are of one group of `town`"
+        assert found.reason == "fewer than two groups of `town` have a score on these rows"
         return
     assert found.value == pytest.approx(max(right) - min(right))
     if found.low is not None and found.high is not None:
         assert 0 <= found.low <= found.high <= 1
+
+
+def test_where_a_single_group_has_a_score_nothing_is_known() -> None:
+    """Nothing is predicted positive in the second group: a disparity of 0 would flatter."""
+    bound = Bound(Measure.DISPARITY, 0.1, scorer="precision", column="town")
+    fold = fold_of([0, 1, 1, 0, 0, 0], [0, 1, 0, 1, 1, 0], np.array([0, 0, 0, 0, 1, 1]))
+    found = only(reached(judge(bound), Saying(), fold, 0))
+    assert (found.value, found.holds) == (None, False)
 
 
 def test_the_interval_has_the_disparity_of_most_other_rows() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli import INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._shared import colours, end, fail, plugin, print_json, report, settings, show
 
 if TYPE_CHECKING:
@@ -148,21 +148,15 @@ def _optimizer(space: "Space", objective: "Objective", asked: Dataless) -> tuple
 
 @contextmanager
 def _told(place: Path | None, *, as_json: bool) -> Iterator[None]:
-    """End the program for what the user can put right."""
+    """End the program for what the user can put right, in the space too."""
     from spacelang.api import SpaceError
-    from spacelang.runtime.errors import InputError
-    from spacelang.runtime.storing.store_faults import StoreError
+    from spacelang.cli._running import telling
 
     try:
-        yield
+        with telling(place):
+            yield
     except SpaceError as error:
         end(error.diagnostics, as_json=as_json)
-    except StoreError as error:
-        if len(error.differences) < 2:
-            fail(error.message, error.help, status=BAD_INPUT)
-        fail(f"`{place}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
 
 
 def _warn(limits: "Limits") -> None:

@@ -303,39 +303,43 @@ def searching(
     from spacelang.api import keeping, make_executor, run
     from spacelang.api.keeping import begun_with, terms_of
     from spacelang.report.progress import progress
+
+    seconds, trials = budget
+    workers, executor, limits, isolate = where.workers, where.executor, where.limits, where.isolate
+    with (
+        telling(store),
+        closing(
+            make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate, forks=True)
+        ) as crew,
+    ):
+        place = place_of(store, space)
+        terms = terms_of(seconds, trials, len(crew.free), initial)
+        with (
+            keeping(place, space, optimizer, objective, seed=seed, resume=resume, terms=terms) as journal,
+            progress(Console(file=unguarded(sys.stderr))) as listener,
+        ):
+            outcome = run(
+                space,
+                optimizer[1],
+                objective,
+                crew,
+                time=seconds,
+                trials=trials,
+                seed=seed,
+                listener=listener,
+                journal=journal,
+            )
+        yield Found(outcome, place, crew, begun_with(terms, journal))
+
+
+@contextmanager
+def telling(store: Path | None) -> "Iterator[None]":
+    """End the program for what the user can put right in what a run is given, its store among that."""
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.store_faults import StoreError
 
-    seconds, trials = budget
     try:
-        with closing(
-            make_executor(
-                objective,
-                workers=where.workers,
-                executor=where.executor,
-                limits=where.limits,
-                isolate=where.isolate,
-                forks=True,
-            )
-        ) as executor:
-            place = place_of(store, space)
-            terms = terms_of(seconds, trials, len(executor.free), initial)
-            with (
-                keeping(place, space, optimizer, objective, seed=seed, resume=resume, terms=terms) as journal,
-                progress(Console(file=unguarded(sys.stderr))) as listener,
-            ):
-                outcome = run(
-                    space,
-                    optimizer[1],
-                    objective,
-                    executor,
-                    time=seconds,
-                    trials=trials,
-                    seed=seed,
-                    listener=listener,
-                    journal=journal,
-                )
-            yield Found(outcome, place, executor, begun_with(terms, journal))
+        yield
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)

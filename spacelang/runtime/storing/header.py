@@ -197,8 +197,9 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
     for name in ("metric", "scale", "validation", "bounds", "training_size", "seed", "optimizer"):
         yield from _told(name.replace("_", " "), _shown(getattr(stored, name)), _shown(getattr(new, name)))
     if stored.optimizer == new.optimizer:  # another optimizer has other options
-        yield from _of_mappings("option ", stored.options, new.options)
-    yield from _of_mappings("", stored.settings, new.settings)
+        yield from _of_options(stored.options, new.options)
+    for name in dict.fromkeys((*stored.settings, *new.settings)):
+        yield from _told(f"`{name}`", stored.settings.get(name, "nothing"), new.settings.get(name, "nothing"))
     yield from _of_initial(stored, new)
 
 
@@ -211,9 +212,22 @@ def _of_initial(stored: Header, new: Header) -> Iterator[str]:
             return
 
 
-def _of_mappings(kind: str, stored: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+def _of_options(stored: Mapping[str, str], new: Mapping[str, str], within: str = "") -> Iterator[str]:
+    """Options that differ; of a part that is the same plug-in those of its own that do: `z.disc`."""
     for name in dict.fromkeys((*stored, *new)):
-        yield from _told(f"{kind}`{name}`", stored.get(name, "nothing"), new.get(name, "nothing"))
+        (before, own), (now, others) = _taken_apart(stored.get(name)), _taken_apart(new.get(name))
+        yield from _told(f"option `{within}{name}`", before, now)
+        if before == now:
+            yield from _of_options(own, others, f"{within}{name}.")
+
+
+def _taken_apart(text: str | None) -> tuple[str, Mapping[str, str]]:
+    """An option as it is shown, and where it is a part the options of that."""
+    match None if text is None else json.loads(text):
+        case {"name": str(name), "options": dict(own)}:
+            return _canonical(name), {each: _canonical(value) for each, value in own.items()}
+        case _:
+            return text or "nothing", {}
 
 
 def _told(what: str, stored: str, new: str) -> Iterator[str]:

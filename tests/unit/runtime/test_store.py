@@ -14,6 +14,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import Record
+from spacelang.runtime.storing.header import Header
 from spacelang.runtime.storing.store import Store, StoreError
 from spacelang.runtime.storing.stored import StoredTrial, row_of, trial_of
 from spacelang.runtime.storing.stored import stored as as_stored
@@ -306,6 +307,17 @@ def test_another_run_is_refused_with_the_difference(tmp_path: Path, name: str) -
     store = Store.open(path, made)
     assert store.count == 3, "the run itself goes on as if nobody had asked"
     store.close()
+
+
+def test_parts_are_told_apart_by_their_options() -> None:
+    def chosen(name: str, **own: object) -> Header:
+        return header(options={"z": {"name": "admm", "options": {"inner": {"name": name, "options": own}}}})
+
+    known = chosen("blds", disc=1, b=100)
+    assert known.differences(chosen("blds", disc=2, b=100)) == ["option `z.inner.disc`: 1 in the store, 2 now"]
+    assert known.differences(chosen("lds", disc=2)) == ['option `z.inner`: "blds" in the store, "lds" now']
+    assert known.differences(chosen("blds", disc=1, b=100)) == []
+    assert known.differences(header(options={"z": 3}))[0] == 'option `z`: "admm" in the store, 3 now'
 
 
 def test_another_budget_name_or_version_is_the_same_run(tmp_path: Path) -> None:

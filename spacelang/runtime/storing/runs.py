@@ -121,6 +121,9 @@ def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path
 def _files(folder: Path) -> Iterable[Path]:
     try:
         paths = sorted(folder.iterdir())
+    except NotADirectoryError as error:
+        what = f"name its folder, or have its trials written: `spacelang runs {folder} --export trials.csv`"
+        raise StoreError(f"`{folder}` cannot be listed: it is no folder", what) from error
     except OSError as error:
         raise StoreError(f"the folder `{folder}` cannot be listed: {error.strerror or error}") from error
     return [

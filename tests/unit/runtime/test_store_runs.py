@@ -52,6 +52,10 @@ def test_a_listing_says_what_is_there_and_what_is_no_store(tmp_path: Path) -> No
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be listed"):
         runs(tmp_path / "nowhere")
+    stored(tmp_path / "run.db")
+    with pytest.raises(StoreError, match="it is no folder") as caught:
+        runs(tmp_path / "run.db")
+    assert f"spacelang runs {tmp_path / 'run.db'} --export" in caught.value.help
 
 
 def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from itertools import accumulate
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from spacelang.suggest import nearest
 
@@ -36,6 +36,10 @@ class OptionError(ValueError):
         super().__init__(message)
         self.message = message
         self.help = help
+
+
+PRESET: Final = "preset"
+"""The option that names a preset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +144,21 @@ class Plugins:
         )
 
     @staticmethod
+    def presets(plugin: type[Any]) -> Mapping[str, Mapping[str, str]]:
+        """Options that go together, by the name of the preset; its class has them as `presets`."""
+        found: Mapping[str, Mapping[str, str]] = getattr(plugin, "presets", {})
+        return found
+
+    @staticmethod
     def configure(plugin: type[T], settings: Mapping[str, str]) -> T:
         """The plug-in with the options that `--set NAME=TEXT` gives and the defaults of all others.
+
+        Where it has `presets`, the option `preset` names the one whose options come before the defaults.
 
         Raises OptionError for an unknown option and for a text that is not a value of it, and passes on the one that
         the plug-in itself raises for a value out of its bounds.
         """
+        settings = _with_preset(Plugins.presets(plugin), settings)
         types = {entry.name: (entry, wanted) for entry, wanted in _typed_fields(plugin)}
         unknown = next((name for name in settings if name not in types), None)
         if unknown is not None:
@@ -174,6 +187,15 @@ def _class_of(module: str, name: str) -> type[Any]:
 def _typed_fields(plugin: type[Any]) -> list[tuple[Any, Any]]:
     types = get_type_hints(plugin)
     return [(entry, types[entry.name]) for entry in fields(plugin) if "doc" in entry.metadata]
+
+
+def _with_preset(presets: Mapping[str, Mapping[str, str]], settings: Mapping[str, str]) -> Mapping[str, str]:
+    if not presets or PRESET not in settings:
+        return settings
+    name = settings[PRESET]
+    if name not in presets:
+        raise OptionError(f"`{name}` is not a value of `{PRESET}`", _nearest(name, presets))
+    return {**presets[name], **{each: text for each, text in settings.items() if each != PRESET}}
 
 
 def _describe(entry: Any, wanted: Any) -> str:

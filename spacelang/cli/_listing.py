@@ -23,6 +23,9 @@ def list_plugins(plugins: Any, *, as_json: bool) -> None:
                 f"    [cyan]{option.name}[/cyan] = {_shown(option.default)}  ({option.type}) {option.doc}",
                 soft_wrap=True,
             )
+        for preset, options in plugins.presets(plugin).items():
+            said = ", ".join(f"{option}={text}" for option, text in options.items())
+            console.print(f"    [cyan]preset={preset}[/cyan]  {said}", soft_wrap=True)
 
 
 def _document(plugins: Any, name: str, plugin: Any) -> dict[str, object]:
@@ -33,6 +36,8 @@ def _document(plugins: Any, name: str, plugin: Any) -> dict[str, object]:
     document: dict[str, object] = {"name": name, "description": _summary(plugin), "options": options}
     if hasattr(plugin, "paper"):
         document["paper"] = plugin.paper
+    if presets := plugins.presets(plugin):
+        document["presets"] = {preset: dict(given) for preset, given in presets.items()}
     return document
 
 

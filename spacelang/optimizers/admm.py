@@ -1,5 +1,6 @@
 """ADMM: structure and hyperparameters by operator splitting, with black-box constraints (ALGORITHMS.md 4)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Literal
@@ -11,6 +12,7 @@ from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.iterations import Iterations, Method
+from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting
@@ -27,6 +29,7 @@ class Admm:
     """
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = PRESETS
 
     theta: Part = part(MINIMIZERS, "bo", "who tunes the hyperparameters of the present pipeline")
     z: Part = part(OPTIMIZERS, "cmab", "who selects the pipeline at the present hyperparameters", able_to="selector")

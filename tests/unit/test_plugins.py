@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -142,3 +142,28 @@ def test_listing_our_own_plugins_imports_neither_numpy_nor_a_plugin(kind: str) -
         "assert not {'numpy', 'scipy', 'sklearn'} & sys.modules.keys(), 'a library'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A plug-in whose options go together."""
+
+    count: int = option(3, "how many")
+    title: str = option("", "what it is called")
+
+    presets: ClassVar = {"much": {"count": "9", "title": "much"}}
+
+
+def test_a_preset_comes_before_the_defaults_and_behind_what_is_said() -> None:
+    assert Plugins.configure(Preset, {"preset": "much"}) == Preset(9, "much")
+    assert Plugins.configure(Preset, {"preset": "much", "count": "3"}) == Preset(3, "much")
+    assert Plugins.configure(Preset, {}) == Preset()
+
+
+def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(OptionError) as caught:
+        Plugins.configure(Preset, {"preset": "mach"})
+    assert caught.value.message == "`mach` is not a value of `preset`"
+    assert "`much`" in caught.value.help
+    with pytest.raises(OptionError, match="`preset` is not an option of `toy`"):
+        Plugins.configure(Toy, {"preset": "much"})

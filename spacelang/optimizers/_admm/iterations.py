@@ -104,10 +104,10 @@ class Iterations:
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
         best = yield from self._hearing.of(asking)
         self._told.setdefault(pipeline, []).extend(problem.tried)
-        before = self.state.point
+        before = self._members(self.state.point)
         self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
         self._trial = problem.trial(best)
-        self._keep(pipeline, is_other=self.state.point != before)
+        self._keep(pipeline, is_other=self._members(self.state.point) != before)
 
     def _keep(self, pipeline: Pipeline, *, is_other: bool) -> None:
         """The present state is that of a pipeline; where it alone has another theta now, what came of it is stale."""
@@ -124,18 +124,18 @@ class Iterations:
         problem = ZMin(self._members, self._choosing, self._thetas, self._residuals, self.state)
         selection = problem.selection(self._problem, self._hearing.room)
         asking = self._method.z.select(selection, calls, self._pipeline)
-        found = yield from self._hearing.of(asking, lambda trial: self._note(problem, trial))
+        found = yield from self._hearing.of(asking, self._note)
         request = problem.request(found)
-        (trial,) = yield from self._hearing.of(together([request]), lambda trial: self._note(problem, trial))
+        (trial,) = yield from self._hearing.of(together([request]), self._note)
         if trial.loss is None:
             return
         if self._trial is None or selection.order(trial) < selection.order(self._trial):
             self._trial = trial
             self.state = self._thetas.of(found, self.state)
 
-    def _note(self, problem: ZMin, trial: Trial) -> None:
+    def _note(self, trial: Trial) -> None:
         """What came of a pipeline is an earlier point of its theta-min."""
-        pipeline = problem.pipeline(trial.request)
+        pipeline = self._choosing.pipeline(self._form.encode(trial.request.configuration))
         point = self._thetas.of(pipeline, self.state).point
         theta = Cube.of(self._form, self._form.owned(point)).theta(point)
         self._told.setdefault(pipeline, []).append((theta, trial))

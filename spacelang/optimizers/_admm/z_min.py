@@ -24,7 +24,6 @@ class ZMin:
         self._members, self._choosing, self._thetas, self._residuals = members, choosing, thetas, residuals
         self._state = state
         self._configurations: dict[Pipeline, Configuration] = {}
-        self._pipelines: dict[Configuration, Pipeline] = {}
 
     def selection(self, problem: Problem, room: int) -> Selection:
         """What a selector is told: the loss is augmented by the penalty of constraints at the present slacks."""
@@ -46,7 +45,6 @@ class ZMin:
             if found is None:
                 found = Configuration({**self._choosing.tree.complete(pipeline), NO_MEMBER: True})
             self._configurations[pipeline] = found
-            self._pipelines[found] = pipeline
         return self._configurations[pipeline]
 
     def admits(self, pipeline: Pipeline) -> bool:
@@ -56,7 +54,3 @@ class ZMin:
     def request(self, pipeline: Pipeline) -> Request:
         """The request for a pipeline on all rows."""
         return Request(self.configuration(pipeline))
-
-    def pipeline(self, request: Request) -> Pipeline:
-        """The pipeline of a request."""
-        return self._pipelines[request.configuration]

@@ -20,22 +20,25 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
-from spacelang.ir.trial import Measurement, Request, Trial
+from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Value
 from spacelang.minimizers import Point as Place
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.iterations import Iterations
+from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
 from spacelang.optimizers._selection import Selection, Selector
 from spacelang.optimizers.admm import Admm
 from spacelang.plugins import OptionError, Part
 from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.targets.admm import Admm as Target
 from spacelang.targets.blds import Pipeline
 from spacelang.testing.driving import arbitrary, drive, moody
+from spacelang.testing.journals import Kept
 from spacelang.testing.searching import ran
 from spacelang.testing.small_spaces import SMALL, branch, choice, continuous, forbid, made, number, plain, single
 
@@ -505,9 +508,80 @@ def test_a_value_out_of_bounds_is_refused(option: str, value: str) -> None:
     assert caught.value.help
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_run(preset: str) -> None:
+    chosen = admm(preset=preset, theta="random")
+    assert drive(
+        started(replace(chosen, z=admm(z=BO).z) if chosen.z.name == "bo" else chosen, t6b_space()), t6b, 30
+    ).trials
+
+
+def test_presets_are_those_of_the_papers() -> None:
+    blds = OPTIMIZERS.configure(Admm, {"preset": "admm_bo_blds2"})
+    assert (blds.first, blds.hp_scope, str(blds.theta), str(blds.z)) == ("z", "pipeline", "bo", "blds(disc=2)")
+    assert [blds.method().schedule.calls(t) for t in (0, 1, 7, 8)] == [16, 32, 128, 128]
+    fixed = OPTIMIZERS.configure(Admm, {"preset": "admm256_bo_ba"})
+    assert (str(fixed.z), fixed.first, {fixed.method().schedule.calls(t) for t in range(20)}) == (
+        "cmab",
+        "theta",
+        {256},
+    )
+    growing = OPTIMIZERS.configure(Admm, {"preset": "adadmm_f8_bo_bo"})
+    assert (str(growing.z), [growing.method().schedule.calls(t) for t in (1, 14)]) == ("bo", [24, 128])
+
+
+def test_after_tuning_the_selector_knows_all_but_the_tuned_pipeline() -> None:
+    """BLDS under ADMM with the scope of a pipeline: what is asked for again is that pipeline's alone."""
+    optimizer = admm(preset="admm_bo_blds1", theta="random", z="blds(b=20)", i0=4)
+    driven = drive(started(optimizer, t6b_space()), t6b, 120)
+    tuned = {way(each) for each in driven.requests if each.memo}
+    others = [each for each in driven.requests if way(each) not in tuned]
+    assert len(set(others)) == len(others) > 0
+    assert any(each.fidelity is not None for each in others)
+
+
+def way(request: Request) -> tuple[object, ...]:
+    return request.configuration["m"], request.configuration["c"]
+
+
 def test_a_bound_below_zero_is_refused() -> None:
     with pytest.raises(OptionError, match="`low` is -1"):
         next(started(admm(), plain(2, 2), bounds=(FunctionBound("low", -1.0),)))
+
+
+@pytest.mark.parametrize("options", [{}, {"z": BO, "slack": "bo", "hp_scope": "pipeline", "first": "z"}], ids=str)
+def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> None:
+    """A third fails, and failures are worth what was told before them: that is told again, too."""
+    chosen = admm(theta="bo", i0=8, factor=4, **options)
+
+    def run(crew: Here | Simulated, journal: Kept) -> list[tuple[Request, Any, float | None]]:
+        search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
+        records = ran(search, crew, 30, journal=journal).records
+        return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
+
+    for crew in (Here(measured_moodily), Simulated(measured_moodily, workers=2)):
+        first = Kept()
+        whole = run(crew, first)
+        assert any(memo for _, memo, _ in whole)
+        for stop in (7, 19):
+            resumed = run(Here(measured_moodily), first.cut(stop))
+            assert resumed[:stop] == whole[:stop]
+            assert resumed == whole or not isinstance(crew, Here)
+
+
+def measured_moodily(request: Request) -> Trial:
+    loss = moody(request)
+    answered = Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS)
+    return answered if loss is None else replace(answered, constraints=(Measurement(BOUND, arbitrary(request) + 0.2),))
+
+
+def tied_and_tuned() -> Space:
+    rate = number("e.g.rate", Real(1e-3, 1.0, log=True), 0.1, key="rate")
+    low = number("e.f.low", Integer(0, 30), 10, key="low")
+    rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(12)))))
+    return made(
+        "both", choice("s", "none", "scale"), choice("e", branch("f", low), branch("g", rate)), constraints=(rule,)
+    )
 
 
 def test_models_find_what_is_best() -> None:

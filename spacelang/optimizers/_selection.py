@@ -5,10 +5,9 @@ time. An optimizer of pipelines is a selector that selects without end.
 """
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from spacelang.ir.asking import Ask, Asking, Search
 from spacelang.ir.configuration import Configuration
@@ -21,8 +20,6 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-T = TypeVar("T")
 
 
 def unpenalised(_: Trial) -> float:
@@ -113,19 +110,6 @@ def look_around(selection: Selection) -> Asking[Selection]:
     """The same at the beginning of a search, with the room that there is."""
     told = yield Ask()
     return replace(selection, room=told.room)
-
-
-def with_room(part: Asking[T], room: int) -> Asking[tuple[T, int]]:
-    """The result of a part, and how much room there is when it has ended; `room` is how much there was before."""
-    with closing(part):
-        try:
-            ask = next(part)
-            while True:
-                told = yield ask
-                room = told.room
-                ask = part.send(told)
-        except StopIteration as end:
-            return end.value, room
 
 
 def search(selector: Selector, problem: Problem, rule: Literal["default", "sample"]) -> Search:

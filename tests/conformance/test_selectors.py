@@ -1,19 +1,22 @@
 """Every optimizer of pipelines does as a part of others what every selector must do."""
 
 import os
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import pytest
 
-from spacelang.ir.asking import Search
+from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._selection import Selection, Selector, look_around, with_room
+from spacelang.optimizers._selection import Selection, Selector, look_around
 from spacelang.plugins import Part, part
 from spacelang.testing import SelectorConformance
 from spacelang.testing.resuming import Resumed
 from spacelang.testing.selectors import burden
+
+T = TypeVar("T")
 
 SELECTORS = [name for name in OPTIMIZERS.names() if hasattr(OPTIMIZERS.load(name), "selector")]
 FULL = bool(os.environ.get("SPACELANG_FULL"))
@@ -31,6 +34,19 @@ class TestSelectors(SelectorConformance):
 
     def selector(self) -> Selector:
         return OPTIMIZERS.load(self.name)().selector()  # type: ignore[no-any-return]
+
+
+def with_room(part: Asking[T], room: int) -> Asking[tuple[T, int]]:
+    """The result of a part, and how much room there is when it has ended; `room` is how much there was before."""
+    with closing(part):
+        try:
+            ask = next(part)
+            while True:
+                told = yield ask
+                room = told.room
+                ask = part.send(told)
+        except StopIteration as end:
+            return end.value, room
 
 
 @dataclass(frozen=True, slots=True)

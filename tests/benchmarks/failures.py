@@ -33,7 +33,7 @@ from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import DataObjective
 
-SPACES = ("admm_table_a2", "mosaic", "boasf_models")
+SPACES = ("admm_table_a2", "blds_table1_hpo", "mosaic", "boasf_models")
 DATA = ("breast_cancer", "digits")
 
 FREE = " without bounds"

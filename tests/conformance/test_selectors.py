@@ -67,7 +67,7 @@ class Alternating:
             selector.forget(found)
 
 
-@pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "bo", "cmab", "daub", "hyperband"])
+@pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "cmab", "daub", "hyperband"])
 class TestNested(Resumed):
     """An optimizer that is made of one, killed and resumed with other workers: it replays as any other does."""
 

@@ -20,6 +20,7 @@ BUNDLED = (
     "admm_table_a2",
     "admm_table_a3",
     "blds_table1",
+    "blds_table1_hpo",
     "boasf_logistic_regression",
     "boasf_models",
     "boasf_random_forest",

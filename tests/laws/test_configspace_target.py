@@ -37,6 +37,7 @@ from .whole import Drawn, drawings
 
 BUNDLED = (
     "blds_table1",
+    "blds_table1_hpo",
     "admm_table_a2",
     "admm_table_a3",
     "mosaic",

@@ -24,6 +24,8 @@ class Hearing:
     def __init__(self) -> None:
         self.trials: dict[Request, Trial] = {}
         """Without their predictions: nobody compares by them, and they are large."""
+        self.news = 0
+        """How many trials have told anything new."""
         self.room = 1
 
     def of(self, part: Asking[T], note: Callable[[Trial], None] = _unnoted) -> Asking[T]:
@@ -51,7 +53,10 @@ class Hearing:
             return found
 
     def _hear(self, trial: Trial, note: Callable[[Trial], None]) -> None:
-        if _is_whole(trial) and trial.request not in self.trials:
+        if trial.request.fidelity is not None:
+            self.news += trial.cost > 0  # what is told from memory costs nothing
+        elif _is_member(trial.request) and trial.request not in self.trials:
+            self.news += 1
             self.trials[trial.request] = kept = _kept(trial)
             note(kept)
 
@@ -67,10 +72,6 @@ class Hearing:
 
 def _is_member(request: Request) -> bool:
     return NO_MEMBER not in request.configuration
-
-
-def _is_whole(trial: Trial) -> bool:
-    return trial.request.fidelity is None and _is_member(trial.request)
 
 
 def _failed(request: Request) -> Trial:

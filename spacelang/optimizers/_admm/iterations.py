@@ -65,9 +65,9 @@ class Iterations:
         self._hearing.room = (yield Ask()).room
         idle = 0
         for self.iteration in count():
-            before = len(self._hearing.trials)
+            before = self._hearing.news
             yield from self.step()
-            idle = 0 if len(self._hearing.trials) > before else idle + 1
+            idle = 0 if self._hearing.news > before else idle + 1
             if idle == self._method.patience:
                 idle = 0
                 if not (yield from self._go_elsewhere()):

@@ -10,6 +10,8 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.configuration import Configuration
@@ -18,7 +20,7 @@ from spacelang.ir.domain import Integer, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.space import Space
+from spacelang.ir.space import NOTHING, Branch, Choice, Kind, Operator, Product, Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Value
@@ -40,7 +42,20 @@ from spacelang.targets.blds import Pipeline
 from spacelang.testing.driving import arbitrary, drive, moody
 from spacelang.testing.journals import Kept
 from spacelang.testing.searching import ran
-from spacelang.testing.small_spaces import SMALL, branch, choice, continuous, forbid, made, number, plain, single
+from spacelang.testing.small_spaces import (
+    SMALL,
+    all_structures,
+    branch,
+    choice,
+    continuous,
+    forbid,
+    made,
+    members_by_force,
+    number,
+    plain,
+    single,
+    spaces,
+)
 
 FOREVER = 10**9
 SPOTS = {width: np.random.default_rng(width).random((128, width)).tolist() for width in range(4)}
@@ -489,6 +504,45 @@ def test_pipelines_of_z_come_back(space: Space, conditions: Any) -> None:
     assert len(kept) == choosing.tree.leaves
     if conditions == "mask" and space.name == "nested":
         assert choosing.tree.leaves == 2 * 3
+
+
+def permuted() -> Space:
+    """Steps in any order, and others within an alternative; a constraint ties an order to an alternative."""
+    free = Choice("order", "order", "order", (Branch("a, b", NOTHING), Branch("b, a", NOTHING)))
+    own = Choice("order", "e.f.order", "e.order", (Branch("c, d", NOTHING), Branch("d, c", NOTHING)))
+    low = number("e.f.low", Integer(0, 3), 0, key="low")
+    inside = Product(Kind.PERMUTATION, (own, Operator("c", "toy.c", (low,)), Operator("d", "toy.d")), labels=("c", "d"))
+    steps = Product(Kind.PERMUTATION, (free, choice("a", "x", "y"), Operator("b", "toy.b")), labels=("a", "b"))
+    rule = forbid(And((Is("order", ("b, a",)), Is("a", ("y",)))))
+    return made("permuted", steps, choice("e", Branch("f", inside), "g"), constraints=(rule,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("conditions", ["mask", "flatten"])
+@pytest.mark.parametrize("z", ["cmab", "blds(b=20)", BO])
+def test_orders_of_steps_are_selected(z: str, conditions: Any) -> None:
+    space = permuted()
+    choosing = Choosing(Target(conditions).lower(Structures(space)).form)
+    assert choosing.tree.leaves == 3 * (2 + 1)
+    driven = drive(started(admm(z=z, conditions=conditions, i0=4, factor=4), space), moody, 5000)
+    assert driven.ended
+    whole = {request for request in driven.requests if request.fidelity is None}
+    assert len(whole) == 3 * (2 * 4 + 1)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    space=spaces(), conditions=st.sampled_from(["mask", "flatten"]), scope=st.sampled_from(["algorithm", "pipeline"])
+)
+def test_a_finite_space_is_evaluated_as_a_whole(space: Space, conditions: Any, scope: str) -> None:
+    everything = {
+        Request(configuration)
+        for structure in all_structures(space)
+        for configuration in members_by_force(space, structure)
+    }
+    optimizer = admm(conditions=conditions, hp_scope=scope, i0=4, factor=0)
+    driven = drive(started(optimizer, space), moody, 5000)
+    assert driven.ended
+    assert set(driven.requests) == everything
 
 
 # ---- options

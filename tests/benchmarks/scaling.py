@@ -1,6 +1,7 @@
 """How much faster several workers search than one: prints trials, speed-ups and losses of runs on loss tables.
 
-    python tests/benchmarks/scaling.py TABLE.npz ... [--data FILE.csv.gz ... --tables DIRECTORY] [--seeds N] [--quick]
+    python tests/benchmarks/scaling.py TABLE.npz ... [--data FILE.csv.gz ... --tables DIRECTORY] [--optimizers NAME ...]
+        [--seeds N] [--quick]
 
 The clock is that of the tables, and workers are simulated. `needed` is the median, over the seeds, of the trials that
 ended within the time and that the optimizer wanted in earnest; the speed-up is the time that one worker takes for the
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("tables", nargs="*", type=Path, metavar="TABLE.npz")
     options.add_argument("--data", nargs="*", type=Path, default=[], help="classification data to make tables of")
     options.add_argument("--tables", dest="directory", type=Path, default=Path(), help="where these tables are kept")
+    options.add_argument("--optimizers", nargs="*", default=[*ASKED], choices=OPTIMIZERS.names(), metavar="NAME")
     options.add_argument("--seeds", type=int, default=20)
     options.add_argument("--quick", action="store_true", help="two seeds and a second: that it runs, not how fast")
     chosen = options.parse_args(arguments)
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seconds = min(longest, float(objective.table.cost.sum()) / SHARE)
         print(f"\n{path.name}: {objective.table.loss[..., 0].size:,} pipelines, {seconds:.1f} s")
         print(f"  {'optimizer':<20}{HEADER}")
-        for name in OPTIMIZERS.names():
+        for name in chosen.optimizers:
             print(f"  {name:<20}{measured(name, objective, seconds, seeds)}", flush=True)
 
 

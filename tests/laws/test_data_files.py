@@ -85,7 +85,8 @@ def write(path: Path, kinds: dict[str, str], columns: dict[str, list[Any]]) -> N
     elif path.suffix == ".parquet":
         frame(kinds, columns).to_parquet(path)
     else:
-        frame(kinds, columns).to_csv(path, index=False)
+        # Without a format pandas leaves the time away where it is midnight in the whole column.
+        frame(kinds, columns).to_csv(path, index=False, date_format="%Y-%m-%d %H:%M:%S")
 
 
 def values(column: pd.Series) -> list[Any]:

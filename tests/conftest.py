@@ -5,9 +5,10 @@ import signal
 
 from hypothesis import settings
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # The tests were started in the background, and what they start would inherit that: no Ctrl-C would be seen.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Who starts the tests in the background has some signals ignored, and all that they start would inherit that.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # Here every run draws the same, so that a change fails by what it changes; with SPACELANG_FULL each run draws anew.
 settings.register_profile("reproducible", derandomize=not os.environ.get("SPACELANG_FULL"))

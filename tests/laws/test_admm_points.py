@@ -68,7 +68,7 @@ def test_what_is_moved_is_all_that_z_chooses_and_nothing_else(space: Space, seed
             assert owned.theta_c.tolist() == [owner in chosen for owner in form.theta_c.owners]
             assert owned.theta_d.tolist() == [owner in chosen for owner in form.theta_d.owners]
             cube = Cube.of(form, owned)
-            place = cube.place(point)
+            place = cube.place(cube.theta(point))
             assert place.shape == (cube.width,)
             assert ((place >= 0) & (place <= 1)).all()
             assert cube.point(place, point) == point

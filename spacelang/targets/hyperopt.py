@@ -7,7 +7,7 @@ every node that was drawn with its value, the place in the list for a choice.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
@@ -133,14 +133,28 @@ class HyperoptSpace:
         learn from trials stop at the labels that a point does not come by.
         """
         found = library("hyperopt").Trials()
-        blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY)}
-        for number, point in enumerate(points):
-            drawn_here = {label: [number] if label in point else [] for label in self._supports}
-            values = {label: [point[label]] if label in point else [] for label in self._supports}
-            misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
-            found.insert_trial_doc({**blank, "tid": number, "version": 0, "misc": misc})
+        found.insert_trial_docs([self.document(number, point) for number, point in enumerate(points)])
         found.refresh()
         return found
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The labels of all that may be drawn; none where there is nothing to choose."""
+        return self._supports.keys()
+
+    def document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
+        """What hyperopt's trials hold of the values of a point that was not evaluated yet, numbered from 0."""
+        absent: list[Any] = []  # hundreds of labels do not occur in a trial, and nobody writes here
+        drawn_here = {label: [number] if label in point else absent for label in self._supports}
+        values = {label: [point[label]] if label in point else absent for label in self._supports}
+        misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
+        blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY)}
+        return {**blank, "tid": number, "version": 0, "misc": misc}
+
+    @staticmethod
+    def values_of(document: Mapping[str, Any]) -> Values:
+        """The values by their labels of what hyperopt's trials hold, or what it suggests."""
+        return {label: _plain(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
@@ -171,10 +185,7 @@ class HyperoptSpace:
         base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
         seed = int(rng.integers(2**31 - 1))
         trials = rand.suggest(range(count), base.Domain(None, self.space), base.Trials(), seed)
-        return [
-            {label: _plain(found[0]) for label, found in trial["misc"]["vals"].items() if len(found)}
-            for trial in trials
-        ]
+        return list(map(self.values_of, trials))
 
     def to_json(self) -> dict[str, object]:
         """The parts with hyperopt's words for each, and the module."""

@@ -43,6 +43,10 @@ class Given:
     places: Mapping[str, Span] = field(default_factory=dict)
 
 
+Read: TypeAlias = Given | NoConfigurations
+"""What was read of one: a configuration, or why it is none."""
+
+
 def initial_configurations(space: Space, initial: Initial) -> tuple[Configuration, ...]:
     """The members of a space that a search starts from, in their order, none twice.
 
@@ -52,8 +56,11 @@ def initial_configurations(space: Space, initial: Initial) -> tuple[Configuratio
     return members_of(space, read_initial(initial))
 
 
-def read_initial(initial: Initial) -> tuple[Given, ...]:
-    """What is given to start from, before it is known which space it shall be in; raises as above."""
+def read_initial(initial: Initial) -> tuple[Read, ...]:
+    """What is given to start from, before it is known which space it shall be in.
+
+    Raises InitialError for a file that cannot be read, and TypeError as above.
+    """
     match initial:
         case "default":
             return (Given(None, Span(Source(DEFAULT, ""), 0, 0)),)
@@ -68,15 +75,18 @@ def read_initial(initial: Initial) -> tuple[Given, ...]:
 
 
 def members_of(
-    space: Space, given: Iterable[Given], lacks: Callable[[Configuration], str] = lambda _: ""
+    space: Space, given: Iterable[Read], lacks: Callable[[Configuration], str] = lambda _: ""
 ) -> tuple[Configuration, ...]:
-    """The configurations as the space writes them; raises InitialError.
+    """The configurations as the space writes them; raises InitialError with all that is wrong with any of them.
 
     `lacks` says why a member cannot be evaluated, and nothing where it can.
     """
     found: dict[Configuration, Given] = {}
     mistakes: list[Diagnostic] = []
     for each in given:
+        if isinstance(each, NoConfigurations):
+            mistakes.append(each)
+            continue
         # The default of a checked space satisfies its constraints (SL507).
         member = default(space.checked) if each.values is None else admit(space.checked, each.values)
         if isinstance(member, Exclusion):
@@ -121,7 +131,7 @@ def _of_program(given: tuple[Any, ...]) -> tuple[Given, ...]:
 # ---- files
 
 
-def _of_file(path: str) -> tuple[Given, ...]:
+def _of_file(path: str) -> tuple[Read, ...]:
     source = read_file(path, "name a JSON file with configurations, or write `default`")
     if isinstance(source, Diagnostic):
         raise InitialError((source,))
@@ -130,11 +140,7 @@ def _of_file(path: str) -> tuple[Given, ...]:
         raise InitialError(
             (NoConfigurations(primary=documents.primary, problem=documents.problem, expected=documents.expected),)
         )
-    found = [_configuration(each) for document in documents for each in _listed(document)]
-    mistakes: list[Diagnostic] = [each for each in found if isinstance(each, Diagnostic)]
-    if mistakes:
-        raise InitialError(in_order(mistakes))
-    return tuple(each for each in found if isinstance(each, Given))
+    return tuple(_configuration(each) for document in documents for each in _listed(document))
 
 
 def _listed(document: Located) -> list[Located]:
@@ -142,7 +148,7 @@ def _listed(document: Located) -> list[Located]:
     return document.value if isinstance(document.value, list) and document.value else [document]
 
 
-def _configuration(document: Located) -> "Given | NoConfigurations":
+def _configuration(document: Located) -> Read:
     """A configuration, or the best one of a run."""
     if not isinstance(document.value, dict):
         empty = document.value == []

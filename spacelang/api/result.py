@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
     from spacelang.runtime.objective import Aim, Refittable
-    from spacelang.runtime.pipelines.taking import Form
+    from spacelang.runtime.pipelines.forms import Form
 
 
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")

@@ -25,13 +25,12 @@ from spacelang.runtime.stepping import Steps, to_the_end
 if TYPE_CHECKING:
     from spacelang.runtime.ensembles.assembling import BestPredictions
     from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.evaluation.testing import TestRows
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Clock, Outcome
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.objective import Aim, Objective
-    from spacelang.runtime.pipelines.taking import Form
+    from spacelang.runtime.pipelines.forms import Form
     from spacelang.runtime.storing.journal import StoredJournal
 
 
@@ -109,13 +108,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     """
     from spacelang.report.searched import searched_by
     from spacelang.runtime.ensembles.assembling import BestPredictions
-    from spacelang.runtime.evaluation.split import parse_validation
 
     if ensemble is not None:
-        if ensemble < 1:
-            raise ValueError(f"an ensemble of {ensemble} votes predicts nothing")
-        if resume:
-            check_predictions(store)
+        _check_votes(ensemble, store if resume else None)
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
     name = default_optimizer(loaded.checked) if optimizer is None else optimizer
     options = optimizer_options or {}
@@ -130,15 +125,13 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         chosen = with_fidelity(chosen, loaded, options)
         training_score = training_score or needs_training_loss(chosen)
         recorded = Recorded(tuple(metrics), training_score, predictions or ensemble is not None, tuple(constraints))
-        validation = None if validate is None else parse_validation(validate)
-        loaded, aim, form = _on_data(loaded, (features, target), metric, validation, seed, recorded, test)
+        loaded, aim, form = _on_data(loaded, (features, target), (metric, validate), seed, recorded, test)
     else:
         given = {"features": features, "target": target, "metric": metric, "validate": validate, "test": test}
         asked = {"metrics": tuple(metrics), "training_score": training_score, "predictions": predictions}
         _refuse({**given, **asked, "ensemble": ensemble}, "an objective")
-        loaded, aim = box_over(
-            loaded, objective, fidelities=fidelities, constraints=_limits_by_name(constraints), scale=scale
-        )
+        limited = _limits_by_name(constraints)
+        loaded, aim = box_over(loaded, objective, fidelities=fidelities, constraints=limited, scale=scale)
         chosen, form = with_fidelity(chosen, loaded, options, fidelities or fidelities_of(aim)), None
     first = None if initial is None else initial_configurations(loaded, initial)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
@@ -149,6 +142,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         terms = terms_of(seconds, trials, len(crew.free), first)
         best = BestPredictions(aim.training_size, terms)
         with keeping(store, loaded, (name, chosen), aim, seed=seed, resume=resume, terms=terms) as journal:
+            # Where nothing is kept and only an ensemble needs predictions, those of its candidates are enough.
+            kept = best if journal is None and not predictions else journal
             outcome = run(
                 loaded,
                 chosen,
@@ -158,8 +153,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
                 trials=trials,
                 seed=seed,
                 listener=listener,
-                # Where nothing is kept and only an ensemble needs predictions, those of its candidates are enough.
-                journal=best if journal is None and not predictions else journal,
+                journal=kept,
                 terms=terms,
             )
         searched = searched_by(chosen, loaded.checked, initial=begun_with(terms, journal))
@@ -171,31 +165,42 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 def _on_data(
     space: Space,
     data: tuple[Any, Any],
-    metric: str | None,
-    validation: Validation | None,
+    judged: tuple[str | None, str | None],
     seed: int,
     recorded: "Recorded",
     test: Any,
 ) -> "tuple[Space, DataObjective, Form]":
-    """The space for some data, the objective that this is, and what its pipelines shall take."""
+    """The space for some data, the objective that this is, and what its pipelines shall take.
+
+    It is judged by a metric on a split, as they are written. Raises ValueError for what is no split.
+    """
     from spacelang.runtime.data.loading import make_table
-    from spacelang.runtime.evaluation.testing import read_test
+    from spacelang.runtime.evaluation.split import parse_validation
     from spacelang.runtime.pipelines.taking import form_of
 
     if data[0] is None or data[1] is None:
         raise ValueError("there is nothing to search on: give features and labels, or an `objective`")
-    table = make_table(*data)
+    metric, validate = judged
+    validation = None if validate is None else parse_validation(validate)
     objective = make_objective(
         space,
-        table,
+        make_table(*data),
         metric=metric,
         validation=validation,
         seed=seed,
         recorded=recorded,
-        test=read_test(test, str(table.target.name)),
+        test=test,
     )
     space, objective = bound_by(objective, space)
     return space, objective, form_of(data[0], objective.dataset.features, objective.preparation)
+
+
+def _check_votes(ensemble: int, resumed: "str | PathLike[str] | None") -> None:
+    """Raise ValueError for an ensemble of no votes, and InputError for a run that is resumed without predictions."""
+    if ensemble < 1:
+        raise ValueError(f"an ensemble of {ensemble} votes predicts nothing")
+    if resumed is not None:
+        check_predictions(resumed)
 
 
 def _refuse(given: Mapping[str, object], what: str) -> None:
@@ -274,24 +279,24 @@ def make_objective(
     seed: int,
     validation: Validation | None = None,
     recorded: Recorded = NOTHING_MORE,
-    test: "TestRows | None" = None,
+    test: Any = None,
 ) -> "DataObjective":
     """What a search over the space minimises on a table of data; raises the runtime's InputError.
 
-    Rows for testing, a share of the table's or a table of their own, are set apart before anything else. A metric and a
+    Rows for testing (`read_test`), some of the table's or others, are set apart before anything else. A metric and a
     validation that are given come before those of the task, and so do the splits that the table comes with; without any
     they are chosen by the data.
     """
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.evaluation.folds import default_validation
     from spacelang.runtime.evaluation.objective import DataObjective, Settings
-    from spacelang.runtime.evaluation.testing import made_alike, set_apart
+    from spacelang.runtime.evaluation.testing import made_alike, read_test, set_apart
     from spacelang.runtime.pipelines.library import check_buildable, task_kind
 
     check_buildable(space.checked.root)
     kind = task_kind(space.checked.root)
     task = space.task or Task(kind)
-    table, others = set_apart(table, test, kind, seed)
+    table, others = set_apart(table, read_test(test, str(table.target.name)), kind, seed)
     goal = task.goal if metric is None else Goal("maximize", metric)
     said = validation or table.validation or task.validation
     dataset = check_labels(table, kind, folds=said.folds if isinstance(said, CrossValidation) else 2)
@@ -343,7 +348,8 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     seconds = parse_duration(time) if isinstance(time, str) else time
     told = terms if journal is None else journal.terms
     rng = default_rng(seed)
-    problem = Problem(space.checked, objective.training_size, rng, told.initial or (), told.budget, objective.bounds)
+    size, remarks = objective.training_size, dict[str, None]()
+    problem = Problem(space.checked, size, rng, told.initial or (), told.budget, objective.bounds, remarks.setdefault)
     return driven(
         begun(optimizer, problem),
         executor,
@@ -355,6 +361,7 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
         route=objective.route,
         scale=objective.scale,
         seed=seed,
+        remarks=remarks,
     )
 
 

@@ -14,7 +14,7 @@ from spacelang.cli._shared import colours, end, fail, plugin, print_json, report
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.api.initial import Given
+    from spacelang.api.initial import Read
     from spacelang.cli._running import Where
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits
@@ -42,7 +42,7 @@ class Dataless:
     seed: int
     store: Path | None
     resume: bool
-    initial: "tuple[Given, ...] | None" = None
+    initial: "tuple[Read, ...] | None" = None
 
     @property
     def is_table(self) -> bool:

@@ -16,7 +16,7 @@ from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
-    from spacelang.api.initial import Given
+    from spacelang.api.initial import Read
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.searched import Searched
@@ -112,7 +112,7 @@ def bound_space(space: "Space", objective: "DataObjective", *, as_json: bool) ->
     return space, objective
 
 
-def initial_of(given: str | None, *, as_json: bool) -> "tuple[Given, ...] | None":
+def initial_of(given: str | None, *, as_json: bool) -> "tuple[Read, ...] | None":
     """What `--initial` gives, before it is known in which space; ends the program where that is no configuration."""
     from spacelang.api.initial import InitialError, read_initial
 
@@ -124,7 +124,7 @@ def initial_of(given: str | None, *, as_json: bool) -> "tuple[Given, ...] | None
 
 def members_of(
     space: "Space",
-    given: "tuple[Given, ...] | None",
+    given: "tuple[Read, ...] | None",
     lacks: "Callable[[Configuration], str]" = lambda _: "",
     *,
     as_json: bool,
@@ -226,7 +226,6 @@ def objective_of(
     from spacelang.api import make_objective
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.errors import InputError, MetricError
-    from spacelang.runtime.evaluation.testing import read_test
 
     try:
         table = load_dataset(data, target_column)
@@ -238,7 +237,7 @@ def objective_of(
             validation=validation,
             seed=seed,
             recorded=recorded,
-            test=read_test(test, str(table.target.name)),
+            test=test,
         )
     except InputError as error:
         fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)

@@ -1,5 +1,6 @@
 """Problems: all that a search is told before it asks for anything."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,10 @@ class Terms:
 NO_TERMS: Final = Terms()
 
 
+def unheard(_: str) -> None:
+    """Nobody reads it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What a search is about: a space, the number of training rows, chance, and what else it is told.
@@ -44,7 +49,9 @@ class Problem:
     space, none twice, from which a search may start: whoever runs it has them evaluated on all rows before anything
     that it asks for, and answers it with that where it asks for the same. `budget` is what the run was given when it
     began: it is told so that it can be divided, and whoever runs the search keeps to it; a run that is resumed with
-    more tells it again as it was. `bounds` are those that successful trials have measurements for, in their order.
+    more tells it again as it was. `bounds` are those that successful trials have measurements for, in their order. With
+    `remark` a search says what a reader of its result should know of how it went, in whole sentences; whoever runs it
+    shows each once. A resumed run shall say the same: what is said depends on what was told, not on what was made.
     """
 
     space: Space
@@ -53,3 +60,4 @@ class Problem:
     initial: tuple[Configuration, ...] = ()
     budget: Allowance = Allowance()
     bounds: tuple[AnyBound, ...] = ()
+    remark: Callable[[str], None] = unheard

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, isnan
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import UNIT, Scale
@@ -103,6 +103,9 @@ class TestScore:
     pipeline could not be judged. `reason` then says why. `constraints` has what it reaches there of every bound of the
     run, in their order; nothing where that was not measured.
     """
+
+    __test__: ClassVar[bool] = False
+    """It is no class of tests, whatever a test runner makes of its name."""
 
     loss: float | None
     low: float | None

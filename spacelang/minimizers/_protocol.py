@@ -53,7 +53,11 @@ class Value(Protocol):
 
 
 class Minimizer(Protocol):
-    """A minimizer: a frozen dataclass whose fields are its options."""
+    """A minimizer: a frozen dataclass whose fields are its options.
+
+    It may declare `most_modelled: ClassVar[int]`: of more points its models leave some out, and whoever calls it says
+    so in the summary of the run.
+    """
 
     paper: ClassVar[str]
 

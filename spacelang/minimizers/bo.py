@@ -7,6 +7,7 @@ from spacelang.ir.asking import Asking
 from spacelang.minimizers import Box, Point, Seen, Value, minimised
 from spacelang.minimizers._designs import beginning_with, check_initial, latin_hypercube
 from spacelang.plugins import option
+from spacelang.surrogates.sizes import KEPT
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -19,6 +20,7 @@ class Bo:
     """A Gaussian process says where the number is expected to improve most (Matern 5/2, a length each dimension)."""
 
     paper: ClassVar[str] = "Snoek et al., Practical Bayesian Optimization of Machine Learning Algorithms, NeurIPS 2012"
+    most_modelled: ClassVar[int] = KEPT
 
     initial: int = option(10, "points before the first model, at most half of the calls; what is known counts")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from spacelang.ir.asking import Asking
 from spacelang.minimizers import Box, Point, Seen, Value, minimised
 from spacelang.minimizers._designs import beginning_with, latin_hypercube
+from spacelang.surrogates.sizes import KEPT
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -18,6 +19,7 @@ class Rbf:
     """A cubic spline through all points, and their distances: small numbers and unknown places by turns."""
 
     paper: ClassVar[str] = "Regis and Shoemaker, A Stochastic Radial Basis Function Method, INFORMS J. Comp. 2007"
+    most_modelled: ClassVar[int] = KEPT
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
         """A Latin hypercube of 2 (d + 1) points, at most half of the calls, then what spline and distance say."""

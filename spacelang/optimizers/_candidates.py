@@ -107,7 +107,13 @@ def of_pipelines(method: Draw) -> Selector:
 
 
 def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -> Search:
-    """Draw configurations or pipelines without end; without hyperparameters a pipeline is a configuration."""
+    """Draw configurations, as random search does, each once; or pipelines, by the rule `default` or without others.
+
+    Pipelines are drawn uniformly, for each bracket anew. What was trained before is not asked for again. A candidate
+    goes on to the next rung as soon as that is certain, and idle workers begin the next bracket. Once nothing new is
+    drawn, or 100 pipelines in a row that reach all rows have been there before, the rest follows, those that came
+    furthest first.
+    """
     if rule == "default" or not problem.space.hyperparameters:
         yield from _selection.search(of_pipelines(method), problem, "default")
         return

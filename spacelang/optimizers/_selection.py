@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from spacelang.ir.asking import Ask, Asking, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.problem import Problem
+from spacelang.ir.problem import Problem, unheard
 from spacelang.ir.trial import Order, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.optimizers._completion import Completion
@@ -40,7 +40,7 @@ class Selection:
     succeeded has to bear beside its loss, in units of its standing: at least 0 and finite. `room` is how many workers
     have nothing to do, as far as the caller was told. `initial` are pipelines that come first, none twice. Those that
     `admits` does not admit fail as they are configured at present: they need not be asked for, and who leaves requests
-    to be made later asks for none of them. It admits one at least.
+    to be made later asks for none of them. It admits one at least. `remark` is that of the `Problem`.
     """
 
     tree: DiscrepancyTree
@@ -51,6 +51,7 @@ class Selection:
     room: int = 1
     initial: tuple[Pipeline, ...] = ()
     admits: Callable[[Pipeline], bool] = every
+    remark: Callable[[str], None] = unheard
 
     @classmethod
     def of(cls, problem: Problem, rule: Literal["default", "sample"]) -> "Selection":
@@ -61,7 +62,7 @@ class Selection:
         tree = DiscrepancyTree(Structures(problem.space))
         completion = Completion(tree, rule, problem.rng)
         first = dict.fromkeys(tree.pipeline_of(structure_of(problem.space, each)) for each in problem.initial)
-        return cls(tree, completion.of, problem.size, problem.rng, initial=tuple(first))
+        return cls(tree, completion.of, problem.size, problem.rng, initial=tuple(first), remark=problem.remark)
 
     def number(self, trial: Trial) -> float:
         """What is minimised: the loss and the penalty; infinity for a failure."""

@@ -55,6 +55,8 @@ class Turn(Generic[K]):
     spent: float = 0.0
     """The seconds that what was told in this turn has cost."""
     _best: tuple[tuple[bool, bool, float], K] | None = None
+    _burden: float = 0.0
+    """The largest penalty of a success that was seen."""
 
     def goes_on(self, iterations: int = 0) -> bool:
         """Whether another iteration may begin after so many, or another trial."""
@@ -97,7 +99,16 @@ class Turn(Generic[K]):
         assert self._best is not None, "a turn sees something"
         return self._best[1]
 
+    def standing(self, trial: Trial) -> float:
+        """The standing and the penalty of what was seen; for a failure, which bears none, 1 and the largest penalty.
+
+        So no success that was seen before a failure stands behind it.
+        """
+        return 1.0 + self._burden if trial.loss is None else self.selection.standing(trial)
+
     def _see(self, candidate: K, trial: Trial) -> None:
+        if trial.loss is not None:
+            self._burden = max(self._burden, self.selection.penalty(trial))
         order = trial.loss is None, trial.request.fidelity is not None, self.selection.number(trial)
         if self._best is None or order < self._best[0]:
             self._best = order, candidate

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
@@ -20,6 +20,9 @@ from spacelang.optimizers._settings import check
 from spacelang.plugins import Part, option, part
 from spacelang.targets.admm import Admm as Target
 
+F_HAT: Final = 0.7
+"""The paper's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admm:
@@ -33,6 +36,7 @@ class Admm:
 
     theta: Part = part(MINIMIZERS, "bo", "who tunes the hyperparameters of the present pipeline")
     z: Part = part(OPTIMIZERS, "cmab", "who selects the pipeline at the present hyperparameters", able_to="selector")
+    f_hat: float = option(F_HAT, "the option of that name of `z`, where it has one and it is not written there")
     rho: float = option(1.0, "the weight of the penalty for hyperparameters between integers, and of constraints")
     adaptive: bool = option(True, "whether each iteration has more calls than the one before")
     i0: int = option(16, "calls of each sub-problem in the first iteration; in every one, with adaptive=false")
@@ -57,6 +61,7 @@ class Admm:
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
+        object.__setattr__(self, "z", self._selecting())
         check(0 < self.rho < inf, f"`rho` is {self.rho}", "it is greater than 0")
         check(self.i0 >= 1, f"`i0` is {self.i0}", "a sub-problem has at least 1 call")
         check(self.factor >= 0, f"`factor` is {self.factor}", "calls do not become fewer: it is at least 0")
@@ -77,6 +82,16 @@ class Admm:
         form = Target(self.conditions).lower(structures).form
         splitting = Splitting.of(form.theta_d, self.rho, self.penalty)
         yield from Iterations(self.method(), problem, form, splitting, self._constraints(problem.bounds)).run()
+
+    def _selecting(self) -> Part:
+        """`z` with `f_hat`; raises OptionError where it has none, or another one of its own."""
+        if self.f_hat == F_HAT:
+            return self.z
+        own, said = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
+        check(own is not None, said, f"`{self.z.name}`, which selects, has no such option: leave it out")
+        has_own = "f_hat" in self.z.given and own != self.f_hat
+        check(not has_own, said, f"`{self.z}` has another one: say it once")
+        return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
     def method(self) -> Method:
         """What the options say of the iterations, with a selector that has learnt nothing."""

@@ -14,6 +14,7 @@ from spacelang.optimizers._selection import Selector, search
 from spacelang.optimizers._settings import check
 from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import option
+from spacelang.surrogates.sizes import KEPT, LEFT_OUT
 from spacelang.targets.blds import Pipeline
 
 if TYPE_CHECKING:
@@ -95,9 +96,12 @@ class _Proposals:
         return min(max(room, not self._pending), left)
 
     def _note(self, pipeline: Pipeline, trial: Trial) -> None:
-        """A failure is as bad as the worst so far, and no better than any loss alone."""
-        worst = max(self._numbers.values(), default=1.0)
-        self._numbers[pipeline] = max(worst, 1.0) if trial.loss is None else self._turn.selection.standing(trial)
+        """A failure is as bad as the worst so far, and no better than any loss with any penalty so far."""
+        number = self._turn.standing(trial)
+        worst = max(self._numbers.values(), default=number) if trial.loss is None else number
+        self._numbers[pipeline] = max(worst, number)
+        if len(self._numbers) > KEPT:
+            self._turn.selection.remark(LEFT_OUT)
 
     def _next(self) -> Request | Later:
         if self._given:

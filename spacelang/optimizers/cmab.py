@@ -105,7 +105,7 @@ class _Pulls:
     def note(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
         """Pull a pipeline that was evaluated as often as it was drawn."""
         assert rows == self._size
-        standing = self._standings[candidate] = self._turn.selection.standing(trial)
+        standing = self._standings[candidate] = self._turn.standing(trial)
         for _ in range(self._owed.pop(candidate)):
             self._bandit.pull(candidate, standing)
 
@@ -135,7 +135,7 @@ class _Pulls:
             if not recalled:
                 return False
             self._left -= 1
-            self._standings[pipeline] = self._turn.selection.standing(recalled[0])
+            self._standings[pipeline] = self._turn.standing(recalled[0])
         self._bandit.pull(pipeline, self._standings[pipeline])
         return True
 

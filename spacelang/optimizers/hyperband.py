@@ -42,14 +42,7 @@ class Hyperband:
         settings.check_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
-        """Hyperband: iteration after iteration of all brackets until every configuration was trained on all rows.
-
-        What was trained before is not asked for again. Configurations are drawn as random search draws them, each once;
-        with `hyperparameters=default`, or where there are none, they are pipelines, uniformly drawn for each bracket
-        anew. A configuration goes on to the next rung as soon as that is certain, and idle workers begin the next
-        bracket. Once nothing new is drawn, or 100 pipelines in a row that reach all rows have been there before, the
-        rest follows, those that came furthest first.
-        """
+        """Iteration after iteration of all brackets until every configuration was trained on all rows: see `search`."""
         yield from search(problem, self.hyperparameters, self._race)
 
     def selector(self) -> Selector:

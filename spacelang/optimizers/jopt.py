@@ -20,6 +20,7 @@ from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._joint import Joint
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.surrogates.sizes import KEPT, LEFT_OUT
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class _Run:
     """One search: where its trials lie, as numbers to model, and what is under way."""
 
     def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
-        self._options, self._initial = options, problem.initial
+        self._options, self._initial, self._remark = options, problem.initial, problem.remark
         self._joint = Joint(structures)
         self._design = latin_hypercube(options.initial, self._joint.width, problem.rng)
         self._drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()
@@ -114,6 +115,8 @@ class _Run:
         worst = max(self._numbers, default=1.0)
         self._places.append(place)
         self._numbers.append(max(worst, 1.0) if trial.loss is None else trial.standing)
+        if len(self._numbers) > KEPT:
+            self._remark(LEFT_OUT)
 
     # ---- proposals
 

@@ -53,7 +53,8 @@ def document(
     reaches there of each bound. By `scale` losses stood, for the optimizer, at (loss - origin) / width; it is None
     without a success to fix it by. `hyperparameters` are `searched`, drawn `once` for each pipeline, or at their
     `default`; `at_defaults` has the keys of the configuration that were kept there. `initial` are the configurations
-    that the run began with. `ensemble` is as given, None where none was wanted.
+    that the run began with, `remarks` what the optimizer has said of how it went. `ensemble` is as given, None where
+    none was wanted.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -91,6 +92,7 @@ def document(
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
         "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
+        "remarks": list(outcome.remarks),
     }
 
 
@@ -134,6 +136,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
     parts.extend(_scale(outcome))
+    parts.extend(Text(remark) for remark in outcome.remarks)
     parts.append(_effort(outcome, run))
     return Group(*parts)
 

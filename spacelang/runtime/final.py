@@ -12,7 +12,7 @@ from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.executors.failures import described
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.objective import Refittable
-from spacelang.runtime.pipelines.taking import Form
+from spacelang.runtime.pipelines.forms import Form
 
 ATTEMPTS: Final = 5
 """How many pipelines are tried at most."""

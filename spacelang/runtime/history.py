@@ -70,7 +70,8 @@ class Outcome:
     to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least. `unfinished`
     counts the trials that were going on when the run ended: they were stopped, and are no trials of it. `unneeded`
     counts those that were asked for ahead, and that nobody asked for again. `scale` is that of the standings which the
-    optimizer was told, None where it was to be around the first success and it was told of none.
+    optimizer was told, None where it was to be around the first success and it was told of none. `remarks` are
+    sentences that the search has said of how it went.
     """
 
     records: tuple[Record, ...]
@@ -84,6 +85,7 @@ class Outcome:
     unfinished: int = 0
     unneeded: int = 0
     scale: Scale | None = UNIT
+    remarks: tuple[str, ...] = ()
 
     @property
     def best(self) -> Record | None:

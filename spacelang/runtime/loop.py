@@ -3,6 +3,8 @@
 It owns time, workers and memory; an optimizer owns none of them.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final, Protocol
 
 from spacelang.ir.asking import Search, Told
@@ -48,7 +50,7 @@ class Silence:
         """Ignore it."""
 
 
-def steps(
+def steps(  # noqa: PLR0913 - each says one thing about a run
     search: Search,
     executor: Executor,
     budget: Budget,
@@ -60,6 +62,7 @@ def steps(
     route: RouteOf | None = None,
     scale: Scale | None = UNIT,
     seed: int = 0,
+    remarks: Iterable[str] = (),
 ) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
@@ -68,7 +71,7 @@ def steps(
     as it was told then, one by one, without an evaluation, and it counts in the budget. What was asked for at once is
     evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
     that around the first success that is told. `seed` is that of the search: what it leaves to be made later is made
-    with it, unless the journal has its trial.
+    with it, unless the journal has its trial. `remarks` are what the search has said once it has ended.
 
     It stops where the executor cannot say what came of any trial, and goes on when it is asked to. Closed there it ends
     as if the user had interrupted it.
@@ -92,7 +95,7 @@ def steps(
         dispatcher.close(is_interrupted=True)
     finally:
         search.close()
-    outcome = history.outcome(ended, len(dispatcher.running))
+    outcome = replace(history.outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
     kept.end(ended.value, outcome.seconds)
     told.finished(outcome)
     return outcome

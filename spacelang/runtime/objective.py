@@ -18,7 +18,7 @@ from spacelang.runtime.waiting import RouteOf
 if TYPE_CHECKING:
     from spacelang.runtime.judging.judge import HeldOut
     from spacelang.runtime.judging.metric import Metric
-    from spacelang.runtime.pipelines.taking import Form
+    from spacelang.runtime.pipelines.forms import Form
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,7 @@ import numpy as np
 from spacelang.ir.codes import Array
 from spacelang.surrogates.gaussian_process import Factor, GaussianProcess
 from spacelang.surrogates.likelihood import most_likely
-
-MOST: Final = 500
-"""As many points enter a model."""
-
-KEPT: Final = 384
-"""As many are left of more when the kernel is fitted: half of them the best, the others the latest."""
+from spacelang.surrogates.sizes import KEPT, MOST
 
 STEP: Final = 100
 """The kernel is fitted again after so many further data at the latest."""

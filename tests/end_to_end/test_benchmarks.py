@@ -36,8 +36,15 @@ def test_the_benchmark_of_several_workers_runs(capsys: pytest.CaptureFixture[str
 def test_the_benchmark_of_surrogates_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(BENCHMARKS / "surrogates.py"))["main"](["--quick"])
     printed = capsys.readouterr().out
-    for line in ("30 evaluations in 10 dimensions", "Gaussian process", "Optuna TPE", "a fit to 20 points"):
+    for line in ("30 evaluations in 10 dimensions", "Gaussian process", "Optuna TPE", "SMAC", "a fit to 20 points"):
         assert line in printed
+
+
+def test_the_benchmark_of_admm_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "admm.py"))["main"](["--quick"])
+    printed = capsys.readouterr().out
+    assert "artificial:0 over artificial.space" in printed
+    assert "bytes a trial after 40 trials" in printed
 
 
 def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) -> None:

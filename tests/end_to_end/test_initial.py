@@ -115,17 +115,18 @@ def test_a_run_goes_on_with_what_it_began_with(folder: Path) -> None:
 
 
 def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path) -> None:
-    (folder / "bad.json").write_text(json.dumps([TREE | {"new": 1}, {"scaler": "none"}, TREE, TREE], indent=1))
+    (folder / "bad.json").write_text(json.dumps([TREE | {"new": 1}, {"scaler": "none"}, TREE, TREE, 3], indent=1))
     ended = command(*RUN, "--initial", "bad.json", "--store", "d.db", folder=folder)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "bad.json:6:10" in ended.stderr
     assert "the space has no `new`" in ended.stderr
     assert "`estimator` is not decided" in ended.stderr
     assert "this configuration is given twice" in ended.stderr
-    assert "3 errors in 1 file" in ended.stderr
+    assert "this is no configuration" in ended.stderr
+    assert "4 errors in 1 file" in ended.stderr
     assert not (folder / "d.db").exists()
     told = document(command(*RUN, "--initial", "bad.json", "--json", folder=folder), 1)
-    assert [each["code"] for each in told["diagnostics"]] == ["SL022", "SL022", "SL023"]
+    assert [each["code"] for each in told["diagnostics"]] == ["SL022", "SL022", "SL023", "SL021"]
 
 
 @pytest.mark.parametrize(

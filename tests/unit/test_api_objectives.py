@@ -382,6 +382,15 @@ class TestTelling:
             assert [*run.records()][-1].loss == 0.25
 
 
+def test_a_search_without_data_imports_no_scikit_learn() -> None:
+    code = (
+        "import sys, spacelang as sl\n"
+        f"sl.search(sl.parse({SPACE!r}), objective=lambda values: len(values), trials=3, workers=0)\n"
+        "assert 'sklearn' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 OWN = DataFacts("own", 0, 0, "1")
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.initial import Given
+from spacelang.api.initial import Read
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits, Validation
@@ -28,7 +28,7 @@ class Setting:
     limits: Limits = UNLIMITED
     isolate: bool = False
     test: Any = None
-    initial: tuple[Given, ...] | None = None
+    initial: tuple[Read, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 from typing import Literal
 
 from spacelang.ir.asking import Ask, Asking, Search, together
@@ -20,6 +21,7 @@ from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.optimizers._admm.z_min import ZMin
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._selection import Selector
+from spacelang.surrogates.sizes import LEFT_OUT
 from spacelang.targets.admm import AdmmForm
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -102,7 +104,12 @@ class Iterations:
         # Of few members most calls would only repeat what is known.
         most = int(min(calls, problem.cube.members))
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
-        best = yield from self._hearing.of(asking)
+
+        def note(_: Trial) -> None:
+            if problem.count > getattr(self._method.theta, "most_modelled", inf):
+                self._problem.remark(LEFT_OUT)
+
+        best = yield from self._hearing.of(asking, note)
         self._told.setdefault(pipeline, []).extend(problem.tried)
         before = self._members(self.state.point)
         self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
@@ -122,14 +129,13 @@ class Iterations:
         if self._choosing.tree.leaves == 1:
             return
         problem = ZMin(self._members, self._choosing, self._thetas, self._residuals, self.state)
+        if self._trial is None:  # selection comes first: what it finds shall be no worse than where it begins
+            (self._trial,) = yield from self._hearing.of(together([problem.request(self._pipeline)]), self._note)
         selection = problem.selection(self._problem, self._hearing.room)
         asking = self._method.z.select(selection, calls, self._pipeline)
         found = yield from self._hearing.of(asking, self._note)
-        request = problem.request(found)
-        (trial,) = yield from self._hearing.of(together([request]), self._note)
-        if trial.loss is None:
-            return
-        if self._trial is None or selection.order(trial) < selection.order(self._trial):
+        (trial,) = yield from self._hearing.of(together([problem.request(found)]), self._note)
+        if selection.order(trial) < selection.order(self._trial):
             self._trial = trial
             self.state = self._thetas.of(found, self.state)
 

@@ -111,6 +111,11 @@ class ThetaMin:
         return self._trials.get(place)
 
     @property
+    def count(self) -> int:
+        """Of how many places it is known what came of them."""
+        return len(self._trials)
+
+    @property
     def tried(self) -> Iterator[tuple[Theta, Trial]]:
         """What was told that was not known before: earlier ones for the next time."""
         return ((self.cube.theta(self._point(place)), trial) for place, trial in self._fresh.items())

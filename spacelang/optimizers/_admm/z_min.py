@@ -36,6 +36,7 @@ class ZMin:
             penalty if len(self._residuals) else unpenalised,
             room,
             admits=self.admits,
+            remark=problem.remark,
         )
 
     def configuration(self, pipeline: Pipeline) -> Configuration:

@@ -10,15 +10,13 @@ from spacelang.ir.problem import Terms
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
 from spacelang.runtime.ensembles.selection import Bag, Predictions, combined, lowest, select
-from spacelang.runtime.ensembles.voting import fitted_vote, vote
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.evaluation.refitting import Examine, Parcel, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, readable, scored
 from spacelang.runtime.history import Outcome, Record, Unkept
-from spacelang.runtime.judging.predicted import loss_on, losses_on
 from spacelang.runtime.objective import Votable
-from spacelang.runtime.pipelines.taking import Form
+from spacelang.runtime.pipelines.forms import Form
 
 LIBRARY: Final = 32
 """So many of the best pipelines are members at most (ALGORITHMS.md 8)."""
@@ -117,6 +115,8 @@ def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, siz
 
     A member can have several votes. Raises EnsembleError where no trial comes into question.
     """
+    from spacelang.runtime.judging.predicted import loss_on, losses_on
+
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
         what = f"no trial that keeps to all bounds was trained on all {objective.training_size} rows"
@@ -192,6 +192,8 @@ def assemble(
 
 def unfitted(objective: Votable, members: Iterable[Member], form: Form = Form.TABLE) -> Any:
     """The vote of members as an estimator that is not fitted yet; it takes what `form` says."""
+    from spacelang.runtime.ensembles.voting import vote
+
     chosen = [*members]
     made = {
         f"trial_{each.record.index}": objective.member(each.record.trial.request.configuration, form) for each in chosen
@@ -229,6 +231,8 @@ def _answers(executor: Executor, jobs: Sequence[Job]) -> Iterator[Trial]:
 
 
 def _voted(objective: Votable, members: Sequence[Member], parcels: Sequence[Parcel], form: Form) -> Any:
+    from spacelang.runtime.ensembles.voting import fitted_vote
+
     return fitted_vote(
         unfitted(objective, members, form), [parcel.open() for parcel in parcels], objective.held_out.classes
     )

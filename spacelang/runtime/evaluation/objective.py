@@ -39,10 +39,11 @@ from spacelang.runtime.judging.reaching import reached
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.judging.testing import score
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.forms import Form
 from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
-from spacelang.runtime.pipelines.taking import Form, taker
+from spacelang.runtime.pipelines.taking import taker
 from spacelang.runtime.storing.header import SHOWN, DataFacts
 
 Clock: TypeAlias = Callable[[], float]

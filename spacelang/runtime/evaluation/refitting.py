@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spacelang.ir.trial import Reached, Request, TestScore, Trial
-from spacelang.runtime.pipelines.taking import Form
+from spacelang.runtime.pipelines.forms import Form
 
 
 @dataclass(frozen=True, slots=True)

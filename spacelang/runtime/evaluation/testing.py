@@ -26,13 +26,13 @@ TestRows: TypeAlias = float | Table
 
 
 def read_test(given: Any, column: str) -> TestRows | None:
-    """What a user gives for test rows: a share (also as text), a file or other reference to data, or `(X, y)`.
+    """What a user gives for test rows: a share (also as text), a file or other reference to data, `(X, y)`, a table.
 
     `column` has the labels in a file. Raises DataError for what cannot be read, and for no share.
     """
     match given:
-        case None:
-            return None
+        case None | Table():
+            return given
         case (features, target):
             return make_table(features, target, "the test rows")
         case str() | PathLike():

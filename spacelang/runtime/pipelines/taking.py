@@ -1,6 +1,5 @@
 """What a pipeline is given outside of a search: its first step makes the table of it that the search made."""
 
-from enum import StrEnum
 from typing import Any, Final, Self
 
 import numpy as np
@@ -10,21 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from spacelang.runtime.data.loading import make_features, unnamed
 from spacelang.runtime.data.sparse import Features, canonical
+from spacelang.runtime.pipelines.forms import Form
 from spacelang.runtime.pipelines.preparation import Preparation
 
 FLOATS: Final = np.dtype(np.float64)
 INTEGERS: Final = np.dtype(np.int64)
-
-
-class Form(StrEnum):
-    """What a fitted pipeline takes."""
-
-    TABLE = "table"
-    """The table, or the sparse array, that was read: the pipeline is plain scikit-learn."""
-    ARRAY = "array"
-    """The array of floats that a program holds: the same."""
-    GIVEN = "given"
-    """Whatever the search was given, of which a first step makes the table."""
 
 
 def form_of(given: Any, features: Features, preparation: Preparation) -> Form:

@@ -90,8 +90,11 @@ class Truths:
     def _takes(self, address: str, branches: tuple[str, ...]) -> Array:
         choice = self._space.variables[address].node
         assert isinstance(choice, Choice)
-        places = [choice.places[branch] for branch in branches if branch in choice.places]
-        return np.asarray(np.isin(self._decisions[address], places))
+        found: Array = np.zeros(self._count, bool)
+        for branch in branches:  # of a few places, which `isin` would sort
+            if branch in choice.places:
+                found |= self._decisions[address] == choice.places[branch]
+        return found
 
     def _find(self, expression: Expr) -> Array:
         match expression:

@@ -125,6 +125,12 @@ def test_colours_are_for_terminals_and_brackets_are_not_markup():
     assert "ValueError: [red]no[/red]" in printed(outcome)
 
 
+def test_what_the_optimizer_has_said_is_shown():
+    outcome = replace(outcome_of((0.5, "", None)), remarks=("It left [some] out.", "It is over."))
+    assert "\nIt left [some] out.\nIt is over.\n" in printed(outcome)
+    assert document(outcome, FACTS)["remarks"] == ["It left [some] out.", "It is over."]
+
+
 def test_the_document():
     outcome = outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None), (0.01, "", 10))
     assert json.loads(json.dumps(document(outcome, FACTS), allow_nan=False)) == {
@@ -155,6 +161,7 @@ def test_the_document():
         "hyperparameters": None,
         "at_defaults": [],
         "initial": [],
+        "remarks": [],
         "constraints": {},
         "metrics": {},
         "training_loss": None,

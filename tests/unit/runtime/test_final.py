@@ -7,8 +7,7 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
-from spacelang.ir.trial import Measurement, Reached, Request, Status, Trial
-from spacelang.ir.trial import TestScore as score_of  # noqa: N813 - pytest would take it for tests
+from spacelang.ir.trial import Measurement, Reached, Request, Status, TestScore, Trial
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
@@ -153,14 +152,14 @@ class TestPassingOver:
                 status = Status.ERROR if len(asked) == 1 else Status.SUCCESS
                 return Refitted(request, None, 0.0, status, pipeline=Parcel("fitted"))
             if isinstance(request, Examine) and request.pipeline is not None and request.pipeline.open() == "fitted":
-                return Examined(request, 0.25, score=score_of(0.25, 0.1, 0.4, 5))
+                return Examined(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
             return Trial(request, None, status=Status.CRASH, reason="signal 11")
 
         objective = Rows()
         objective.test_rows = 5
         found = finish(outcome(record(1, 0.1), record(2, 0.2)), objective, Here(testing))
         assert told(found) == (2, [(1, "error")])
-        assert found.test == score_of(0.25, 0.1, 0.4, 5)
+        assert found.test == TestScore(0.25, 0.1, 0.4, 5)
         assert found.pipeline is None, "nobody has asked for it"
         assert [type(each) for each in asked] == [Refit, Refit, Examine]
 
@@ -174,7 +173,7 @@ class TestPassingOver:
         objective.test_rows = 5
         found = finish(outcome(record(1, 0.1)), objective, Here(dying))
         assert told(found) == (1, [])
-        assert found.test == score_of(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
+        assert found.test == TestScore(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
 
     @pytest.mark.parametrize("ends", ["well", "in a crash"])
     def test_what_is_bounded_is_measured_apart_from_the_score(self, ends: str) -> None:
@@ -185,7 +184,7 @@ class TestPassingOver:
                 case Refit():
                     return Refitted(request, None, pipeline=Parcel("fitted"))
                 case Examine():
-                    return Examined(request, 0.25, score=score_of(0.25, 0.1, 0.4, 5))
+                    return Examined(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
                 case Gauge() if ends == "well":
                     return Gauged(request, None, reached=(Reached(SIZE, 120.0),))
                 case _:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from spacelang.ir.codes import Array
 from spacelang.surrogates import growth
 from spacelang.surrogates.gaussian_process import Matern
-from spacelang.surrogates.growth import KEPT, MOST, Growing, Model, chosen, fitted_at
+from spacelang.surrogates.growth import Growing, Model, chosen, fitted_at
+from spacelang.surrogates.sizes import KEPT, MOST
 from spacelang.surrogates.threads import one_thread
 
 LAW = settings(max_examples=25, deadline=None)

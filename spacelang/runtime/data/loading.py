@@ -26,6 +26,9 @@ SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud"
 EXTENSIONS: Final = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
 """How the names of files end that can be read."""
 
+UNNAMED: Final = "data"
+"""What the data of a program is called, which has no name: other data is called the same."""
+
 FILLED: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
 """What to give instead of a masked array."""
 
@@ -74,7 +77,7 @@ def load_dataset(reference: str, target: str | None = None) -> Table:
             return _split(Path(reference).name, _read(reference), target)
 
 
-def make_table(features: Any, target: Any, name: str = "data") -> Table:
+def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
     """The table of features and labels that a program holds: n labels, and n rows of d features.
 
     Features are a DataFrame, a sparse matrix or array, which stays sparse, or whatever else makes an n x d array. A
@@ -151,7 +154,7 @@ def _split(name: str, table: pd.DataFrame | SparseTable, target: str | None, lef
     return Table(name, _nonempty(table.drop(columns=[*others]), name), _plain(table[label], ONE_LABEL))
 
 
-def make_features(features: Any, name: str = "data") -> Features:
+def make_features(features: Any, name: str = UNNAMED) -> Features:
     """The features of `make_table` alone."""
     if isinstance(features, pd.DataFrame):
         if _is_sparse(features):

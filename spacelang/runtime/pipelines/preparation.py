@@ -144,7 +144,7 @@ def plan(space: Space, features: Features) -> Preparation:
 
 
 def _column(values: pd.Series) -> Column:
-    content = _content(values)
+    content = content_of(values)
     lacks_values = bool(values.isna().any())
     return Column(str(values.name), content, content is Content.CATEGORY and is_text(values), lacks_values)
 
@@ -260,7 +260,8 @@ def _strategies(operator: Operator) -> set[object]:
     return {"mean"}
 
 
-def _content(column: pd.Series) -> Content:
+def content_of(column: pd.Series) -> Content:
+    """What a column holds, by its type: text and truth values are categories."""
     if bool(column.isna().all()):
         return Content.EMPTY
     if pd.api.types.is_datetime64_any_dtype(column):

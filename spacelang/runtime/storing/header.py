@@ -32,7 +32,7 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """Those whose versions are kept, beside Python's."""
 
 
-FORMERLY: Final = {"scale": json.dumps(describe_scale(UNIT)), "initial": "null", "budget": "{}"}
+FORMERLY: Final = {"scale": json.dumps(describe_scale(UNIT)), "initial": "null", "budget": "{}", "meta_features": "{}"}
 """What is so where a header does not say it."""
 
 
@@ -60,7 +60,8 @@ class Header:
     `definition` is the canonical JSON of the space with its places and its task, `identity` the hash of what a search
     sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
     the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
-    do not say it are of runs that took losses as they were. Names of spaces and data, and `versions`, do not count.
+    do not say it are of runs that took losses as they were. `meta_features` are those of the training rows that are
+    finite, where there are any. These, names of spaces and data, and `versions`, do not count.
     """
 
     space: str
@@ -78,6 +79,7 @@ class Header:
     settings: Mapping[str, str] = field(default_factory=dict)
     initial: tuple[str, ...] | None = None
     budget: Allowance = field(default=Allowance(), compare=False)
+    meta_features: Mapping[str, float] = field(default_factory=dict, compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -104,6 +106,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     options: Mapping[str, object] | None = None,
     settings: Mapping[str, str] | None = None,
     terms: Terms = NO_TERMS,
+    meta_features: Mapping[str, float] | None = None,
 ) -> Header:
     """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
     return Header(
@@ -122,6 +125,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         settings=dict(settings or {}),
         initial=None if terms.initial is None else tuple(each.identity for each in terms.initial),
         budget=terms.budget,
+        meta_features=dict(meta_features or {}),
         versions=versions(),
     )
 

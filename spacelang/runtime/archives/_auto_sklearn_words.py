@@ -1,0 +1,302 @@
+"""A configuration of auto-sklearn in the words of the bundled space `mosaic`.
+
+What the two call differently is in these tables, in the order of the pipeline. `spaces/README.md` has the reasons for
+which the space has something else; where it has nothing that is the same, the configuration cannot be said.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from spacelang.ir.value import Value
+
+Given: TypeAlias = Mapping[str, str]
+"""The active parameters of a component by their names, as text."""
+
+Said: TypeAlias = dict[str, Value]
+
+NUMERIC: Final = "data_preprocessor:feature_type:numerical_transformer"
+CATEGORICAL: Final = "data_preprocessor:feature_type:categorical_transformer"
+CHOICE: Final = "__choice__"
+
+
+class CannotBeSaidError(ValueError):
+    """Something of a configuration has no words in the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An alternative of ours for one of theirs: what is made of each parameter of theirs.
+
+    A rule takes the text and the number of columns, and gives our parameters. Parameters in `settled` have one value
+    there, or no effect, and are no parameters here.
+    """
+
+    branch: str
+    rules: Mapping[str, Callable[[str, float], Said]]
+    settled: tuple[str, ...] = ()
+    has_weights: bool = False
+
+
+def in_our_words(given: Given, columns: float) -> Said:
+    """The configuration that is meant, which need not be a member; `columns` are those of its data set.
+
+    Raises CannotBeSaidError, with the reason, where nothing here means the same.
+    """
+    said: Said = {"imputation": _need(given, f"{NUMERIC}:imputation:strategy")}
+    said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
+    said |= _encoding(given)
+    said |= _component(given, "feature_preprocessor", "preprocessor", PREPROCESSORS, columns)
+    said |= _component(given, "classifier", "estimator", CLASSIFIERS, columns)
+    if said.get("estimator.solver") == "lsqr":
+        del said["estimator.tol"]  # that solver has none
+    return said | _weights(given)
+
+
+def _need(given: Given, key: str) -> str:
+    if key not in given:
+        raise CannotBeSaidError(f"no `{key.rpartition(':')[2]}` is given")
+    return given[key]
+
+
+def _component(given: Given, prefix: str, stage: str, known: Mapping[str, Component], columns: float) -> Said:
+    """The alternative of a stage with its parameters."""
+    chosen = _need(given, f"{prefix}:{CHOICE}")
+    if chosen not in known:
+        raise CannotBeSaidError(f"`{chosen}` is nothing that the space has")
+    component = known[chosen]
+    said: Said = {stage: component.branch}
+    own = {key.removeprefix(f"{prefix}:{chosen}:"): text for key, text in given.items()}
+    for name, text in own.items():
+        if ":" in name or name in component.settled:
+            continue  # of another component
+        if name not in component.rules:
+            raise CannotBeSaidError(f"`{chosen}` has no `{name}` here")
+        said |= {f"{stage}.{key}": value for key, value in component.rules[name](text, columns).items()}
+    return said
+
+
+def _encoding(given: Given) -> Said:
+    encoders = {"one_hot_encoding": "OneHotEncoder", "no_encoding": "OrdinalEncoder"}
+    chosen = _need(given, f"{CATEGORICAL}:categorical_encoding:{CHOICE}")
+    if chosen not in encoders:
+        raise CannotBeSaidError(f"`{chosen}` is nothing that the space has")
+    least = given.get(f"{CATEGORICAL}:category_coalescence:minority_coalescer:minimum_fraction")
+    return {"encoding": encoders[chosen], "encoding.min_frequency": None if least is None else float(least)}
+
+
+def _weights(given: Given) -> Said:
+    """The weights of classes, which are the estimator's here."""
+    is_weighted = given.get("balancing:strategy") == "weighting"
+    name = given[f"classifier:{CHOICE}"]
+    if CLASSIFIERS[name].has_weights:
+        return {"estimator.class_weight": "balanced" if is_weighted else None}
+    if is_weighted:
+        raise CannotBeSaidError(f"`{name}` cannot weigh classes here")
+    return {}
+
+
+# ---- rules
+
+
+def _read(kind: Callable[[str], Value], key: str, text: str, columns: float) -> Said:  # noqa: ARG001 - a rule as others
+    return {key: kind(text)}
+
+
+def _flag(text: str) -> bool:
+    return text == "True"
+
+
+def reals(*names: str, **renamed: str) -> dict[str, Callable[[str, float], Said]]:
+    """Rules for parameters that are floats, under the same name or another one."""
+    return _alike(float, names, renamed)
+
+
+def wholes(*names: str, **renamed: str) -> dict[str, Callable[[str, float], Said]]:
+    """Rules for parameters that are integers."""
+    return _alike(lambda text: int(float(text)), names, renamed)
+
+
+def flags(*names: str) -> dict[str, Callable[[str, float], Said]]:
+    """Rules for parameters that are true or false."""
+    return _alike(_flag, names, {})
+
+
+def words(*names: str) -> dict[str, Callable[[str, float], Said]]:
+    """Rules for parameters whose values are called alike."""
+    return _alike(str, names, {})
+
+
+def _alike(
+    kind: Callable[[str], Value], names: tuple[str, ...], renamed: Mapping[str, str]
+) -> dict[str, Callable[[str, float], Said]]:
+    return {
+        theirs: partial(_read, kind, ours) for theirs, ours in {**{name: name for name in names}, **renamed}.items()
+    }
+
+
+def cases(name: str, said: Mapping[str, Said]) -> dict[str, Callable[[str, float], Said]]:
+    """The rule for a parameter each of whose values means something of its own; others cannot be said."""
+
+    def rule(text: str, columns: float) -> Said:  # noqa: ARG001 - a rule as others
+        if text not in said:
+            raise CannotBeSaidError(f"`{name}` {text} is nothing that the space has")
+        return said[text]
+
+    return {name: rule}
+
+
+def named(name: str, **ours: str) -> dict[str, Callable[[str, float], Said]]:
+    """The rule for a parameter whose values are called otherwise; others cannot be said."""
+    return cases(name, {theirs: {name: value} for theirs, value in ours.items()})
+
+
+def _share(text: str, columns: float) -> Said:
+    """A share of the columns for what takes their number to a power: on that data set it is as many columns."""
+    if columns < 1:
+        raise CannotBeSaidError("the number of columns is not known")
+    return {"max_features": float(columns ** (float(text) - 1))}
+
+
+def _depth(text: str, columns: float) -> Said:
+    """A depth for a multiple of the number of columns."""
+    return {"max_depth": max(1, round(float(text) * columns))}
+
+
+def within(prefix: str, rules: Mapping[str, Callable[[str, float], Said]]) -> dict[str, Callable[[str, float], Said]]:
+    """The rules for parameters of an operator that is inside of another one."""
+
+    def inside(rule: Callable[[str, float], Said]) -> Callable[[str, float], Said]:
+        return lambda text, columns: {f"{prefix}.{key}": value for key, value in rule(text, columns).items()}
+
+    return {name: inside(rule) for name, rule in rules.items()}
+
+
+# ---- what stands for what
+
+RESCALINGS: Final = {
+    "none": Component("none", {}),
+    "minmax": Component("MinMaxScaler", {}),
+    "normalize": Component("Normalizer", {}),
+    "standardize": Component("StandardScaler", {}),
+    "quantile_transformer": Component("QuantileTransformer", wholes("n_quantiles") | words("output_distribution")),
+    "robust_scaler": Component("RobustScaler", reals("q_min", "q_max")),
+}
+
+LEAVES: Final = wholes("min_samples_leaf", "min_samples_split")
+TREES: Final = LEAVES | words("criterion") | flags("bootstrap") | {"max_features": _share}
+ONE_TREE: Final = ("max_depth", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf")
+LINEAR: Final = ("dual", "fit_intercept", "intercept_scaling", "loss", "multi_class", "penalty")
+KERNEL: Final = reals("gamma", "coef0") | wholes("degree") | words("kernel")
+
+PREPROCESSORS: Final = {
+    "no_preprocessing": Component("none", {}),
+    "extra_trees_preproc_for_classification": Component(
+        "extra_trees", within("estimator", TREES), (*ONE_TREE, "n_estimators")
+    ),
+    "liblinear_svc_preprocessor": Component("linear_svc", within("estimator", reals("C", "tol")), LINEAR),
+    "fast_ica": Component(
+        "FastICA",
+        words("algorithm", "fun")
+        | wholes("n_components")
+        | cases("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
+    ),
+    "feature_agglomeration": Component(
+        "FeatureAgglomeration",
+        wholes("n_clusters")
+        | words("linkage")
+        | _alike(str, (), {"affinity": "metric"})
+        | cases("pooling_func", {"mean": {}}),
+    ),
+    "kernel_pca": Component("KernelPCA", KERNEL | wholes("n_components")),
+    "kitchen_sinks": Component("RBFSampler", reals("gamma") | wholes("n_components")),
+    "nystroem_sampler": Component("Nystroem", KERNEL | wholes("n_components")),
+    "pca": Component("PCA", reals(keep_variance="n_components") | flags("whiten")),
+    "polynomial": Component("PolynomialFeatures", wholes("degree") | flags("include_bias", "interaction_only")),
+    "random_trees_embedding": Component(
+        "RandomTreesEmbedding",
+        wholes("n_estimators", "max_depth") | LEAVES,
+        ("bootstrap", "max_leaf_nodes", "min_weight_fraction_leaf"),
+    ),
+    "select_percentile_classification": Component(
+        "SelectPercentile",
+        reals("percentile")
+        | named("score_func", chi2="chi2", f_classif="f_classif", mutual_info="mutual_info_classif"),
+    ),
+    "select_rates_classification": Component(
+        "GenericUnivariateSelect",
+        reals(alpha="param") | words("mode") | named("score_func", chi2="chi2", f_classif="f_classif"),
+    ),
+}
+
+CLASSIFIERS: Final = {
+    "adaboost": Component(
+        "AdaBoostClassifier",
+        reals("learning_rate")
+        | wholes("n_estimators", max_depth="estimator.max_depth")
+        | cases("algorithm", {"SAMME": {}}),
+    ),
+    "bernoulli_nb": Component("BernoulliNB", reals("alpha") | flags("fit_prior")),
+    "decision_tree": Component(
+        "DecisionTreeClassifier",
+        LEAVES | words("criterion") | {"max_depth_factor": _depth},
+        ("max_features", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf"),
+        has_weights=True,
+    ),
+    "extra_trees": Component("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
+    "gaussian_nb": Component("GaussianNB", {}),
+    "gradient_boosting": Component(
+        "HistGradientBoostingClassifier",
+        reals("learning_rate", "l2_regularization", "validation_fraction")
+        | wholes("max_leaf_nodes", "min_samples_leaf", "n_iter_no_change")
+        | cases(
+            "early_stop",
+            {
+                "off": {"early_stopping": False},
+                "train": {"early_stopping": True, "validation_fraction": None},
+                "valid": {"early_stopping": True},
+            },
+        ),
+        ("loss", "max_bins", "max_depth", "scoring", "tol"),
+        has_weights=True,
+    ),
+    "k_nearest_neighbors": Component("KNeighborsClassifier", wholes("n_neighbors", "p") | words("weights")),
+    "lda": Component(
+        "LinearDiscriminantAnalysis",
+        reals("tol", shrinkage_factor="shrinkage")
+        | cases(
+            "shrinkage",
+            {"None": {"solver": "svd"}, "manual": {"solver": "lsqr"}, "auto": {"solver": "lsqr", "shrinkage": "auto"}},
+        ),
+    ),
+    "liblinear_svc": Component("LinearSVC", reals("C", "tol"), LINEAR, has_weights=True),
+    "libsvm_svc": Component("SVC", KERNEL | reals("C", "tol") | flags("shrinking"), ("max_iter",), has_weights=True),
+    "multinomial_nb": Component("MultinomialNB", reals("alpha") | flags("fit_prior")),
+    "passive_aggressive": Component(
+        "PassiveAggressive",
+        reals("tol", C="eta0")
+        | flags("average")
+        | cases("loss", {"hinge": {"learning_rate": "pa1"}, "squared_hinge": {"learning_rate": "pa2"}}),
+        ("fit_intercept",),
+        has_weights=True,
+    ),
+    "random_forest": Component("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
+    "sgd": Component(
+        "SGD",
+        reals("alpha", "l1_ratio", "eta0", "power_t", "tol")
+        | words("penalty", "learning_rate")
+        | flags("average")
+        | named(
+            "loss",
+            log="log_loss",
+            hinge="hinge",
+            modified_huber="modified_huber",
+            squared_hinge="squared_hinge",
+            perceptron="perceptron",
+        ),
+        ("epsilon", "fit_intercept"),
+        has_weights=True,
+    ),
+}
+"""Without `mlp`, which the space does not have, and `qda`, which is regularised in another way there."""

@@ -1,0 +1,101 @@
+"""An archive of runs that are stored: of each its best configuration, and the meta-features that it has kept."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spacelang.ir.from_json import from_json
+from spacelang.ir.json_fields import DefinitionError
+from spacelang.ir.space import Space
+from spacelang.runtime.archives.archive import Archive, ArchiveError, Row, SpaceFacts, space_facts
+from spacelang.runtime.archives.auto_sklearn import SPACE, is_auto_sklearn, read_auto_sklearn
+from spacelang.runtime.storing.header import Header
+from spacelang.runtime.storing.runs import runs
+from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storing.store_faults import damaged
+from spacelang.runtime.storing.stored_run import StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An archive, and what became no row of it, each as a sentence for people."""
+
+    archive: Archive
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Useless:
+    """Why something gives no row."""
+
+    reason: str
+
+
+def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Space]) -> Made:
+    """The archive of stores, of those in folders, and of what auto-sklearn keeps in a folder.
+
+    `bundled` gives the bundled space of a name: auto-sklearn's configurations are said in the words of `mosaic`.
+
+    Of several runs on the same data, in the same space and by the same loss, the one with the smallest loss counts; the
+    first one on ties. Raises StoreError for what cannot be read, DataError for files of auto-sklearn that are none, and
+    ArchiveError where no row is left.
+    """
+    best: dict[tuple[str, str, str], Row] = {}
+    left_out: list[str] = []
+    for found in (each for place in places for each in _of_place(place, bundled)):
+        if isinstance(found, _Useless):
+            left_out.append(found.reason)
+            continue
+        key = (found.fingerprint or found.data, found.space.vocabulary, found.metric)
+        before = best.get(key)
+        if before is not None:
+            left_out.append(f"another run on `{found.data}`: the one with the smaller loss counts")
+        if before is None or found.loss < before.loss:
+            best[key] = found
+    if not best:
+        help_text = left_out[0] if left_out else "name stores, or folders with stores, of runs on data"
+        raise ArchiveError("there is no run that an archive could be made of", help_text)
+    return Made(Archive(name, tuple(best.values())), tuple(left_out))
+
+
+def _of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[Row | _Useless]:
+    if not place.is_dir():
+        yield _of_store(place)
+    elif is_auto_sklearn(place):
+        found = read_auto_sklearn(place, bundled(SPACE))
+        yield from found.rows
+        yield from map(_Useless, found.left_out)
+    else:
+        listing = runs(place)
+        yield from (_of_store(each.path) for each in sorted(listing.runs, key=lambda run: run.path.name))
+        yield from (_Useless(f"`{path.name}`: {error.message}") for path, error in listing.others)
+
+
+def _of_store(path: Path) -> Row | _Useless:
+    with Store.read(path) as run:
+        header, best = run.header, run.best
+        if not header.meta_features:
+            return _Useless(f"`{path.name}` has no meta-features: it had no rows, or is of an earlier spacelang")
+        if best is None or not best[2]:
+            return _Useless(f"`{path.name}` has no trial that succeeded" + (" within all bounds" if best else ""))
+        number, loss, _ = best
+        winner = next(each for each in run.records() if each.index == number)
+        if winner.fidelity is not None and winner.fidelity < header.training_size:
+            return _Useless(f"`{path.name}` has no trial on all training rows")
+        return Row(
+            header.data.name,
+            _space_of(run, header),
+            header.metric,
+            loss,
+            winner.configuration,
+            header.data.fingerprint,
+            header.meta_features,
+        )
+
+
+def _space_of(run: StoredRun, header: Header) -> SpaceFacts:
+    try:
+        return space_facts(from_json(json.loads(header.definition)))
+    except (DefinitionError, ValueError) as error:
+        raise damaged(run.path, f"its space cannot be read: {error}") from error

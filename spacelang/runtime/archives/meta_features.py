@@ -1,0 +1,171 @@
+"""Meta-features: numbers that say what a data set is like, computed on training rows alone.
+
+They are the 37 simple and statistical ones of auto-sklearn's archive, under its names (Feurer et al. 2015, after Reif
+et al. 2014), so that data sets can be compared with those in it. Counts and shares are taken directly; skewness and
+kurtosis are scipy's. The library that is made for this, pymfe, has none of those about missing values and symbols,
+takes other estimators (its kurtosis of `pm10` is 5 % off, its standard deviations divide by n - 1), gives nothing where
+a column is constant, and needs ten further packages.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite, log, nan
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.pipelines.columns import Content
+from spacelang.runtime.pipelines.preparation import content_of
+
+Floats = npt.NDArray[np.float64]
+
+AGREED: Final = (
+    *("ClassEntropy", "ClassProbabilityMax", "ClassProbabilityMean", "ClassProbabilityMin", "ClassProbabilitySTD"),
+    *("DatasetRatio", "InverseDatasetRatio", "LogDatasetRatio", "LogInverseDatasetRatio"),
+    *("KurtosisMax", "KurtosisMean", "KurtosisMin", "KurtosisSTD"),
+    *("LogNumberOfFeatures", "LogNumberOfInstances", "NumberOfClasses", "NumberOfFeatures", "NumberOfInstances"),
+    *("NumberOfFeaturesWithMissingValues", "NumberOfInstancesWithMissingValues", "NumberOfMissingValues"),
+    "NumberOfNumericFeatures",
+    *("PercentageOfFeaturesWithMissingValues", "PercentageOfInstancesWithMissingValues", "PercentageOfMissingValues"),
+    *("SkewnessMax", "SkewnessMean", "SkewnessMin", "SkewnessSTD"),
+)
+"""Those that count where data sets are compared: they were found to be auto-sklearn's within 1 % on five data sets.
+
+The other eight are about columns of categories, which none of the sets has that are known here and in that archive.
+"""
+
+IN_A_BLOCK: Final = 2**22
+"""So many numbers are taken at a time, so that a large table is not held three times."""
+
+CONSTANT: Final = (0.0, -3.0)
+"""Skewness and excess kurtosis of a column of zeros or of ones."""
+
+
+def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classification: bool) -> dict[str, float]:
+    """The meta-features by their names, those alone that are finite.
+
+    `features` are n rows of a table, or sparse ones, of which only sizes and classes are told; `labels` are n classes,
+    or numbers, of which nothing is. Linear in the size of the table.
+    """
+    rows, columns = features.shape
+    found = _sizes(rows, columns)
+    if is_classification:
+        found |= _classes(labels.value_counts().to_numpy() / rows)
+    if isinstance(features, pd.DataFrame):
+        found |= _contents(features)
+    return {name: float(value) for name, value in found.items() if isfinite(value)}
+
+
+def _sizes(rows: int, columns: int) -> dict[str, float]:
+    return {
+        "NumberOfInstances": rows,
+        "LogNumberOfInstances": log(rows),
+        "NumberOfFeatures": columns,
+        "LogNumberOfFeatures": log(columns),
+        "DatasetRatio": columns / rows,
+        "LogDatasetRatio": log(columns / rows),
+        "InverseDatasetRatio": rows / columns,
+        "LogInverseDatasetRatio": log(rows / columns),
+    }
+
+
+def _classes(shares: Floats) -> dict[str, float]:
+    present = shares[shares > 0]
+    return {
+        "NumberOfClasses": len(present),
+        "ClassEntropy": float(-(present * np.log2(present)).sum()),
+        **_summary("ClassProbability", present),
+    }
+
+
+def _contents(table: pd.DataFrame) -> dict[str, float]:
+    """What is in the columns: numbers, categories and gaps."""
+    contents = [content_of(table.iloc[:, place]) for place in range(table.shape[1])]
+    numeric = [place for place, content in enumerate(contents) if content is Content.NUMBER]
+    nominal = [place for place, content in enumerate(contents) if content is Content.CATEGORY]
+    symbols = [table.iloc[:, place].nunique() for place in nominal]
+    counts = [table.iloc[:, place].value_counts(dropna=False).to_numpy() for place in nominal]
+    moments = np.array([*_of_numbers(table, numeric), *_of_categories(counts, len(table))]).reshape(-1, 2)
+    return {
+        **_gaps(table),
+        **_kinds(len(numeric), len(nominal)),
+        **_symbols(symbols),
+        **_summary("Skewness", moments[:, 0]),
+        **_summary("Kurtosis", moments[:, 1]),
+    }
+
+
+def _gaps(table: pd.DataFrame) -> dict[str, float]:
+    missing = table.isna().to_numpy()
+    columns, rows, values = int(missing.any(axis=0).sum()), int(missing.any(axis=1).sum()), int(missing.sum())
+    return {
+        "NumberOfFeaturesWithMissingValues": columns,
+        "PercentageOfFeaturesWithMissingValues": columns / missing.shape[1],
+        "NumberOfInstancesWithMissingValues": rows,
+        "PercentageOfInstancesWithMissingValues": rows / missing.shape[0],
+        "NumberOfMissingValues": values,
+        "PercentageOfMissingValues": values / missing.size,
+    }
+
+
+def _kinds(numeric: int, nominal: int) -> dict[str, float]:
+    """A ratio is 0 where there is nothing to divide by, as in the archive."""
+    return {
+        "NumberOfNumericFeatures": numeric,
+        "NumberOfCategoricalFeatures": nominal,
+        "RatioNumericalToNominal": numeric / nominal if nominal else 0.0,
+        "RatioNominalToNumerical": nominal / numeric if numeric else 0.0,
+    }
+
+
+def _symbols(counts: Iterable[int]) -> dict[str, float]:
+    """How many categories the columns have that have any; all is 0 where there are no such columns."""
+    found = np.array([count for count in counts if count > 0] or [0], dtype=np.float64)
+    return {**_summary("Symbols", found), "SymbolsSum": float(found.sum())}
+
+
+def _summary(name: str, values: Floats) -> dict[str, float]:
+    """The extremes, the mean and the standard deviation of the population; all is 0 where there are no values."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        known = np.zeros(1)
+    return {
+        f"{name}Min": float(known.min()),
+        f"{name}Max": float(known.max()),
+        f"{name}Mean": float(known.mean()),
+        f"{name}STD": float(known.std()),
+    }
+
+
+# ---- moments
+
+
+def _of_numbers(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[float, float]]:
+    """Skewness and excess kurtosis of each column of numbers that is not constant, its gaps filled with its mean."""
+    from scipy.stats import kurtosis, skew
+
+    width = max(1, IN_A_BLOCK // max(1, len(table)))
+    for start in range(0, len(places), width):
+        block = table.iloc[:, list(places[start : start + width])].to_numpy(dtype=np.float64, na_value=nan)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            # Of what is infinite, or almost constant, the moments are no numbers, or no good ones: both warn.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            filled = np.where(np.isnan(block), np.nanmean(block, axis=0), block)
+            varied = filled[:, filled.min(axis=0) < filled.max(axis=0)]
+            yield from zip(skew(varied, axis=0).tolist(), kurtosis(varied, axis=0).tolist(), strict=True)
+
+
+def _of_categories(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
+    """The same of each column of zeros and ones that encodes a category; missing is one like the others.
+
+    The archive's were taken behind such an encoding. The moments of a share p of ones need no column.
+    """
+    for each in counts:
+        for count in each:
+            share = float(count) / rows
+            spread = share * (1 - share)
+            if count:
+                yield ((1 - 2 * share) / spread**0.5, 1 / spread - 6) if spread else CONSTANT

@@ -1,0 +1,34 @@
+"""How far data sets are from each other by their meta-features (auto-sklearn's warm start; MOSAIC, section 3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from spacelang.runtime.archives import Norm
+
+MetaFeatures: TypeAlias = Mapping[str, float]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
+    """The distance of each other data set from the target, n numbers from 0 on.
+
+    Only what is finite in the target counts, and what any of the others has. What one of them lacks is the mean of the
+    rest; each meta-feature is scaled such that the others lie in [0, 1], and counts for nothing where they are equal.
+    """
+    names = sorted(key for key in target if np.isfinite(target[key]))  # sums do not depend on the order of columns
+    known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
+    known = known.reshape(len(others), len(names))
+    known[~np.isfinite(known)] = np.nan
+    there = ~np.isnan(known).all(axis=0) if len(others) else np.zeros(len(names), bool)
+    known, aim = known[:, there], np.array([target[key] for key in names])[there]
+    if not known.size:
+        return np.zeros(len(others))
+    known = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
+    least, most = known.min(axis=0), known.max(axis=0)
+    varied = most > least
+    gaps = np.abs(known[:, varied] - aim[varied]) / (most[varied] - least[varied])
+    return np.asarray(gaps.sum(axis=1) if norm is Norm.L1 else np.sqrt((gaps**2).sum(axis=1)))

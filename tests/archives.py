@@ -1,0 +1,37 @@
+"""Archives made by hand, for a space of two decisions and a hyperparameter."""
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Space
+from spacelang.runtime.archives.archive import Archive, Row, space_facts
+from spacelang.runtime.archives.choosing import Target
+from spacelang.runtime.storing.header import DataFacts
+
+SMALL = """\
+space small
+stage scaler = none | StandardScaler
+stage estimator = GaussianNB | DecisionTreeClassifier { max_depth : int[1, 9] = 5 }
+"""
+
+METRIC = "1 - roc_auc"
+
+
+def small() -> Space:
+    from spacelang.api import parse
+
+    return parse(SMALL).checked
+
+
+def tree(depth: int, scaler: str = "none") -> Configuration:
+    return Configuration({"scaler": scaler, "estimator": "DecisionTreeClassifier", "estimator.max_depth": depth})
+
+
+def row(data: str, depth: int, *, space: Space, fingerprint: str = "", metric: str = METRIC, **features: float) -> Row:
+    return Row(data, space_facts(space), metric, 0.1, tree(depth), fingerprint, features)
+
+
+def archive(*rows: Row) -> Archive:
+    return Archive("a.json", rows)
+
+
+def target(space: Space, name: str = "mine.csv", fingerprint: str = "f" * 64, **features: float) -> Target:
+    return Target(space, DataFacts(name, 100, 3, fingerprint), METRIC, features)

@@ -70,6 +70,7 @@ def header_of(
     space: Space, optimizer: tuple[str, Any], objective: "Aim", seed: int, terms: Terms = NO_TERMS
 ) -> "Header":
     """What the run of an optimizer, given with its name, is of."""
+    from spacelang.runtime.objective import Described
     from spacelang.runtime.storing.header import make_header
 
     name, configured = optimizer
@@ -86,6 +87,7 @@ def header_of(
         options=facts(configured),
         settings=objective.further,
         terms=terms,
+        meta_features=objective.meta_features if isinstance(objective, Described) else None,
     )
 
 

@@ -9,20 +9,24 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.api.archiving import begun_by, open_archive, suggested
 from spacelang.api.boxing import Box, box_over, checked_fidelities, fidelities_of, grid_of
 from spacelang.api.executing import make_executor, trial_limits, unenforced
 from spacelang.api.initial import Initial, initial_configurations
 from spacelang.api.keeping import begun_with, check_predictions, check_rungs, keeping, terms_of
 from spacelang.api.result import Crew, Result, succeeded
 from spacelang.api.space import Space, load_for_data
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Problem, Terms
 from spacelang.ir.task import CrossValidation, Fidelity, Goal, Task, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._opening import begun
 from spacelang.plugins import Part
+from spacelang.runtime.archives import Norm
 from spacelang.runtime.stepping import Steps, to_the_end
 
 if TYPE_CHECKING:
+    from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.ensembles.assembling import BestPredictions
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
@@ -63,6 +67,8 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     predictions: bool = False,
     constraints: "Iterable[Constraint] | Mapping[str, float]" = (),
     initial: Initial | None = None,
+    archive: "str | PathLike[str] | Archive | None" = None,
+    archive_norm: str = Norm.L1,
     ensemble: int | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
@@ -100,11 +106,13 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 
     `initial` are configurations to start from, which are evaluated first: `"default"`, the path of a JSON file (one
     configuration or several, or what `spacelang run --json` printed), a mapping, or several. A run that is resumed goes
-    on with those that it began with, and takes no others.
+    on with those that it began with, and takes no others. An `archive` of earlier runs (`spacelang archive`) gives up
+    to 25 more: those that were best on the data sets whose meta-features are nearest to those of the training rows, by
+    `archive_norm`, `l1` or `l2`. Data that may be the same is left out; what is no member here is told in a warning.
 
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
-    UnknownPluginError, OptionError, ValueError for a text that is no validation, time or limit and for an ensemble of
-    no votes, and the runtime's InputError for data, metrics, stores and workers.
+    UnknownPluginError, OptionError, ValueError for a text that is no validation, time, limit or norm and for an
+    ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
     """
     from spacelang.report.searched import searched_by
     from spacelang.runtime.ensembles.assembling import BestPredictions
@@ -129,11 +137,14 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     else:
         given = {"features": features, "target": target, "metric": metric, "validate": validate, "test": test}
         asked = {"metrics": tuple(metrics), "training_score": training_score, "predictions": predictions}
+        asked["archive"] = archive
         _refuse({**given, **asked, "ensemble": ensemble}, "an objective")
         limited = _limits_by_name(constraints)
         loaded, aim = box_over(loaded, objective, fidelities=fidelities, constraints=limited, scale=scale)
         chosen, form = with_fidelity(chosen, loaded, options, fidelities or fidelities_of(aim)), None
     first = None if initial is None else initial_configurations(loaded, initial)
+    if archive is not None:
+        first = _with_suggested(first, archive, archive_norm, loaded, aim)
     if workers == 0 and executor is None and (ignored := unenforced(limits)) is not None:
         warnings.warn(ignored, stacklevel=2)
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
@@ -201,6 +212,23 @@ def _check_votes(ensemble: int, resumed: "str | PathLike[str] | None") -> None:
         raise ValueError(f"an ensemble of {ensemble} votes predicts nothing")
     if resumed is not None:
         check_predictions(resumed)
+
+
+def _with_suggested(
+    initial: tuple[Configuration, ...] | None,
+    archive: "str | PathLike[str] | Archive",
+    norm: str,
+    space: Space,
+    objective: "Objective",
+) -> tuple[Configuration, ...]:
+    """What a search starts from, with what an archive suggests behind it; warns of what is no member of the space."""
+    from spacelang.runtime.evaluation.objective import DataObjective
+
+    assert isinstance(objective, DataObjective)
+    found = suggested(open_archive(archive), space, objective, norm)
+    if found.strangers:
+        warnings.warn(found.of_strangers, stacklevel=3)
+    return begun_by(initial, found)
 
 
 def _refuse(given: Mapping[str, object], what: str) -> None:

@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "contains",
     "run",
     "runs",
+    "archive",
     "compare",
     "tabulate",
     "explain",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import Objective
     from spacelang.runtime.tables.objective import TableObjective
 
-NEEDS: Final = {"--test": "rows", "--ensemble": "predictions"}
+NEEDS: Final = {"--test": "rows", "--ensemble": "predictions", "--archive": "rows"}
 """What options need that nothing without data has."""
 
 SETTLED: Final = "its trials are known; `spacelang tabulate` makes another table"

@@ -13,6 +13,7 @@ from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import bindings, colours, end, fail, note, show
 from spacelang.cli._streams import unguarded
 from spacelang.diagnostics.cells import visible
+from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Recorded, Space
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.searched import Searched
+    from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
@@ -54,6 +56,16 @@ InitialOption = Annotated[
         metavar="default|FILE.json",
         help="Configurations to start from, evaluated first: the default one, or those of a file (as of `run --json`).",
     ),
+]
+ArchiveOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.json",
+        help="Start from what was best on the data sets that are most alike, of an archive (`spacelang archive`).",
+    ),
+]
+ArchiveNormOption = Annotated[
+    Norm, typer.Option(help="How differences of meta-features add up to the distance of two data sets.")
 ]
 TestOption = Annotated[
     str | None,
@@ -136,6 +148,39 @@ def members_of(
         return None if given is None else initial.members_of(space, given, lacks)
     except initial.InitialError as error:
         end(error.diagnostics, as_json=as_json)
+
+
+def archive_of(file: Path | None) -> "Archive | None":
+    """The archive of `--archive`; ends the program for a file that holds none."""
+    from spacelang.api.archiving import open_archive
+    from spacelang.runtime.errors import InputError
+
+    try:
+        return None if file is None else open_archive(file)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+
+
+def with_suggested(
+    members: "tuple[Configuration, ...] | None",
+    archive: "Archive | None",
+    norm: Norm,
+    space: "Space",
+    objective: "DataObjective",
+) -> "tuple[Configuration, ...] | None":
+    """What a search starts from, with what an archive suggests behind it; ends the program where it is about others."""
+    from spacelang.api.archiving import begun_by, suggested
+    from spacelang.runtime.errors import InputError
+
+    if archive is None:
+        return members
+    try:
+        found = suggested(archive, space, objective, norm)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+    for sentence in found.sentences:
+        note(sentence)
+    return begun_by(members, found)
 
 
 def seconds_of(time: str | None) -> float | None:

@@ -9,6 +9,8 @@ import typer
 from spacelang.cli._dataless import Dataless, is_dataless, place_without_data, refuse, run_without_data
 from spacelang.cli._final import Ending
 from spacelang.cli._running import (
+    ArchiveNormOption,
+    ArchiveOption,
     ExecutorOption,
     InitialOption,
     IsolateOption,
@@ -21,6 +23,7 @@ from spacelang.cli._running import (
     TrialLimitOption,
     ValidateOption,
     WorkersOption,
+    archive_of,
     be_ready_to_fork,
     bound_space,
     initial_of,
@@ -34,6 +37,7 @@ from spacelang.cli._running import (
     seconds_of,
     validation_of,
     where_of,
+    with_suggested,
 )
 from spacelang.cli._shared import (
     AllowOption,
@@ -46,6 +50,7 @@ from spacelang.cli._shared import (
     plugin,
     settings,
 )
+from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -79,6 +84,8 @@ def command(  # noqa: PLR0913 - one argument an option
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after this many trials.")] = None,
     seed: SeedOption = 0,
     initial: InitialOption = None,
+    archive: ArchiveOption = None,
+    archive_norm: ArchiveNormOption = Norm.L1,
     allow: AllowOption = None,
     bind: BindOption = None,
     store: StoreOption = None,
@@ -123,13 +130,13 @@ def command(  # noqa: PLR0913 - one argument an option
     validation = validation_of(validate)
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
-    first = initial_of(initial, as_json=json)
+    first, earlier = initial_of(initial, as_json=json), archive_of(archive)
     loaded = load_space(space, allow, bind, as_json=json)
     limits = limits_of(loaded, trial_limit)
     if is_dataless(data):
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
-        on_rows = {"--test": test, "--ensemble": ensemble}
+        on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
         where = place_without_data(data, workers, executor, limits, isolate=isolate)
         seconds = _limit(loaded, given, trials)
@@ -146,7 +153,7 @@ def command(  # noqa: PLR0913 - one argument an option
     loaded, objective = bound_space(loaded, objective, as_json=json)
     chosen = with_fidelity(chosen, loaded, settings(set_))
     budget, searched = (_limit(loaded, given, trials), trials), say_searched(chosen, loaded)
-    members = members_of(loaded, first, as_json=json)
+    members = with_suggested(members_of(loaded, first, as_json=json), earlier, archive_norm, loaded, objective)
     with searching(
         loaded, (name, chosen), objective, where, budget, seed, store, resume=resume, initial=members
     ) as found:

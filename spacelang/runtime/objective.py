@@ -88,6 +88,16 @@ class Aim(Protocol):
 
 
 @runtime_checkable
+class Described(Protocol):
+    """An aim that has rows, and says what these are like."""
+
+    @property
+    def meta_features(self) -> Mapping[str, float]:
+        """The meta-features of the rows that trials are trained on, those that are finite, by their names."""
+        ...
+
+
+@runtime_checkable
 class Evaluating(Protocol):
     """What evaluates trials; cloudpickle takes `evaluate` to where that is done."""
 

@@ -134,6 +134,11 @@ def make_folds(
     return tuple(found)
 
 
+def training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
+    """The numbers of the rows that the first fold of `make_folds` trains on, in no order."""
+    return _splits(dataset, validation, np.random.default_rng(seed))[0][0]
+
+
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
     """All rows to train on, in their order, and the test rows, which have their columns, as those that are held out."""
     fitting, judging = dataset.features, tested.features

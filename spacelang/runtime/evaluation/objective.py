@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
@@ -20,13 +21,22 @@ from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Goal, Measure, Validation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.agenda import Route
+from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.chance import kept_chance, seed_chance
 from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.ensembles.voting import member
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import Rows, fit
-from spacelang.runtime.evaluation.folds import MANY, Fold, as_floats, make_folds, make_test_fold, writes_in_place
+from spacelang.runtime.evaluation.folds import (
+    MANY,
+    Fold,
+    as_floats,
+    make_folds,
+    make_test_fold,
+    training_rows,
+    writes_in_place,
+)
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
 from spacelang.runtime.evaluation.reasons import described, reason_of
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
@@ -136,6 +146,18 @@ class DataObjective:
     def facts(self) -> DataFacts:
         """The data as a store knows it."""
         return data_facts(self._dataset.name, self._dataset.features, self._dataset.labels)
+
+    @cached_property
+    def meta_features(self) -> Mapping[str, float]:
+        """The meta-features of the training rows, of the first split where there are several; as they are in the data.
+
+        Labels that trials are judged by are not looked at.
+        """
+        data = self._dataset
+        rows = training_rows(data, self._settings.validation, self._settings.seed)
+        features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
+        is_classification = data.kind == "classification"
+        return meta_features(features, data.target.iloc[rows], is_classification=is_classification)
 
     @property
     def recorded(self) -> tuple[str, ...]:

@@ -1,0 +1,46 @@
+"""`spacelang archive`: meta-features and best configurations of runs, for warm starts."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import JsonOption, fail, note, print_json
+from spacelang.diagnostics.cells import visible
+
+
+def command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUNS…", help="Stores of runs, folders with stores, or one with auto-sklearn's files."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.json", help="Write the archive here.")],
+    json: JsonOption = False,
+) -> None:
+    """Make an archive of runs: of each data set what it is like, and the best configuration that was found for it.
+
+    `spacelang run --archive FILE.json` starts from the configurations that were best on the data sets that are most
+    like its own. A folder with auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`.
+    What gives no row is told with its reason.
+    """
+    from spacelang.api.archiving import make_archive
+    from spacelang.runtime.errors import InputError
+
+    try:
+        made = make_archive(runs, output)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+    for reason in made.left_out:
+        note(f"left out: {reason}")
+    rows = made.archive.rows
+    if json:
+        print_json({"file": str(output), "rows": len(rows), "left_out": [*made.left_out]})
+        return
+    data, spaces = {row.data for row in rows}, {row.space.name for row in rows}
+    of = ", ".join(f"`{name}`" for name in sorted(spaces))
+    typer.echo(visible(f"{_count(len(rows), 'row')} for {_count(len(data), 'data set')}, of {of}, in {output}"))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -4,6 +4,7 @@ import runpy
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from tables import recorded, table_of
@@ -63,3 +64,19 @@ def test_the_benchmark_of_ensembles_runs(capsys: pytest.CaptureFixture[str], tmp
     printed = capsys.readouterr().out
     assert "3 trials of random on " in printed
     assert "no worse: 1 of 1, better: 0" in printed
+
+
+def test_the_benchmark_of_archives_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    iris = load_iris(as_frame=True).frame
+    for name, rows in (("first", iris.iloc[::2]), ("second", iris.iloc[1::2])):
+        rows.to_csv(tmp_path / f"{name}.csv.gz", index=False)
+    (tmp_path / "few.space").write_text("stage e = GaussianNB | DecisionTreeClassifier | KNeighborsClassifier\n")
+    benchmark = runpy.run_path(str(BENCHMARKS / "archive.py"))
+    few = ("--space", str(tmp_path / "few.space"), "--trials", "3", "--early", "1", "--workers", "0")
+    benchmark["main"]([str(tmp_path), str(tmp_path / "kept"), *few])
+    printed = capsys.readouterr().out
+    assert "few.space, balanced_accuracy, random, seed 0: at trial 1" in printed
+    assert "over 2 sets: fewer than 25 sets say nothing yet" in printed
+    assert (tmp_path / "kept" / "archive.json").is_file()
+    assert benchmark["verdict"](np.full(25, -0.1), 10).endswith("ship the archive")
+    assert benchmark["verdict"](np.resize([-0.1, 0.1], 25), 10).endswith("it does not beat the default start")

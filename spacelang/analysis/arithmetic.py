@@ -32,7 +32,9 @@ def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Rep
     """A call of one of the language's functions with the right number of arguments; else that is reported."""
     name = call.function.text
     if name not in FUNCTIONS:
-        report.add(UnknownFunction(primary=call.function.span, name=name, near=nearest(name, FUNCTIONS)))
+        hint = _otherwise(call)
+        near = None if hint else nearest(name, FUNCTIONS)
+        report.add(UnknownFunction(primary=call.function.span, name=name, near=near, hint=hint))
         return None
     fits = len(arguments) >= 2 if name in VARIADIC else len(arguments) == 1
     if not fits:
@@ -41,6 +43,22 @@ def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Rep
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
+
+
+def _otherwise(call: ast.FunctionCall) -> str | None:
+    """What to write for a function that other languages have and this one has signs for."""
+    first, *others = (argument.span.text for argument in call.arguments)
+    match call.function.text, others:
+        case "sum", [_, *_]:
+            return f"write `{' + '.join((first, *others))}`"
+        case "abs", []:
+            return f"write `max({first}, -{first})`"
+        case ("pow", ["2"]) | ("square", []):
+            return f"there are no powers: write `{first} * {first}`"
+        case "round" | "int", []:
+            return f"write `floor({first} + 0.5)`"
+        case _:
+            return None
 
 
 def outcome(expression: Expr) -> Number:

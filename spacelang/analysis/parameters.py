@@ -103,8 +103,18 @@ def _report_unknown(name: ast.Word, entry: Entry, report: Report) -> None:
         report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
         return
     offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
-    near = nearest(name.text, offered)
-    report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near))
+    hint = _inside(name.text, entry)
+    near = None if hint else nearest(name.text, offered)
+    report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
+
+
+def _inside(name: str, entry: Entry) -> str | None:
+    """How a parameter of an inner operator is set, where a name is that of scikit-learn's nested parameters."""
+    outer, sign, inner = name.partition("__")
+    parameter = entry.parameters.get(outer)
+    if not sign or not inner or parameter is None or not parameter.operators:
+        return None
+    return f"it is set in the body of the operator: `{outer} : Operator {{ {inner} : … }}`"
 
 
 def _notes(old: Deprecation) -> tuple[str, ...]:

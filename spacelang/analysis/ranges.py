@@ -25,6 +25,9 @@ REVERSED: Final = "the bounds are reversed"
 LARGEST: Final = 8e307
 """Beyond this the width of a range may be no float, and neither draws nor neighbours could be computed."""
 
+_ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+"""What other languages have beyond all numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class _End:
@@ -149,6 +152,8 @@ class RangeReader:
             case ast.Dotted():
                 near, reason = nearest(bound.text, SYMBOLS), "bounds are made of numbers and of what the data is"
                 remedy = f"the data has {', '.join(f'`{name}`' for name in SYMBOLS)}; tie hyperparameters by `require`"
+                if bound.text.lower() in _ENDLESS:
+                    near, remedy = None, "a range ends: write the largest value that is worth trying, such as `1e6`"
                 self._report.add(
                     UnknownName(primary=bound.span, name=bound.text, reason=reason, near=near, remedy=remedy)
                 )

@@ -12,6 +12,11 @@ from spacelang.syntax import ast
 EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
 
 CUSTOMARY: Final[Mapping[str, str]] = {
+    "loss": "neg_log_loss",
+    "logloss": "neg_log_loss",
+    "cross_entropy": "neg_log_loss",
+    "brier": "neg_brier_score",
+    "acc": "accuracy",
     "auc": "roc_auc",
     "auroc": "roc_auc",
     "bac": "balanced_accuracy",
@@ -23,6 +28,10 @@ CUSTOMARY: Final[Mapping[str, str]] = {
     "rmsle": "neg_root_mean_squared_log_error",
 }
 """Abbreviations that everybody writes and the library does not know."""
+
+
+ERRORS: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
+"""What everybody calls the share of wrong answers."""
 
 
 class ScorerReader:
@@ -55,12 +64,18 @@ class ScorerReader:
             return None
         return name
 
+    def knows(self, name: str) -> bool:
+        """Whether it is a scorer, of whichever kind of task."""
+        return name in self._known
+
     def _near(self, name: str) -> str | None:
         plain = name.removesuffix("_score")
         return plain if plain in self._known else nearest(name, self._known)
 
     def _hint(self, name: str) -> str | None:
         """What to write for an error, which the library knows with its sign turned only."""
+        if name in ERRORS:
+            return "write `minimize 1 - accuracy`"
         meant = CUSTOMARY.get(name, f"neg_{name}")
         if meant not in self._known:
             return None

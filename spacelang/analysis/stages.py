@@ -54,7 +54,8 @@ class StageReader:
         root = ir.Product(ir.Kind.SEQUENCE, tuple(self._steps(self._module)), self._span)
         unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
         for stage in unused:
-            if not self._is_misnamed:
+            # What could not be read may have named it.
+            if not (self._is_misnamed or self._module.damaged or self._module.is_torn):
                 self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
         # What the pipeline leaves out must not be called like anything that it has, such as a stage of another file.
         left_out = [self._used(self._module, stage, None) for stage in unused]

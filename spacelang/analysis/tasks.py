@@ -1,5 +1,6 @@
 """The task block: its tree to a checked task, and whether the pipelines of the space can solve it."""
 
+import re
 from dataclasses import replace
 from math import isfinite
 from typing import Final
@@ -125,7 +126,7 @@ class _TaskReader:
                 self._report.add(GoalForm(primary=written.span, remedy=f"write `{other} {name.text}`"))
                 return None
             case _:
-                self._report.add(GoalForm(primary=written.span))
+                self._report.add(GoalForm(primary=written.span, remedy=self._as_scorer(written, direction)))
                 return None
         scorer = self._scorers.read(name)
         if scorer is None:
@@ -134,6 +135,11 @@ class _TaskReader:
         if (direction == "maximize") == from_one:
             self._report.add(BackwardGoal(primary=setting.span, scorer=scorer, remedy=_forward(goal)))
         return goal
+
+    def _as_scorer(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
+        """The scorer that a goal seems to mean whose name has other signs in it, or quotes around it."""
+        name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
+        return f"write `{direction} {name}`" if self._scorers.knows(name) else None
 
     # ---- constraints
 

@@ -1,6 +1,6 @@
 """Values as written to values as meant, judged by the parameter that takes them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from spacelang.analysis.report import Report
@@ -9,6 +9,7 @@ from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import OWN
 from spacelang.catalog.snapshot import SHIPPED, load
+from spacelang.catalog.wording import spell
 from spacelang.diagnostics.catalogues import AmbiguousOperator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
@@ -49,6 +50,31 @@ def plain(value: ast.Value, report: Report) -> Value | NoValue:
             return NO_VALUE
 
 
+_MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
+
+_CONSTANTS: Final[Mapping[str, Value]] = {
+    "yes": True,
+    "on": True,
+    "True": True,
+    "no": False,
+    "off": False,
+    "False": False,
+    "null": None,
+    "nil": None,
+    "None": None,
+    "nothing": None,
+}
+"""What other languages call the three constants."""
+
+
+def _meant(value: Value, parameter: Parameter) -> str | None:
+    """The constant that a word stands for elsewhere, where the parameter takes it."""
+    if not isinstance(value, str) or value not in _CONSTANTS:
+        return None
+    meant = _CONSTANTS[value]
+    return spell(meant) if parameter.rejects(meant) is None else None
+
+
 def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:
     """Whether the parameter takes the value; where not, the reason is reported."""
     if entry is None or parameter is None:
@@ -67,7 +93,8 @@ def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | 
             parameter=parameter.name,
             value=literal(value),
             expected=f"expected {expected}",
-            near=near_value(value, parameter.options),
+            near=near_value(value, parameter.options) or _meant(value, parameter),
+            hint=_MEMBERS_STAY if value is None and parameter.several else None,
             instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
         )
     )
@@ -121,8 +148,8 @@ class OperatorFinder:
             full = " or ".join(f"`{meaning}`" for meaning in meanings)
             return AmbiguousOperator(primary=name.span, name=name.text, full=full)
         elsewhere = self._elsewhere(name)
-        near = None if elsewhere is not None else self._near(name, others)
-        hint = hint or elsewhere
+        near = None if elsewhere is not None or name.text in LEFT_OUT else self._near(name, others)
+        hint = hint or elsewhere or ("write `none`: the step is left out" if name.text in LEFT_OUT else None)
         return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
     def _elsewhere(self, name: ast.Dotted) -> str | None:
@@ -151,6 +178,9 @@ class OperatorFinder:
             return None
         return nearest(last, others) or nearest(last, self.catalogue)
 
+
+LEFT_OUT: Final = frozenset({"passthrough", "nothing", "null", "identity", "Identity", "skip", "drop", "noop", "off"})
+"""What other tools call an alternative that leaves its step out."""
 
 ENOUGH: Final = 500
 """After so many problems names are no longer suggested: nobody reads so far, and a check must not take long."""

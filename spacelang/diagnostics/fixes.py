@@ -18,7 +18,7 @@ from spacelang.diagnostics.parameters import (
     RefusedParameter,
     RemovedParameter,
 )
-from spacelang.diagnostics.syntax import MissingSeparator, UnclosedString, UnexpectedText
+from spacelang.diagnostics.syntax import MissingSeparator, SaidElsewhere, UnclosedString, UnexpectedText
 from spacelang.diagnostics.tasks import BackwardGoal
 from spacelang.text import Span
 
@@ -44,7 +44,7 @@ def _further(diagnostic: Diagnostic) -> list[Fix | None]:
             return [Fix(Span(place.source, place.start, place.start), ", ", "insert a comma")]
         case UnclosedString():
             return [Fix(Span(place.source, place.end, place.end), '"', "close the string")]
-        case UnexpectedText() | WrongComparison() | BackwardGoal():
+        case UnexpectedText() | SaidElsewhere() | WrongComparison() | BackwardGoal():
             return _as_written(diagnostic)
         case BadBound(remedy=str() as remedy):
             return [_replaced(place, number) for number in re.findall(r"(?:write|or) (-?\d+)\b", remedy)]
@@ -76,6 +76,8 @@ def _without_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
 
 def _as_written(diagnostic: Diagnostic) -> list[Fix | None]:
     """The replacements that the help spells out."""
+    if isinstance(diagnostic, SaidElsewhere):
+        return [] if diagnostic.instead is None else [_replaced(diagnostic.primary, diagnostic.instead)]
     help_ = diagnostic.help or ""
     if not re.match(r"(?:write|compare with) `", help_) or "…" in help_:
         return []

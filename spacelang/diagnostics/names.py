@@ -104,10 +104,11 @@ class UnknownFunction(Diagnostic):
     code = "SL206"
     MESSAGE = "`{name}` is not a function of the language"
     LABEL = "unknown function"
-    HELPS = ("did you mean `{near}`?", "the functions are `min max ceil floor sqrt log2`")
+    HELPS = ("{hint}", "did you mean `{near}`?", "the functions are `min max ceil floor sqrt log2`")
 
     name: str
     near: str | None = None
+    hint: str | None = None
 
 
 class UnknownValue(Diagnostic):

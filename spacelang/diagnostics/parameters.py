@@ -13,11 +13,12 @@ class UnknownParameter(Diagnostic):
     code = "SL301"
     MESSAGE = "`{parameter}` is not a parameter of `{operator}`"
     LABEL = "unknown parameter"
-    HELPS = ("did you mean `{near}`?",)
+    HELPS = ("{hint}", "did you mean `{near}`?")
 
     parameter: str
     operator: str
     near: str | None = None
+    hint: str | None = None
 
 
 class RejectedValue(Diagnostic):
@@ -32,7 +33,7 @@ class RejectedValue(Diagnostic):
     code = "SL302"
     MESSAGE = "`{operator}` rejects `{value}` for `{parameter}`"
     LABEL = "{expected}"
-    HELPS = ("did you mean `{near}`?", "operators stand without braces: `{instead}`")
+    HELPS = ("{hint}", "did you mean `{near}`?", "operators stand without braces: `{instead}`")
 
     operator: str
     parameter: str
@@ -40,6 +41,7 @@ class RejectedValue(Diagnostic):
     expected: str
     near: str | None = None
     instead: str | None = None
+    hint: str | None = None
 
 
 class RejectedRange(Diagnostic):

@@ -55,9 +55,27 @@ class MissingSeparator(Diagnostic):
 
     code = "SL104"
     MESSAGE = "a comma or a newline is missing before `{member}`"
-    HELPS = ("members of a body are separated by commas or newlines",)
+    HELPS = ("{hint}", "members of a body are separated by commas or newlines")
 
     member: str
+    hint: str | None = None
+
+
+class SaidElsewhere(Diagnostic):
+    """This is how another language says it.
+
+    What it stands for exists here, too, and is written as the help says:
+
+        stage estimator = SVC { C : float[0.1, 10] log }     # not loguniform(0.1, 10)
+    """
+
+    code = "SL107"
+    MESSAGE = "{found} is written otherwise here"
+    HELPS = ("{remedy}",)
+
+    found: str
+    remedy: str
+    instead: str | None = None
 
 
 class NotSupportedYet(Diagnostic):

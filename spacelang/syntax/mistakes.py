@@ -3,15 +3,18 @@
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lark import UnexpectedInput, UnexpectedToken
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.syntax import UnclosedString, UnexpectedEnd, UnexpectedText
+from spacelang.diagnostics.syntax import SaidElsewhere, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.suggest import nearest
 from spacelang.syntax.terminals import describe_token, expectation, keywords
 from spacelang.text import Source, Span
+
+if TYPE_CHECKING:
+    from spacelang.syntax.idioms import Said
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|[\[\](){}]')
@@ -24,6 +27,9 @@ SPACE: Final = " \t\r\n\f"
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _NEAR: Final = 2000
 """Characters before a mistake among which its cause is looked for."""
+
+_SHOWN: Final = 60
+"""Characters of an idiom that a message shows."""
 
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
@@ -61,6 +67,13 @@ class Mistake:
         return not self.found
 
     @property
+    def said(self) -> "Said | None":
+        """The custom of another language that it is; their patterns are made only where there is a mistake."""
+        from spacelang.syntax.idioms import idiom_at
+
+        return None if self.at_end or self.unfinished else idiom_at(self.text, self.place)
+
+    @property
     def foreign(self) -> bool:
         """Whether what was found is a character that has no place in the language at all."""
         first = self.found[:1]
@@ -92,7 +105,10 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
         return UnclosedString(primary=Span(source, start, mistake.shift + (end.start() if end else len(text))))
     if mistake.unfinished:
         return _unfinished_line(mistake, source)
-    expected = mistake.expected
+    if (said := mistake.said) is not None:
+        span = Span(source, said.start + mistake.shift, said.end + mistake.shift)
+        return SaidElsewhere(primary=span, found=_shown(_in_short(span.text)), remedy=said.remedy, instead=said.instead)
+    expected, opened = mistake.expected, _still_open(mistake, source)
     known = keywords(expected) if "NAME" not in expected else []
     near = nearest(mistake.found, known) if mistake.found.isidentifier() else None
     return UnexpectedText(
@@ -100,8 +116,16 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
         found=_shown(mistake.found),
         expected=expectation(expected),
         near=near,
-        hint=_hint(mistake),
+        hint=_hint(mistake)
+        or ("close the body before the next alternative" if opened and mistake.found == "|" else None),
+        related=opened,
     )
+
+
+def _in_short(text: str) -> str:
+    """The text on one line, the middle left out where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN // 2]} … {line[-_SHOWN // 4 :]}"
 
 
 def _unfinished_line(mistake: Mistake, source: Source) -> UnexpectedText:
@@ -114,22 +138,41 @@ def _unfinished_line(mistake: Mistake, source: Source) -> UnexpectedText:
 def _incomplete(mistake: Mistake, source: Source) -> UnexpectedEnd:
     """The item ends too early; points at its last character and back at the bracket that is still open."""
     text, end = mistake.text, mistake.place + mistake.shift
-    opened: list[int] = []
-    for lexeme in _BRACKET.finditer(text):
-        if lexeme[0] in ("]", ")", "}"):
-            opened = opened[:-1]
-        elif lexeme[0] in ("[", "(", "{"):
-            opened.append(lexeme.start())
-    related: tuple[Related, ...] = ()
-    if opened:
-        place = opened[-1] + mistake.shift
-        related = (Related(Span(source, place, place + 1), "opened here and never closed"),)
+    place = _opening(text, len(text))
+    related = () if place is None else (_opened(source, place + mistake.shift, "opened here and never closed"),)
     return UnexpectedEnd(
         primary=Span(source, max(end - 1, 0), end),
         item=(text.split() or ["file"])[0],
         expected=expectation(mistake.expected),
         related=related,
     )
+
+
+def _opening(text: str, end: int) -> int | None:
+    """Where the bracket stands that is open at the end of a text."""
+    opened: list[int] = []
+    for lexeme in _BRACKET.finditer(text, 0, end):
+        if lexeme[0] in ("]", ")", "}"):
+            opened = opened[:-1]
+        elif lexeme[0] in ("[", "(", "{"):
+            opened.append(lexeme.start())
+    return opened[-1] if opened else None
+
+
+def _still_open(mistake: Mistake, source: Source) -> tuple[Related, ...]:
+    """The bracket of an earlier line that seems to have been left open: that of a set, or of a body before a `|`."""
+    text, place = mistake.text, _opening(mistake.text, mistake.place)
+    begins = text.rfind("\n", 0, mistake.place) + 1
+    if place is None or place >= begins or text[begins : mistake.place].strip(SPACE):
+        return ()
+    in_list = "COMMA" in mistake.expected and not {"NAME", "FORBID"} & mistake.expected
+    if not in_list and (mistake.found != "|" or text[place] != "{"):
+        return ()
+    return (_opened(source, place + mistake.shift, "opened here and not closed before"),)
+
+
+def _opened(source: Source, place: int, label: str) -> Related:
+    return Related(Span(source, place, place + 1), label)
 
 
 def _shown(found: str) -> str:

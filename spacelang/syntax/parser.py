@@ -54,8 +54,20 @@ def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
             between = before.span.source.text[before.span.end : after.span.start]
             if not any(separator in between for separator in "\n\r,"):
                 first = _first_word(after)
-                found.append(MissingSeparator(primary=first, member=first.text))
+                hint = _with_sign(before, after)
+                found.append(MissingSeparator(primary=first, member=first.text, hint=hint))
     return found
+
+
+def _with_sign(before: ast.Member, after: ast.Member) -> str | None:
+    """How a range gets its step or its default, which stand behind it without a sign, or with another."""
+    match before, after:
+        case ast.Parameter(domain=ast.Range()), ast.Fixed(name=ast.Word("step"), value=ast.Number()):
+            return f"write `step {after.value.span.text}`"
+        case ast.Parameter(), ast.Fixed(name=ast.Word("default")):
+            return f"write `= {after.value.span.text}`"
+        case _:
+            return None
 
 
 def _first_word(member: ast.Member) -> Span:

@@ -138,6 +138,8 @@ def _repaired(text: str, mistake: Mistake) -> str | None:
     place = mistake.place
     if mistake.at_end:
         return None
+    if (said := mistake.said) is not None and (rewritten := said.rewritten(text)) is not None:
+        return rewritten
     capital = _CAPITALS.match(text, place)
     if capital:
         return text[:place] + capital[0].lower() + text[capital.end() :]

@@ -11,7 +11,7 @@ from spacelang.text import Source
 from tests.errors.test_errors import NAMES, found, source_of, surroundings_of
 
 WITH_FIXES = {
-    "SL005", "SL101_keyword", "SL103", "SL104", "SL201", "SL201_bool", "SL202", "SL203", "SL204", "SL205", "SL206",
+    "SL005", "SL107_keyword", "SL103", "SL104", "SL201", "SL201_bool", "SL202", "SL203", "SL204", "SL205", "SL206",
     "SL207", "SL212", "SL301", "SL302", "SL303", "SL304", "SL306", "SL308", "SL401_value", "SL403", "SL405",
     "SL502", "SL502_condition", "SL503", "SL504", "SL508",
 }  # fmt: skip

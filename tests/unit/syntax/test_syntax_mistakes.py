@@ -23,9 +23,6 @@ FRAME = "stage s =\n  | A {{\n      x : bool\n      {}\n      y : bool\n    }}\n
         ("z = int[1, 2]", "[", "a domain follows `:`; `=` fixes a value or gives a default"),
         ("z = {a, b}", "{", "a domain follows `:`; `=` fixes a value or gives a default"),
         ("z : 3", "3", "`name = value` fixes a value, `name : {value, …}` lets it vary"),
-        ("z = 'a'", "'a'", 'write strings in double quotes: `"…"`'),
-        ("z = “a”", "“", 'write strings in double quotes: `"…"`'),
-        ("forbid x && y", "&&", "write `and`"),
         ("forbid a < x < b", "<", "join comparisons with `and`"),
         ("forbid x not in {a}", "in", "write `not … in …`"),
         ("z : bool wehn x", "x", "did you mean `when x`?"),
@@ -41,6 +38,39 @@ def test_a_mistake_on_a_line_says_what_to_write(line: str, found: str, help_text
     assert len(parsed.diagnostics) <= 2
     assert len(parsed.file.items) == 2, "the rest is read"
     assert parsed.damaged == {"s"}
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "help_text"),
+    [
+        ("z = 'a'", "'a'", 'write strings in double quotes: `"…"`'),
+        ("z = “a”", "“a”", 'write strings in double quotes: `"…"`'),
+        ("forbid x && y", "&&", "write `and`"),
+        ("z : loguniform(1e-3, 10)", "loguniform(1e-3, 10)", "write `float[1e-3, 10] log`"),
+        ("z : bool if x", "if x", "write `when x`"),
+    ],
+)
+def test_what_other_languages_say_is_translated(line: str, found: str, help_text: str) -> None:
+    parsed = read(FRAME.format(line))
+    (diagnostic,) = parsed.diagnostics
+    assert (diagnostic.code, diagnostic.primary.text, diagnostic.help) == ("SL107", found, help_text)
+    assert len(parsed.file.items) == 2, "the rest is read"
+
+
+@pytest.mark.parametrize(
+    ("line", "help_text"), [("z : int[1, 9] step=2", "write `step 2`"), ("z : bool default=true", "write `= true`")]
+)
+def test_what_a_range_takes_without_a_sign(line: str, help_text: str) -> None:
+    (diagnostic,) = read(FRAME.format(line)).diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("SL104", help_text)
+
+
+def test_a_habit_is_told_once() -> None:
+    parsed = read("stage s = A { x : {\u2018a\u2019, “b”, \"it is // fine\"} // one\n  y : {'c'} // two\n}")
+    assert [each.help for each in parsed.diagnostics] == [
+        'write strings in double quotes: `"…"`',
+        "comments begin with `#`",
+    ]
 
 
 @pytest.mark.parametrize("line", ["z : int(1,10", "z : int[1 10]", "z :", "z =", "z : bool when", "forbid", "$"])

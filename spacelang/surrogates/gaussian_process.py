@@ -32,11 +32,15 @@ class Matern:
         far = self._distances(left, right)
         return np.asarray(self.variance * np.exp(-far) * (1 + far + far * far / 3))
 
-    def slopes(self, point: Array, points: Array) -> Array:
-        """How the covariance of a point with each of n others changes with each coordinate of it: shape (n, d)."""
-        far = self._distances(point[None], points)[0]
-        steepness = -5 / 3 * self.variance * np.exp(-far) * (1 + far)
-        return np.asarray(steepness[:, None] * (point - points) / self.lengths**2)
+    def with_steepness(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """The covariances of n points with m others, and how steep they are there: shape (n, m) each.
+
+        A covariance changes with coordinate i of the right point as its steepness times the difference, right minus
+        left, over the square of the i-th length.
+        """
+        far = self._distances(left, right)
+        fading = self.variance * np.exp(-far)
+        return np.asarray(fading * (1 + far + far * far / 3)), np.asarray(-5 / 3 * fading * (1 + far))
 
     def _distances(self, left: Array, right: Array) -> Array:
         return np.asarray(sqrt(5) * cdist(left / self.lengths, right / self.lengths))
@@ -99,15 +103,21 @@ class GaussianProcess:
         variance = self._factor.kernel.variance - np.einsum("nm,nm->m", known, known)
         return np.asarray(covariances.T @ self._weights), np.sqrt(np.maximum(variance, 0.0))
 
-    def at(self, point: Array) -> tuple[float, float, Array, Array]:
-        """The mean and the deviation at one point, and how they change with each of its d coordinates.
+    def at(self, places: Array) -> tuple[Array, Array, Array, Array]:
+        """The means and the deviations at m points, (m,), and how each changes with the coordinates, (m, d).
 
         A deviation of 0 changes with none.
         """
         kernel, points = self._factor.kernel, self._factor.points
-        covariances, slopes = kernel.covariance(points, point[None])[:, 0], kernel.slopes(point, points)
+        covariances, steepness = kernel.with_steepness(points, places)
         known = self._factor.solve(covariances)
-        deviation = sqrt(max(kernel.variance - float(known @ known), 0.0))
-        narrowing = -slopes.T @ self._factor.solve_transposed(known)
-        widening = narrowing / deviation if deviation else np.zeros_like(narrowing)
-        return float(covariances @ self._weights), deviation, slopes.T @ self._weights, widening
+        deviations = np.sqrt(np.maximum(kernel.variance - np.einsum("nm,nm->m", known, known), 0.0))
+
+        def slopes(weights: Array) -> Array:
+            """How sums of the covariances change, by the weights of each point, (n, m)."""
+            steep = steepness * weights
+            return np.asarray((places * steep.sum(axis=0)[:, None] - steep.T @ points) / kernel.lengths**2)
+
+        narrowing = -slopes(self._factor.solve_transposed(known))
+        sure = np.where(deviations > 0, deviations, np.inf)[:, None]
+        return covariances.T @ self._weights, deviations, slopes(self._weights[:, None]), narrowing / sure

@@ -1,7 +1,7 @@
 """Expected improvement, and the point that promises most of it (ALGORITHMS.md 2.4)."""
 
 from collections.abc import Callable
-from math import exp, log, pi, sqrt
+from math import log, pi, sqrt
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -27,6 +27,8 @@ CLOSE: Final = 1e-6
 """Points that differ by no more than this in any coordinate are one."""
 
 STEPS: Final = 30
+"""Steps of the climbs, which are made together."""
+
 CERTAIN: Final = 1e-12
 """A deviation below this is 0."""
 
@@ -44,8 +46,8 @@ class Posterior(Protocol):
         """The mean and the standard deviation at m points, of shape (m,) each."""
         ...
 
-    def at(self, point: Array) -> tuple[float, float, Array, Array]:
-        """The mean and the deviation at one point, and how they change with its coordinates."""
+    def at(self, places: Array) -> tuple[Array, Array, Array, Array]:
+        """The means and the deviations at m points, and how each changes with its coordinates, (m, d)."""
         ...
 
 
@@ -71,8 +73,7 @@ def most_promising(
     candidates = np.vstack([rng.random((CANDIDATES, len(incumbent))), *near])
     promise = log_improvement(best, *process.posterior(candidates))
     order = np.argsort(-promise, kind="stable")
-    climbs = [_uphill(process, best, candidates[place]) for place in order[:CLIMBS]]
-    top, _ = max(climbs, key=lambda climb: climb[1])
+    top = _uphill(process, best, candidates[order[:CLIMBS]])
     if not is_known(top[None])[0]:
         return top
     new = order[~is_known(candidates[order])]
@@ -96,22 +97,33 @@ def log_improvement(best: float, mean: Array, deviation: Array) -> Array:
     return np.where(is_certain, certain, np.log(sure) + _log_gain(gain / sure))
 
 
-def _uphill(process: Posterior, best: float, start: Array) -> tuple[Array, float]:
-    """Where the improvement has no slope any more, and its logarithm there."""
+def _uphill(process: Posterior, best: float, starts: Array) -> Array:
+    """The best of the points where the improvement has no slope any more, uphill from each of m starts.
 
-    def downhill(point: Array) -> tuple[float, Array]:
-        mean, deviation, mean_slopes, deviation_slopes = process.at(point)
-        if deviation < CERTAIN:
-            return LOWEST, np.zeros_like(point)
-        margin = (best - mean) / deviation
-        promise = float(_log_gain(np.asarray(margin)))
-        by_mean = exp(float(log_ndtr(margin)) - promise) / deviation
-        by_deviation = exp(-margin * margin / 2 - log(2 * pi) / 2 - promise) / deviation
-        return -(log(deviation) + promise), by_mean * mean_slopes - by_deviation * deviation_slopes
+    All climb at once, as one sum that falls apart: what a step costs is for the most part calls of functions.
+    """
 
-    box = [(0.0, 1.0)] * len(start)
-    found = minimize(downhill, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": STEPS})
-    return np.clip(found.x, 0.0, 1.0), -float(found.fun)
+    def downhill(flat: Array) -> tuple[float, Array]:
+        heights, slopes = _promise(process, best, flat.reshape(starts.shape))
+        return -float(heights.sum()), -slopes.ravel()
+
+    box = [(0.0, 1.0)] * starts.size
+    found = minimize(downhill, starts.ravel(), jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": STEPS})
+    tops = np.clip(found.x, 0.0, 1.0).reshape(starts.shape)
+    return np.asarray(tops[int(_promise(process, best, tops)[0].argmax())])
+
+
+def _promise(process: Posterior, best: float, places: Array) -> tuple[Array, Array]:
+    """The logarithm of the expected improvement at m points, (m,), and its slopes, (m, d), none where it is certain."""
+    means, deviations, mean_slopes, deviation_slopes = process.at(places)
+    is_certain = deviations < CERTAIN
+    sure = np.where(is_certain, 1.0, deviations)
+    margins = (best - means) / sure
+    gains = _log_gain(margins)
+    by_mean = np.exp(log_ndtr(margins) - gains) / sure
+    by_deviation = np.exp(-margins * margins / 2 - log(2 * pi) / 2 - gains) / sure
+    slopes = by_deviation[:, None] * deviation_slopes - by_mean[:, None] * mean_slopes
+    return np.where(is_certain, -LOWEST, np.log(sure) + gains), np.where(is_certain[:, None], 0.0, slopes)
 
 
 def _log_gain(margin: Array) -> Array:

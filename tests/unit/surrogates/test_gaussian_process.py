@@ -62,12 +62,14 @@ def test_what_is_known_may_be_known_twice() -> None:
 def test_slopes_are_those_of_what_is_predicted(seed: int) -> None:
     points, numbers = data(seed)
     process = GaussianProcess(Factor.of(Matern(1.7, np.array([0.4, 1.0, 3.0]), 1e-3), points), numbers)
-    point = np.random.default_rng([seed, 1]).random(3)
-    mean, deviation, mean_slopes, deviation_slopes = process.at(point)
-    means, deviations = process.posterior(point[None])
-    assert (mean, deviation) == (pytest.approx(means[0]), pytest.approx(deviations[0]))
-    assert mean_slopes == pytest.approx(approx_fprime(point, lambda at: process.at(at)[0]), abs=1e-4)
-    assert deviation_slopes == pytest.approx(approx_fprime(point, lambda at: process.at(at)[1]), abs=1e-4)
+    places = np.random.default_rng([seed, 1]).random((4, 3))
+    found = process.at(places)
+    means, deviations = process.posterior(places)
+    assert found[:2] == (pytest.approx(means), pytest.approx(deviations))
+    means_change = [approx_fprime(place, lambda at: process.at(at[None])[0][0]) for place in places]
+    deviations_change = [approx_fprime(place, lambda at: process.at(at[None])[1][0]) for place in places]
+    assert found[2] == pytest.approx(np.array(means_change), abs=1e-4)
+    assert found[3] == pytest.approx(np.array(deviations_change), abs=1e-4)
 
 
 @LAW

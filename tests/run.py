@@ -1,39 +1,72 @@
 """The test command: linters, types, import layers, tests. Stops with status 1 if one fails.
 
 `python tests/run.py` runs everything, slow tests in their reduced form; `--full` runs slow tests at full size and
-measures branch coverage, which takes twice as long.
+measures branch coverage, which takes twice as long. What reads the code alone is looked at while tests run, and told
+after them.
 """
 
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = Path(sys.executable).parent
-STEPS = {
+READING = {
     "lint": ["-m", "ruff", "check", "."],
     "format": ["-m", "ruff", "format", "--check", "."],
     "types": ["-m", "mypy"],
     "layers": [str(SCRIPTS / "lint-imports")],
-    "tests": ["-m", "pytest", "-n", "auto"],
 }
+# Each worker is given tests that stand side by side, which share what is made for a file.
+TESTS = ["-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 COVERAGE = ["--cov", "--cov-report=term"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """How a step ended, and what it printed unless that was shown at once."""
+
+    name: str
+    status: int
+    seconds: float
+    output: str
+
+    def tell(self) -> None:
+        print(f"== {self.name}\n{self.output}== {self.name}: {self.seconds:.0f} s\n", flush=True)
 
 
 def main() -> int:
     """Run every step, also after one has failed, so that one run shows all there is to mend."""
     is_full = "--full" in sys.argv[1:]
     environment = {**os.environ, "SPACELANG_FULL": "1" if is_full else ""}
-    failed = []
-    for name, arguments in STEPS.items():
-        print(f"== {name}", flush=True)
+    # Tests start hundreds of processes, none of which shall compile the package again.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def run(name: str, arguments: list[str], *, is_shown: bool) -> Step:
         started = time.perf_counter()
-        more = COVERAGE if is_full and name == "tests" else []
-        if subprocess.run([sys.executable, *arguments, *more], cwd=ROOT, env=environment, check=False).returncode:
-            failed.append(name)
-        print(f"== {name}: {time.perf_counter() - started:.0f} s\n", flush=True)
+        output = None if is_shown else subprocess.PIPE
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment,
+            check=False,
+            stdout=output,
+            stderr=None if is_shown else subprocess.STDOUT,
+            text=True,
+        )
+        return Step(name, ended.returncode, time.perf_counter() - started, ended.stdout or "")
+
+    with ThreadPoolExecutor(1) as beside:
+        reading = [beside.submit(run, name, arguments, is_shown=False) for name, arguments in READING.items()]
+        tested = run("tests", [*TESTS, *(COVERAGE if is_full else [])], is_shown=True)
+        steps = [tested, *(each.result() for each in reading)]
+    for step in steps:
+        step.tell()
+    failed = [step.name for step in steps if step.status]
     print(f"failed: {', '.join(failed)}" if failed else "all passed")
     return 1 if failed else 0
 

@@ -4,8 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from preloaded import Command, Preloaded
 
 TIMEOUT = 100.0
 """Seconds after which a command has hung; none needs more than a few."""
@@ -38,11 +41,32 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def spacelang(
-    *arguments: str | bytes, folder: Path, stdin: str = "", code: str | None = None
+    *arguments: str | bytes, folder: Path, stdin: str = "", code: str | None = None, afresh: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m spacelang ARGUMENTS` (or `python -c CODE ARGUMENTS`) in a folder; it never shows a traceback."""
+    """Run `python -m spacelang ARGUMENTS` (or `python -c CODE ARGUMENTS`) in a folder; it never shows a traceback.
+
+    A command has a process of its own, which has not been started `afresh` unless that is what a test is about.
+    """
+    if code is None and not afresh:
+        command = Command([os.fsdecode(each) for each in arguments], str(folder), environment())
+        status, *streams = preloaded().run(command, stdin.encode(), TIMEOUT)
+        out, err = (each.decode(errors="surrogateescape").replace("\r\n", "\n") for each in streams)
+        ended = subprocess.CompletedProcess(arguments, status, out, err)
+    else:
+        ended = started(*arguments, folder=folder, stdin=stdin, code=code)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    assert "\x1b" not in ended.stdout + ended.stderr, "colours, or somebody's escape sequences, without a terminal"
+    return ended
+
+
+@cache
+def preloaded() -> Preloaded:
+    return Preloaded()
+
+
+def started(*arguments: str | bytes, folder: Path, stdin: str, code: str | None) -> subprocess.CompletedProcess[str]:
     start: list[str | bytes] = ["-m", "spacelang"] if code is None else ["-c", code]
-    ended = subprocess.run(
+    return subprocess.run(
         [sys.executable, *start, *arguments],
         cwd=folder,
         env=environment(),
@@ -54,9 +78,6 @@ def spacelang(
         timeout=TIMEOUT,
         check=False,
     )
-    assert "Traceback" not in ended.stderr, ended.stderr
-    assert "\x1b" not in ended.stdout + ended.stderr, "colours, or somebody's escape sequences, without a terminal"
-    return ended
 
 
 def document(ended: subprocess.CompletedProcess[str], status: int = 0) -> Any:

@@ -29,7 +29,7 @@ def test_a_run_finds_the_same_again_and_goes_on(folder: Path) -> None:
     more = json.loads(
         spacelang(*RUN, "--trials", "20", "--store", "run.db", "--resume", "--json", folder=folder).stdout
     )
-    whole = json.loads(spacelang(*RUN, "--trials", "20", "--json", folder=folder).stdout)
+    whole = json.loads(spacelang(*RUN, "--trials", "20", "--json", folder=folder, afresh=True).stdout)
     assert {name: more[name] for name in ("loss", "configuration", "trials")} == {
         name: whole[name] for name in ("loss", "configuration", "trials")
     }

@@ -136,12 +136,11 @@ def test_spaces_lists_what_is_bundled(folder: Path) -> None:
 
 class TestSample:
     def test_the_same_seed_gives_the_same_members(self, folder: Path) -> None:
-        first, again = (spacelang("sample", "toy.space", "-n", "5", "--seed", "1", folder=folder) for _ in range(2))
+        sample = ("sample", "toy.space", "-n", "5", "--seed")
+        first, again = (spacelang(*sample, "1", folder=folder, afresh=True) for _ in range(2))
         assert first.returncode == 0
         assert first.stdout == again.stdout
-        assert (
-            first.stdout != spacelang("sample", "toy.space", "-n", "5", "--seed", "2", "--json", folder=folder).stdout
-        )
+        assert first.stdout != spacelang(*sample, "2", "--json", folder=folder).stdout
         assert len(first.stdout.splitlines()) == 5
         for line in first.stdout.splitlines():
             assert list(json.loads(line)) == sorted(json.loads(line))

@@ -61,7 +61,7 @@ def test_a_run_that_cannot_begin_leaves_no_file(folder: Path) -> None:
 
 
 def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
-    whole = document(spacelang(*RUN, "--trials", "12", "--store", "whole.db", "--json", folder=folder), 0)
+    whole = document(spacelang(*RUN, "--trials", "12", "--store", "whole.db", "--json", folder=folder, afresh=True), 0)
     spacelang(*RUN, "--trials", "5", "--store", "part.db", folder=folder)
     again = document(spacelang(*RUN, "--trials", "12", "--store", "part.db", "--resume", "--json", folder=folder), 0)
     assert (again["loss"], again["configuration"], again["trials"]) == (whole["loss"], whole["configuration"], 12)
@@ -86,7 +86,7 @@ def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, wo
         wanted = (number + 1) * TRIALS // (kills + 2)
         ends = time.monotonic() + TIMEOUT
         while stored(folder / "killed.db") < wanted and process.poll() is None and time.monotonic() < ends:
-            time.sleep(0.005)
+            time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait()
     ended = spacelang(*arguments, folder=folder)

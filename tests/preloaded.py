@@ -1,0 +1,169 @@
+"""Commands in forks of a process that has imported what they need: seconds of imports are paid for once, not each time.
+
+What a fork does not show is whether a command imports all that it needs, whether anything depends on the order of sets,
+which all forks have in common, and what Python says while it takes its modules apart: tests of these start a process
+afresh. (`multiprocessing` has a server of forks, too, but its processes have no streams of their own, and what was
+registered for their end is not done.)
+"""
+
+import atexit
+import gc
+import os
+import pickle
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import astuple, dataclass
+from importlib import import_module
+from pkgutil import walk_packages
+from struct import Struct
+from typing import IO, Final, NoReturn
+
+import spacelang
+from spacelang.runtime.executors._processes.forked import ONE_THREAD as LIBRARIES
+from spacelang.syntax.parser import parse
+from spacelang.text import Source
+
+HEAVY: Final = (
+    *("ConfigSpace", "cloudpickle", "hyperopt", "pandas", "psutil", "pyarrow.pandas_compat", "rich.console"),
+    *("sklearn.compose", "sklearn.datasets", "sklearn.discriminant_analysis", "sklearn.feature_selection"),
+    *("sklearn.linear_model", "sklearn.model_selection", "sklearn.naive_bayes", "sklearn.neighbors"),
+    *("sklearn.neural_network", "sklearn.pipeline", "sklearn.svm"),
+)
+"""What commands import of others; none of it starts a thread that a fork would lack."""
+
+ABSENT: Final = ("__main__", "dask", "_dask", "testing")
+"""What of the package is not imported: it starts threads, or is no command's."""
+
+ONE_THREAD: Final = dict.fromkeys(LIBRARIES, "1")
+"""What a command that runs trials sets by itself, before it imports anything."""
+
+NUMBER: Final = Struct("i")
+"""What is answered: which process a command has become, and how that has ended."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """`python -m spacelang ARGUMENTS`, where it is started and with which environment."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+
+
+class Preloaded:
+    """A process that forks one command after the other; it ends with the process that has started it."""
+
+    def __init__(self) -> None:
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                env={**os.environ, **ONE_THREAD},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self._control.close()
+        self._process.wait()
+
+    def run(self, command: Command, stdin: bytes, timeout: float) -> tuple[int, bytes, bytes]:
+        """The status of a command, and what it wrote; raises TimeoutExpired."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(stdin)
+            given.seek(0)
+            socket.send_fds(self._control, [b"!"], [each.fileno() for each in (given, out, err)])
+            self._control.sendall(pickle.dumps(astuple(command)))
+            child = self._heard()
+            if not select.select([self._control], [], [], timeout)[0]:
+                os.kill(child, signal.SIGKILL)
+                self._heard()
+                raise subprocess.TimeoutExpired(command.arguments, timeout)
+            return self._heard(), content(out), content(err)
+
+    def _heard(self) -> int:
+        (number,) = NUMBER.unpack(self._control.recv(NUMBER.size, socket.MSG_WAITALL))
+        return int(number)
+
+
+def content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def serve(control: socket.socket) -> None:
+    """Fork until nobody can ask for any more. Returns in each fork, with what that is to be in place."""
+    commands = control.makefile("rb")
+    while True:
+        message, streams, _, _ = socket.recv_fds(control, 1, 3)
+        if not message:
+            os._exit(0)
+        command = Command(*pickle.load(commands))
+        child = os.fork()
+        if child == 0:
+            commands.close()
+            control.close()
+            become(command, streams)
+            return
+        for stream in streams:
+            os.close(stream)
+        control.sendall(NUMBER.pack(child))
+        _, ended = os.waitpid(child, 0)
+        control.sendall(NUMBER.pack(os.waitstatus_to_exitcode(ended)))
+
+
+def become(command: Command, streams: list[int]) -> None:
+    """Be where a process would be that has just been started; nothing was read or written before."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(command.folder)
+    os.environ.clear()
+    os.environ.update({**command.environment, **ONE_THREAD})
+    sys.argv[1:] = command.arguments
+    sys.path[0] = command.folder
+
+
+def status() -> int:
+    """What the command ends with."""
+    try:
+        runpy.run_module("spacelang", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def end(code: int) -> NoReturn:
+    """Do what Python does at an end, but for taking apart thousands of modules, which are those of all forks."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def load() -> None:
+    """Import what commands do, and read the grammar."""
+    for name in HEAVY:
+        import_module(name)
+    for module in walk_packages(spacelang.__path__, "spacelang."):
+        if not set(ABSENT) & set(module.name.split(".")):
+            import_module(module.name)
+    parse(Source("some.space", "stage e = GaussianNB\n"))
+    # What the collector does not visit it does not write to: such pages are not copied for each fork.
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    load()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    end(status())

@@ -1,4 +1,4 @@
-"""Optimizers as those tests take them that are about all: without models, which are slow where trials are nothing."""
+"""Optimizers as those tests take them that are about all: with few models, which are slow where trials are nothing."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,6 +9,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
     "jopt": {"initial": "1000"},
+    "mosaic": {"trees": "2", "n_s": "3", "n_r": "12"},
 }
 """By the name of the optimizer."""
 

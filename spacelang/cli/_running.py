@@ -379,11 +379,14 @@ def searching(
 @contextmanager
 def telling(store: Path | None) -> "Iterator[None]":
     """End the program for what the user can put right in what a run is given, its store among that."""
+    from spacelang.plugins import OptionError
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.store_faults import StoreError
 
     try:
         yield
+    except OptionError as error:  # what an option asks for is not there in this run
+        fail(error.message, error.help)
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +13,9 @@ from spacelang.diagnostics.cells import visible
 if TYPE_CHECKING:
     from spacelang.runtime.storing.runs import Listing, Summary
 
+PICTURES: Final = (".svg", ".txt")
+"""How files end that a tree is written to."""
+
 
 def command(
     folder: Annotated[Path, typer.Argument(help="The folder with the stores.")] = Path("runs"),
@@ -20,18 +23,25 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write the trials of one run, whose store is named instead of a folder."),
     ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Show the tree of one run of `mosaic`: as `.svg` or `.txt`; `-` prints it."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best loss; or write the trials of one as a table."""
+    """List stored runs with space, data, optimizer, state and best loss; or write the trials of one, or its tree."""
+    from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.runs import runs
-    from spacelang.runtime.storing.store_faults import StoreError
 
     try:
         if export is not None:
             _export(folder, export)
+        if tree is not None:
+            _draw(folder, tree)
+        if export is not None or tree is not None:
             return
         listing = runs(folder)
-    except StoreError as error:
+    except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
     if json:
         print_json([_document(run) for run in listing.runs])
@@ -45,6 +55,24 @@ def _export(store: Path, table: Path) -> None:
 
     with Store.read(store) as run:
         export(run, table)
+
+
+def _draw(store: Path, picture: Path) -> None:
+    from spacelang.report.search_tree import shown_tree
+    from spacelang.runtime.storing.store import Store
+
+    if str(picture) != "-" and picture.suffix not in PICTURES:
+        fail(f"no tree is written as `{picture.name}`", "name a file `.svg` or `.txt`, or `-`")
+    with Store.read(store) as run:
+        found = shown_tree(run)
+    text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
+    if str(picture) == "-":
+        typer.echo(text)
+        return
+    try:
+        picture.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        fail(f"cannot write `{picture}`: {(error.strerror or str(error)).lower()}")
 
 
 def _document(run: "Summary") -> dict[str, object]:

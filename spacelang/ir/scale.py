@@ -1,5 +1,6 @@
 """Scales: how good a loss is, as a number between 0 and 1, for optimizers whose formulas suppose one."""
 
+import re
 from dataclasses import dataclass
 from sys import float_info
 from typing import Final
@@ -33,11 +34,30 @@ UNIT: Final = Scale(0.0, 1.0)
 """The scale of losses between 0 and 1: each is its own standing."""
 
 
+FIRST: Final = "around the first success"
+ITSELF: Final = "the loss itself"
+
+
 def describe_scale(scale: Scale | None) -> str:
     """A scale for people; None is that around the first success, which is not known yet."""
     if scale is None:
-        return "around the first success"
+        return FIRST
     if scale == UNIT:
-        return "the loss itself"
+        return ITSELF
     origin, width = f"{scale.origin:.9g}", f"{scale.width:.9g}"
     return f"{f'(loss - {origin})' if scale.origin else 'loss'} / {width}"
+
+
+def read_scale(text: str) -> Scale | None:
+    """The scale that `describe_scale` has made a text of, to nine digits; None is that around the first success.
+
+    Raises ValueError for any other text.
+    """
+    if text == FIRST:
+        return None
+    if text == ITSELF:
+        return UNIT
+    found = re.fullmatch(r"(?:loss|\(loss - (\S+)\)) / (\S+)", text)
+    if found is None:
+        raise ValueError(f"`{text}` is no scale")
+    return Scale(float(found[1] or 0.0), float(found[2]))

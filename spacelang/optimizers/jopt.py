@@ -4,12 +4,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
-from spacelang.ir.asking import Ask, Later, Search
+from spacelang.ir.asking import Later, Search
 from spacelang.ir.codes import Array
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
@@ -18,6 +17,7 @@ from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers._designs import latin_hypercube
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._joint import Joint
+from spacelang.optimizers._room import as_there_is_room
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.surrogates.sizes import KEPT, LEFT_OUT
@@ -79,14 +79,7 @@ class _Run:
 
     def run(self) -> Search:
         """Begin as many as there is room for; end when nothing is left, and none is under way."""
-        wishes, told = self._wishes(), (yield Ask())
-        while True:
-            begin = tuple(islice(wishes, max(told.room, not self._pending)))
-            if not begin and not self._pending:
-                return
-            told = yield Ask(begin)
-            if told.ended is not None and told.asked is not None:
-                self._note(self._pending.pop(told.asked), told.ended)
+        yield from as_there_is_room(self._wishes(), self._note)
 
     def _wishes(self) -> Iterator[Request | Later]:
         """All that is begun, in its order: what is given, what is proposed, and at last what is drawn."""
@@ -110,10 +103,10 @@ class _Run:
         later = Later(self._make, begun)
         return later
 
-    def _note(self, place: Array, trial: Trial) -> None:
+    def _note(self, asked: Request | Later, trial: Trial) -> None:
         """A failure is as bad as the worst so far, and no better than any loss."""
         worst = max(self._numbers, default=1.0)
-        self._places.append(place)
+        self._places.append(self._pending.pop(asked))
         self._numbers.append(max(worst, 1.0) if trial.loss is None else trial.standing)
         if len(self._numbers) > KEPT:
             self._remark(LEFT_OUT)

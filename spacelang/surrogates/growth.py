@@ -89,13 +89,13 @@ class Growing:
         return _Fitted(points, numbers, size, np.append(fitted.rows, new).astype(int), factor)
 
 
-def fitted_at(count: int) -> int:
-    """With how many data the kernel of `count` > 0 of them is fitted: 1, 2, .., 20, 22, 24, .., 1000, 1100, ..
+def fitted_at(count: int, part: int = 10) -> int:
+    """With how many data the model of `count` > 0 of them is fitted: 1, 2, .., 20, 22, 24, .., 1000, 1100, ..
 
-    It is the last of these sizes that is not above `count`.
+    It is the last of these sizes that is not above `count`. From one to the next they grow by one `part` of so many.
     """
     size = 1
-    while (following := size + min(max(size // 10, 1), STEP)) <= count:
+    while (following := size + min(max(size // part, 1), STEP)) <= count:
         size = following
     return size
 

@@ -15,7 +15,7 @@ from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
-REPEATING = ("admm", "jopt")
+REPEATING = ("admm", "jopt", "mosaic")
 """Those that may propose what they have proposed before."""
 SLOW = () if os.environ.get("SPACELANG_FULL") else ("admm", "jopt")
 """Those of which a part of the cases says enough."""

@@ -55,6 +55,13 @@ def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) ->
     assert line.split()[0] in ("49", "50")
 
 
+def test_the_benchmark_of_mosaic_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "mosaic.py"))["main"](["--quick"])
+    printed = capsys.readouterr().out
+    assert "20 observations" in printed
+    assert "100 full trees" in printed
+
+
 def test_the_benchmark_of_ensembles_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     load_iris(as_frame=True).frame.iloc[30:].to_csv(tmp_path / "iris.csv.gz", index=False)
     (tmp_path / "few.space").write_text("stage e = GaussianNB | DecisionTreeClassifier | KNeighborsClassifier\n")

@@ -32,7 +32,7 @@ from spacelang.testing.small_spaces import (
 
 DRAWN = {"random", "hyperband", "successive_halving"}
 """Those that draw configurations."""
-TUNING = {"admm", "jopt"}
+TUNING = {name for name in OPTIMIZERS.names() if not hasattr(OPTIMIZERS.load(name), "hyperparameters")}
 """Those that search them."""
 FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN | TUNING]
 

@@ -1,0 +1,138 @@
+"""The surrogate of MOSAIC: a forest of what is known, and what it promises of the nodes of the tree (section 3.3)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from spacelang.ir.codes import Array
+from spacelang.ir.columns import Columns
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.sampling import UnlikelyError
+from spacelang.targets.mosaic import Prefix, StructuralTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from spacelang.surrogates.forest import Trees
+
+PART: Final = 20
+"""The forest is fitted again once the data have grown by one part in so many."""
+
+KEPT: Final = 512
+"""Of so many nodes the draws are kept; those of others are drawn anew, and are the same again."""
+
+OF_FORESTS, OF_NODES = 0, 1
+"""What tells the generators of forests from those of nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the surrogate is: its trees, the share of the features that each split looks at, draws of a node."""
+
+    trees: int
+    features: float
+    draws: int
+
+
+class Surrogate:
+    """What is known of configurations and their rewards, and what a forest makes of it.
+
+    The forest of some data, and the draws of a node, depend on nothing but these and the seed: a search that was
+    interrupted goes on with the same ones. Of the data, all with the same first two decisions count as much as others.
+    """
+
+    def __init__(self, tree: StructuralTree, sizes: Sizes, seed: int) -> None:
+        self._tree, self._sizes, self._seed = tree, sizes, seed
+        self._features: list[Array] = []
+        self._rewards: list[float] = []
+        self._groups: list[int] = []
+        self._numbers: dict[Prefix, int] = {}
+        """The groups, numbered as they come."""
+        self._fitted: tuple[int, Trees] | None = None
+        self._promised: dict[Prefix, float] = {}
+        """What the present forest promises."""
+        self._drawn = lru_cache(maxsize=KEPT)(self._draw)
+
+    @property
+    def best(self) -> float:
+        """The best reward; 0 where nothing is known."""
+        return max(self._rewards, default=0.0)
+
+    def note(self, configuration: Configuration, reward: float) -> None:
+        """Learn of a success."""
+        group = self._tree.prefix_of(configuration)[:2]
+        self._features.append(self._tree.features([configuration])[0].astype(np.float32))
+        self._rewards.append(reward)
+        self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
+
+    def posterior(self, features: Array) -> tuple[Array, Array]:
+        """The mean and the deviation of the trees at m points, of shape (m,) each; 0 where nothing is known."""
+        trees = self._trees()
+        return (np.zeros(len(features)), np.zeros(len(features))) if trees is None else trees.posterior(features)
+
+    def promise(self, prefixes: Sequence[Prefix]) -> Array:
+        """The mean over the draws of each node, of shape (n,); 0 where nothing is known."""
+        trees = self._trees()
+        if trees is None:
+            return np.zeros(len(prefixes))
+        new = [prefix for prefix in prefixes if prefix not in self._promised]
+        if new:
+            mean, _ = trees.posterior(np.vstack([self._drawn(prefix).rows() for prefix in new]))
+            self._promised.update(zip(new, mean.reshape(len(new), -1).mean(axis=1).tolist(), strict=True))
+        return np.array([self._promised[prefix] for prefix in prefixes])
+
+    def _trees(self) -> "Trees | None":
+        """The forest of the data at which one was to be fitted last."""
+        from spacelang.surrogates.forest import Forest
+        from spacelang.surrogates.growth import fitted_at
+
+        if not self._rewards:
+            return None
+        size = fitted_at(len(self._rewards), PART)
+        if self._fitted is None or self._fitted[0] != size:
+            forest, rng = Forest(self._sizes.trees, self._sizes.features), self._generator(OF_FORESTS, size)
+            rewards, groups = np.array(self._rewards[:size]), np.array(self._groups[:size])
+            self._fitted = size, forest.fitted(np.array(self._features[:size]), rewards, rng, groups)
+            self._promised.clear()
+        return self._fitted[1]
+
+    def _draw(self, prefix: Prefix) -> "_Rows":
+        rng = self._generator(OF_NODES, *json.dumps(prefix).encode())
+        found = self._tree.features(drawn(self._tree, prefix, self._sizes.draws, rng))
+        return _Rows.of(np.resize(found, (self._sizes.draws, found.shape[1])).astype(np.float32))
+
+    def _generator(self, *words: int) -> "Generator":
+        from numpy.random import default_rng
+
+        return default_rng([self._seed, *words])
+
+
+def drawn(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Columns | list[Configuration]":
+    """So many draws below a node; its default completion alone where values that constraints allow are too rare."""
+    try:
+        return tree.sample(prefix, count, rng)
+    except UnlikelyError:
+        return [tree.default_completion(prefix)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Features of which only those columns are kept that are not the same in all rows: most are inactive in a node."""
+
+    first: Array
+    columns: Array
+    values: Array
+
+    @classmethod
+    def of(cls, rows: Array) -> "_Rows":
+        columns = np.flatnonzero((rows != rows[0]).any(axis=0))
+        return cls(rows[0].copy(), columns, rows[:, columns])
+
+    def rows(self) -> Array:
+        found: Array = np.tile(self.first, (len(self.values), 1))
+        found[:, self.columns] = self.values
+        return found

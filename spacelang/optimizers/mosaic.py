@@ -1,0 +1,202 @@
+"""MOSAIC: Monte Carlo tree search of structures, with Bayesian optimization below its nodes."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from spacelang.ir.asking import Later, Search
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._mosaic.nodes import Nodes
+from spacelang.optimizers._mosaic.playout import Candidates, Dry, Playout
+from spacelang.optimizers._mosaic.policy import Policy
+from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate, drawn
+from spacelang.optimizers._room import as_there_is_room
+from spacelang.optimizers._settings import check
+from spacelang.plugins import option
+from spacelang.targets.blds import DiscrepancyTree
+from spacelang.targets.mosaic import Prefix, StructuralTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+TRIES = 10
+"""So many draws are made for each configuration of the initialization, so that enough of them are new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mosaic:
+    """Monte Carlo tree search: a bandit selects structures, a random forest the configurations below them."""
+
+    paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
+
+    variant: Literal["vanilla", "metalearning"] = option(
+        "vanilla", "begin with every first alternative, or before that with the configurations of `--archive`"
+    )
+    c_ucb: float = option(1.3, "the weight of exploration in the score of an alternative")
+    pw: float = option(0.6, "after n visits a node has at most n to this power alternatives below it")
+    n_s: int = option(100, "draws of a node, over which the forest's predictions are averaged")
+    n_r: int = option(1000, "draws below the selected node that are candidates, beside the neighbours of its best")
+    kappa: int = option(3, "configurations drawn for each first alternative at the beginning, beside its default")
+    n_meta: int = option(25, "of the configurations that `metalearning` begins with, the first ones that are used")
+    trees: int = option(30, "trees of the forest")
+    features: float = option(0.5, "the share of the features that each split of a tree looks at")
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        is_weight = isfinite(self.c_ucb) and self.c_ucb >= 0
+        check(is_weight, f"`c_ucb` is {self.c_ucb}", "it is at least 0, where nothing is explored")
+        check(0 < self.pw <= 1, f"`pw` is {self.pw}", "it is greater than 0, and at most 1")
+        check(self.kappa >= 0, f"`kappa` is {self.kappa}", "it is at least 0: the defaults alone")
+        check(0 < self.features <= 1, f"`features` is {self.features}", "it is a share: greater than 0, and at most 1")
+        for name in ("n_s", "n_r", "n_meta", "trees"):
+            value = getattr(self, name)
+            check(value >= 1, f"`{name}` is {value}", "it is at least 1")
+
+    def search(self, problem: Problem) -> Search:
+        """Playouts without end; in a finite space until every configuration was evaluated.
+
+        Rewards are 1 less the standing of a trial, 0 for a failure. Trials under way count as visits without a reward,
+        so that idle workers are sent to other nodes. Raises OptionError where `metalearning` has nothing to begin with.
+        """
+        is_given = self.variant == "vanilla" or bool(problem.initial)
+        missing = "`variant=metalearning` begins with the configurations of an archive, and none are given"
+        check(is_given, missing, "give them by `--archive FILE` or `--initial FILE`, or take `variant=vanilla`")
+        structures = Structures(problem.space)
+        if structures.count:
+            yield from _Run(self, problem, structures).run()
+
+
+class _Run:
+    """One search: its tree, its surrogate, and what is under way."""
+
+    def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
+        self._options, self._rng = options, problem.rng
+        most = options.n_meta if options.variant == "metalearning" else None
+        self._given = problem.initial[:most]
+        self._tree = StructuralTree(structures)
+        sizes = Sizes(options.trees, options.features, options.n_s)
+        self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
+        self._candidates = Candidates(self._tree, self._surrogate, options.n_r)
+        self._nodes = Nodes()
+        self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.promise, options.c_ucb, options.pw)
+        self._best: dict[Prefix, tuple[float, Configuration]] = {}
+        """The best reward below each prefix and its configuration, whether or not that is a node."""
+        self._left = Configurations(DiscrepancyTree(structures), problem.rng)
+        self._seen: dict[Configuration, None] = {}
+        """What was begun, in its order."""
+        self._under_way: dict[Request | Later, Playout | None] = {}
+        """None is what is known already."""
+        self._failed: deque[tuple[Playout, Configuration]] = deque()
+        """Playouts whose candidate has failed, and that have another one."""
+        self._is_barren = False
+        """Whether a playout found nothing new below any node."""
+
+    def run(self) -> Search:
+        """Begin as many as there is room for; end when nothing is left, and none is under way."""
+        yield from as_there_is_room(self._wishes(), self._note)
+
+    def _wishes(self) -> Iterator[Request | Later]:
+        """All that is begun, in its order: the initialization, playouts, and at last what none of them has found."""
+        yield from (self._plain(each) for each in self._first() if each not in self._seen)
+        while self._failed or not self._is_barren:
+            yield self._again(*self._failed.popleft()) if self._failed else self._later(self._make)
+        yield from (self._plain(each) for each in self._left.each_once() if each not in self._seen)
+
+    def _first(self) -> Iterator[Configuration]:
+        """What is given, the default of each first alternative, and then `kappa` draws of each, in turn."""
+        yield from self._given
+        tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
+        yield from map(self._tree.default_completion, tops)
+        streams = [iter(self._several(top)) for top in tops] if self._options.kappa else []
+        for _ in range(self._options.kappa):
+            found = (next((each for each in stream if each not in self._seen), None) for stream in streams)
+            yield from (each for each in found if each is not None)
+
+    def _several(self, top: Prefix) -> list[Configuration]:
+        found = drawn(self._tree, top, TRIES * self._options.kappa, self._rng)
+        return found if isinstance(found, list) else found.configurations()
+
+    # ---- one iteration
+
+    def _make(self, rng: "Generator") -> Request:
+        """Selection, expansion and playout, again where a node has nothing new: what is known, where none has any.
+
+        Nodes that have nothing new are exhausted on the way, which `_begun` does as well where this was not called.
+        """
+        seed = int(rng.integers(1 << 62))
+        dry: list[Dry] = []
+        while (prefix := self._policy.descend()) is not None:
+            configuration = self._promising(prefix, seed)
+            if configuration is not None:
+                return Request(configuration, memo=Playout(prefix, seed, 1, tuple(dry)).memo)
+            dry.append((prefix, self._best[prefix][0] if prefix in self._best else None))
+            self._policy.exhaust(*dry[-1])
+        return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
+
+    def _make_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
+        """The next best candidate of a playout; what has failed, once more, where there is none."""
+        assert failed.seed is not None, "only playouts are tried again"
+        found = self._promising(failed.prefix, failed.seed)
+        playout = failed.again(is_last=found is None)
+        return Request(configuration if found is None else found, memo=playout.memo)
+
+    def _promising(self, prefix: Prefix, seed: int) -> Configuration | None:
+        """The most promising candidate below a node that is new."""
+        _, best = self._best.get(prefix, (0.0, None))
+        return next((each for each in self._candidates.ranked(prefix, best, seed) if each not in self._seen), None)
+
+    # ---- what is begun, and what came of it
+
+    def _plain(self, configuration: Configuration) -> Request:
+        request = Request(configuration)
+        self._begun(request, request)
+        return request
+
+    def _again(self, failed: Playout, configuration: Configuration) -> Later:
+        return self._later(partial(self._make_again, failed, configuration))
+
+    def _later(self, make: "Callable[[Generator], Request]") -> Later:
+        def begun(request: Request) -> None:
+            self._begun(later, request)
+
+        later = Later(make, begun)
+        return later
+
+    def _begun(self, asked: Request | Later, request: Request) -> None:
+        """Count the visit of a new playout; one that is known is told for nothing."""
+        playout = Playout.of(request, self._tree)
+        for prefix, reward in playout.dry:
+            self._policy.exhaust(prefix, reward)
+        is_known = playout.is_new and request.configuration in self._seen
+        self._is_barren |= is_known
+        self._under_way[asked] = None if is_known else playout
+        self._seen[request.configuration] = None
+        if playout.is_new and not is_known:
+            self._nodes.begin(playout.prefix)
+
+    def _note(self, asked: Request | Later, trial: Trial) -> None:
+        """Back up the reward, unless the playout has another candidate; a failure is none of the surrogate's data."""
+        playout, configuration = self._under_way.pop(asked), trial.request.configuration
+        if playout is None:
+            return
+        if trial.loss is None and not playout.is_last and not self._is_barren:
+            self._failed.append((playout, configuration))
+            return
+        reward = 1.0 - trial.standing
+        self._nodes.end(playout.prefix, reward)
+        if trial.loss is not None:
+            self._surrogate.note(configuration, reward)
+            self._remember(configuration, reward)
+
+    def _remember(self, configuration: Configuration, reward: float) -> None:
+        whole = self._tree.prefix_of(configuration)
+        for length in range(len(whole) + 1):
+            if whole[:length] not in self._best or reward > self._best[whole[:length]][0]:
+                self._best[whole[:length]] = reward, configuration

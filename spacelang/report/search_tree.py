@@ -1,0 +1,140 @@
+"""The tree that a run of `mosaic` has searched: how often each node was visited, and the median of its rewards."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+from xml.sax.saxutils import escape
+
+from spacelang.diagnostics.cells import visible
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.from_json import from_json
+from spacelang.ir.scale import Scale, read_scale
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.optimizers._mosaic.nodes import Node
+from spacelang.optimizers._mosaic.retold import retold
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.storing.stored_run import StoredRun
+from spacelang.targets.mosaic import StructuralTree
+
+SHOWN: Final = 0.01
+"""Nodes with a smaller share of all visits are counted and not shown."""
+
+INDENT: Final = 24
+"""Of a picture in pixels: how far a level is indented, how high a line is, its width, the radius of the root."""
+LINE: Final = 22
+WIDTH: Final = 900
+LARGEST: Final = 9.0
+
+COLOURS: Final = ((222, 8), (235, 69), (247, 148))
+"""Red, green and blue of the smallest and of the largest median: light and dark blue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the tree: a node, or how many nodes are not shown there."""
+
+    depth: int
+    label: str
+    visits: int
+    reward: float | None = None
+    """The median of the rewards; None where several nodes are meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTree:
+    """The lines of a tree, those above a node before it, the children that were visited most first."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    def to_text(self) -> str:
+        """All lines, one below the other, with numbers before them."""
+        head = [self.title, "", "visits  median reward"]
+        return "\n".join([*head, *(f"{each.visits:>6,}  {_reward(each):>13}  {_indented(each)}" for each in self.rows)])
+
+    def to_svg(self) -> str:
+        """The same as a picture: the area of a disc is a share of the visits, darker ones have better medians."""
+        total = max((each.visits for each in self.rows), default=1)
+        medians = [each.reward for each in self.rows if each.reward is not None]
+        ends = min(medians, default=0.0), max(medians, default=1.0)
+        lines = [f'<text x="8" y="18" font-weight="bold">{_xml(self.title)}</text>']
+        for place, row in enumerate(self.rows, 2):
+            lines += _drawn(row, place * LINE, total, ends)
+        height = LINE * (len(self.rows) + 2)
+        size = f'width="{WIDTH}" height="{height}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">'
+        return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
+
+
+def shown_tree(run: StoredRun) -> ShownTree:
+    """The tree of a stored run; raises InputError for one of another optimizer, and StoreError for a damaged one."""
+    if run.header.optimizer != "mosaic":
+        message = f"`{run.path}` is a run of `{run.header.optimizer}`, which searches no tree"
+        raise InputError(message, "name a run of `mosaic`")
+    tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
+    nodes = retold(tree, _trials(run))
+    rows = tuple(_rows(tree, nodes.root, 0, SHOWN * nodes.root.visits))
+    number = sum(1 for _ in nodes.root)
+    title = f"{run.header.space}: {_counted(nodes.root.visits, 'visit')} of {_counted(number, 'node')}"
+    return ShownTree(visible(title), rows)
+
+
+def _trials(run: StoredRun) -> Iterator[Trial]:
+    """What the search was told."""
+    scale = read_scale(run.header.scale)
+    for each in run.records():
+        if each.is_early:
+            continue
+        if scale is None and each.loss is not None:
+            scale = Scale.around(each.loss)
+        request = Request(Configuration(each.configuration), memo=each.memo)
+        yield Trial(request, each.loss, status=Status(each.status), scale=scale or Scale(0.0, 1.0))
+
+
+def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[Row]:
+    yield Row(depth, _label(tree, node), node.visits, node.quality())
+    children = sorted(node.children.values(), key=lambda child: -child.visits)
+    others = [child for child in children if child.visits < least]
+    for child in children[: len(children) - len(others)]:
+        yield from _rows(tree, child, depth + 1, least)
+    if others:
+        yield Row(depth + 1, _counted(len(others), "other"), sum(child.visits for child in others))
+
+
+def _label(tree: StructuralTree, node: Node) -> str:
+    if not node.prefix:
+        return "all"
+    decision = tree.decision_after(node.prefix[:-1])
+    assert decision is not None, "a node is a branch of the decision above it"
+    words = f"{decision.key} = {node.prefix[-1]}"
+    return f"{words} (exhausted)" if node.is_exhausted else words
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _reward(row: Row) -> str:
+    return "" if row.reward is None else f"{row.reward:.4f}"
+
+
+def _indented(row: Row) -> str:
+    return "   " * row.depth + visible(row.label)
+
+
+def _drawn(row: Row, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
+    x = 20 + INDENT * row.depth
+    if row.reward is not None:
+        share = (row.reward - ends[0]) / (ends[1] - ends[0] or 1.0)
+        colour = ",".join(str(round(low + share * (high - low))) for low, high in COLOURS)
+        radius = max(LARGEST * sqrt(row.visits / max(total, 1)), 1.5)
+        yield f'<circle cx="{x}" cy="{y - 5}" r="{radius:.1f}" fill="rgb({colour})" stroke="#444"/>'
+    told = _counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
+    yield f'<text x="{x + 16}" y="{y}">{_xml(row.label)}<tspan fill="#777" dx="10">{told}</tspan></text>'
+
+
+def _xml(text: str) -> str:
+    return escape(visible(text))

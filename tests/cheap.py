@@ -1,15 +1,19 @@
 """Optimizers as those tests take them that are about all: with few models, which are slow where trials are nothing."""
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from spacelang.optimizers import OPTIMIZERS
 
+PLAYOUTS: Final = {"trees": "2", "n_s": "3", "n_r": "12"}
+"""Options of `mosaic` whose playouts take hardly any time."""
+
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
     "jopt": {"initial": "1000"},
-    "mosaic": {"trees": "2", "n_s": "3", "n_r": "12"},
+    "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "40"},
 }
 """By the name of the optimizer."""
 

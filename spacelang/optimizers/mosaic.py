@@ -1,6 +1,6 @@
 """MOSAIC: Monte Carlo tree search of structures, with Bayesian optimization below its nodes."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -91,6 +91,8 @@ class _Run:
         self._left = Configurations(DiscrepancyTree(structures), problem.rng)
         self._seen: dict[Configuration, None] = {}
         """What was begun, in its order."""
+        self._begun_below: Counter[Prefix] = Counter()
+        """How much of it is below each prefix."""
         self._under_way: dict[Request | Later, Playout | None] = {}
         """None is what is known already."""
         self._failed: deque[tuple[Playout, Configuration]] = deque()
@@ -132,7 +134,7 @@ class _Run:
         """
         seed = int(rng.integers(1 << 62))
         dry: list[Dry] = []
-        while (prefix := self._policy.descend()) is not None:
+        while not self._is_whole(()) and (prefix := self._policy.descend()) is not None:
             configuration = self._promising(prefix, seed)
             if configuration is not None:
                 return Request(configuration, memo=Playout(prefix, seed, 1, tuple(dry)).memo)
@@ -148,9 +150,17 @@ class _Run:
         return Request(configuration if found is None else found, memo=playout.memo)
 
     def _promising(self, prefix: Prefix, seed: int) -> Configuration | None:
-        """The most promising candidate below a node that is new."""
+        """The most promising candidate below a node that is new; None where none is."""
+        if self._is_whole(prefix):
+            return None
         _, best = self._best.get(prefix, (0.0, None))
         return next((each for each in self._candidates.ranked(prefix, best, seed) if each not in self._seen), None)
+
+    def _is_whole(self, prefix: Prefix) -> bool:
+        """Whether all that is below a node was begun, where that can be counted: without hyperparameters."""
+        if self._tree.space.hyperparameters:
+            return False
+        return self._begun_below[prefix] == self._tree.structures_below(prefix)
 
     # ---- what is begun, and what came of it
 
@@ -177,7 +187,7 @@ class _Run:
         is_known = playout.is_new and request.configuration in self._seen
         self._is_barren |= is_known
         self._under_way[asked] = None if is_known else playout
-        self._seen[request.configuration] = None
+        self._see(request.configuration)
         if playout.is_new and not is_known:
             self._nodes.begin(playout.prefix)
 
@@ -195,8 +205,17 @@ class _Run:
             self._surrogate.note(configuration, reward)
             self._remember(configuration, reward)
 
+    def _see(self, configuration: Configuration) -> None:
+        if configuration not in self._seen:
+            self._seen[configuration] = None
+            self._begun_below.update(self._prefixes(configuration))
+
     def _remember(self, configuration: Configuration, reward: float) -> None:
+        for prefix in self._prefixes(configuration):
+            if prefix not in self._best or reward > self._best[prefix][0]:
+                self._best[prefix] = reward, configuration
+
+    def _prefixes(self, configuration: Configuration) -> Iterator[Prefix]:
+        """The nodes that a configuration is below, whether or not they were visited."""
         whole = self._tree.prefix_of(configuration)
-        for length in range(len(whole) + 1):
-            if whole[:length] not in self._best or reward > self._best[whole[:length]][0]:
-                self._best[whole[:length]] = reward, configuration
+        return (whole[:length] for length in range(len(whole) + 1))

@@ -17,7 +17,7 @@ from spacelang.testing.small_spaces import plain
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "jopt", "mosaic")
 """Those that may propose what they have proposed before."""
-SLOW = () if os.environ.get("SPACELANG_FULL") else ("admm", "jopt")
+SLOW = () if os.environ.get("SPACELANG_FULL") else ("admm", "jopt", "mosaic")
 """Those of which a part of the cases says enough."""
 
 

@@ -12,15 +12,18 @@ from spacelang.api._comparing.contestants import Contestant, ContestantsError, c
 from spacelang.api._comparing.folder import claim, plan_of, write
 from spacelang.api._comparing.runs import Made, entries, make
 from spacelang.api._comparing.setting import Judged, Setting
+from spacelang.api.archiving import open_archive
 from spacelang.api.executing import trial_limits
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.space import Space, load_for_data
+from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spacelang.report.comparison.progress import ComparisonListener
     from spacelang.report.comparison.results import Results
+    from spacelang.runtime.archives.archive import Archive
 
 __all__ = ["ArenasError", "Comparison", "ContestantsError", "compare", "contestants", "labels"]
 
@@ -50,6 +53,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     allow: Iterable[str] = (),
     bind: Mapping[str, int] | None = None,
     initial: Initial | None = None,
+    archive: "str | PathLike[str] | Archive | None" = None,
+    archive_norm: str = Norm.L1,
     folder: str | PathLike[str] | None = None,
     listener: "ComparisonListener | None" = None,
 ) -> "Comparison":
@@ -62,7 +67,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
 
     `test` are rows that no trial sees: a share of those of each data set (0.2), drawn by the seed, or, for a single
     one, other rows, a file or `(X, y)`. The winner of every run, fitted on all rows that trials saw, is scored on them
-    once, and optimizers are judged by that. Every run begins with the `initial` configurations, as for `search`.
+    once, and optimizers are judged by that. Every run begins with the `initial` configurations, as for `search`, and
+    with what an `archive` suggests for its data and its training rows.
 
     With a `folder` every run is kept in a store in `folder/runs`, and what was found is written beside it:
     `comparison.json`, `comparison.csv` and plots. There a comparison that was stopped goes on where it was, and one
@@ -91,6 +97,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
         isolate,
         test,
         None if initial is None else read_initial(initial),
+        None if archive is None else open_archive(archive),
+        Norm(archive_norm),
     )
     seeds = tuple(range(seed, seed + repeats))
     fields = arenas(setting, data, target_column)
@@ -100,7 +108,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     wanted = entries(seeds, [(each, judged[each.label]) for each in fields], entered)
     made = make(wanted, runs, setting, SILENT if listener is None else listener)
     results = _results(setting, made, judged, entered)
-    notes = () if place is None else write(results, place)
+    passed_over = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
+    notes = passed_over if place is None else (*passed_over, *write(results, place))
     return Comparison(results, place, made.interrupted, notes)
 
 
@@ -108,7 +117,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
 class Comparison:
     """What a comparison found, as DataFrames; `models` are `full` (trained on all training rows) or `any`.
 
-    `interrupted` says that there are fewer seeds than were wanted; `notes` are for people: what was not written, why.
+    `interrupted` says that there are fewer seeds than were wanted; `notes` are for people: what was not written
+    and why, and what an archive suggested that was passed over.
     """
 
     results: "Results" = field(repr=False)

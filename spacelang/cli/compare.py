@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
-from spacelang.cli._running import InitialOption, IsolateOption, TestOption, check_isolation
+from spacelang.cli._running import (
+    ArchiveNormOption,
+    ArchiveOption,
+    InitialOption,
+    IsolateOption,
+    TestOption,
+    check_isolation,
+)
 from spacelang.cli._shared import (
     AllowOption,
     BindOption,
@@ -19,11 +26,13 @@ from spacelang.cli._shared import (
     bindings,
     end,
     fail,
+    note,
     print_json,
     report,
     show,
 )
 from spacelang.cli._streams import unguarded
+from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -66,6 +75,8 @@ def command(  # noqa: PLR0913 - one argument an option
     ] = None,
     isolate: IsolateOption = False,
     initial: InitialOption = None,
+    archive: ArchiveOption = None,
+    archive_norm: ArchiveNormOption = Norm.L1,
     target_column: Annotated[
         str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
     ] = None,
@@ -110,6 +121,8 @@ def command(  # noqa: PLR0913 - one argument an option
         "isolate": isolate,
         "target_column": target_column,
         "initial": initial,
+        "archive": archive,
+        "archive_norm": archive_norm,
         "folder": place,
     }
     comparison = _compared(loaded, data or [], pieces(optimizers, ","), options, as_json=json)
@@ -227,8 +240,8 @@ def _print(comparison: "Comparison") -> None:
 
 def _end(comparison: "Comparison") -> None:
     """Say what is missing, and end with the status that says so."""
-    for note in comparison.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for each in comparison.notes:
+        note(each)
     if comparison.interrupted:
         seeds = len(comparison.results.seeds)
         report(f"stopped after {seeds} whole seed{'s' if seeds > 1 else ''}", GO_ON)

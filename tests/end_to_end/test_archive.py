@@ -150,4 +150,17 @@ def test_a_program_starts_from_an_archive_too(made: Path) -> None:
         sl.search(SMALL_SPACE, rows, labels, archive=made / "a.json", archive_norm="l3", **options)
 
 
+def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None:
+    options = ("--optimizers", "random,lds", "--repeats", "1", "--trials", "3", "--workers", "0", "-o", str(tmp_path))
+    data = ("compare", "small.space", "--data", "few.csv", "--validate", "holdout(0.3)", "--archive", "a.json")
+    ended = command(*data, *options, folder=made)
+    assert ended.returncode == 0, ended.stderr
+    assert "note: few: left out of `a.json`, as it may be this data: `few.csv` (the same content)" in ended.stderr
+    for store in (tmp_path / "runs").rglob("*.db"):
+        assert {*trials(store)[:2]} == {tree(3), tree(4)}
+    boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)
+    assert boxed.returncode == 1
+    assert "`artificial:7` has no rows by which an archive could tell what is like it" in boxed.stderr
+
+
 SMALL_SPACE = sl.parse(SMALL)

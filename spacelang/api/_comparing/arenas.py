@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.scoring import scored
 from spacelang.api._comparing.setting import Judged, Setting
+from spacelang.api.archiving import begun_by, suggested
 from spacelang.api.boxing import box_over
 from spacelang.api.executing import make_executor
 from spacelang.api.initial import members_of
@@ -82,6 +83,7 @@ class DataArena:
         facts = data_facts(self.label, dataset.features, dataset.labels)
         validation = describe_validation(objective.validation)
         bounds = tuple(map(describe_bound, objective.bounds))
+        initial, remarks = self._initial(space, objective)
         return Judged(
             facts,
             objective.metric.formula,
@@ -89,7 +91,8 @@ class DataArena:
             bounds,
             objective.training_size,
             self._kept(objective),
-            members_of(space, self.setting.initial or ()),
+            initial,
+            remarks,
         )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":
@@ -114,9 +117,19 @@ class DataArena:
         setting = self.setting
         space, objective = self._objective(seed, Recorded(training_score=_needs_more(contestant)))
         chosen = contestant.on(space)
+        initial, _ = self._initial(space, objective)
         with closing(_crew(setting, objective)) as executor:
-            outcome = _outcome(setting, chosen, (space, objective), executor, seed, (place, listener))
+            outcome = _outcome(setting, chosen, (space, objective), executor, seed, (place, listener), initial)
             return outcome, scored(outcome, objective, executor, setting.limits, place)
+
+    def _initial(self, space: Space, objective: "DataObjective") -> tuple[tuple[Configuration, ...], tuple[str, ...]]:
+        """What a run begins with, and what an archive suggested that was passed over."""
+        setting = self.setting
+        given = members_of(space, setting.initial or ())
+        if setting.archive is None:
+            return given, ()
+        found = suggested(setting.archive, space, objective, setting.norm)
+        return begun_by(given, found), found.sentences
 
     def _kept(self, objective: "DataObjective") -> str:
         """What is kept from trials for testing; of a share each seed draws other rows."""
@@ -233,7 +246,9 @@ class BoxArena:
         space, objective = self._objective
         with closing(_crew(self.setting, objective)) as executor:
             chosen = contestant.on(space)
-            return _outcome(self.setting, chosen, (space, objective), executor, seed, (place, listener)), None
+            initial = members_of(space, self.setting.initial or ())
+            kept = (place, listener)
+            return _outcome(self.setting, chosen, (space, objective), executor, seed, kept, initial), None
 
     @cached_property
     def _objective(self) -> "tuple[Space, Objective]":
@@ -251,11 +266,11 @@ def _outcome(
     executor: "Executor",
     seed: int,
     kept: "tuple[Path | None, Listener]",
+    initial: tuple[Configuration, ...],
 ) -> "Outcome":
     """What comes of a run in real time, of an objective over its space; it goes on with what is kept."""
     (space, objective), (place, listener) = searched, kept
     pair = (chosen.name, chosen.optimizer)
-    initial = members_of(space, setting.initial or ())
     terms = terms_of(setting.seconds, setting.trials, len(executor.free), initial)
     with keeping(place, space, pair, objective, seed=seed, resume=True, terms=terms) as journal:
         return run(
@@ -361,6 +376,9 @@ def _check_unsettled(source: str, setting: Setting, target_column: str | None) -
             message = f"{what} changes nothing of {what_it_is}"
             help_text = "its trials are known; `spacelang tabulate` makes another table" if is_table else "leave it out"
             raise InputError(message, help_text)
+    if setting.archive is not None:
+        message = f"{what_it_is} has no rows by which an archive could tell what is like it"
+        raise InputError(message, "give the data that the table was made of" if is_table else "leave it out")
     if setting.test is not None:
         message = f"{what_it_is} has losses and no rows: none can be kept for testing"
         raise InputError(message, "give the data that the table was made of" if is_table else "leave it out")

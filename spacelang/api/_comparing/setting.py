@@ -7,8 +7,10 @@ from spacelang.api.initial import Read
 from spacelang.api.space import Space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits, Validation
+from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
+    from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.storing.header import DataFacts
 
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 class Setting:
     """What all runs of a comparison have in common; None for the budget is no limit, else as the space says.
 
-    `test` are the rows that no trial sees, as the user gave them.
+    `test` are the rows that no trial sees, as the user gave them. `archive` suggests what runs on data begin with, by
+    the distances of a `norm`.
     """
 
     space: Space
@@ -29,6 +32,8 @@ class Setting:
     isolate: bool = False
     test: Any = None
     initial: tuple[Read, ...] | None = None
+    archive: "Archive | None" = None
+    norm: Norm = Norm.L1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,5 @@ class Judged:
     """What is kept from trials for testing, in words; empty where nothing is."""
     initial: tuple[Configuration, ...] = ()
     """The configurations that every run begins with."""
+    remarks: tuple[str, ...] = ()
+    """What an archive suggested that was passed over, for people."""

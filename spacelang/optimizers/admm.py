@@ -56,13 +56,16 @@ class Admm:
         "mask", "keep conditions and nested decisions out of what is selected, or make them further alternatives"
     )
     reuse_history: bool = option(True, "whether tuning begins with what is known of the pipeline")
-    patience: int = 1
-    """So many iterations in a row without a new trial send the search elsewhere."""
+    patience: int = option(
+        1,
+        "after so many iterations in a row that improve the best loss by less than a hundredth it goes on elsewhere",
+    )
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         object.__setattr__(self, "z", self._selecting())
         check(0 < self.rho < inf, f"`rho` is {self.rho}", "it is greater than 0")
+        check(self.patience >= 1, f"`patience` is {self.patience}", "it is 1 iteration or more")
         check(self.i0 >= 1, f"`i0` is {self.i0}", "a sub-problem has at least 1 call")
         check(self.factor >= 0, f"`factor` is {self.factor}", "calls do not become fewer: it is at least 0")
         if self.adaptive:
@@ -72,9 +75,13 @@ class Admm:
     def search(self, problem: Problem) -> Search:
         """Iterations without end, from the first configuration given, else from the simplest pipeline.
 
-        Tuning keeps as many trials under way as `theta` does, selecting as many as `z`. An iteration that evaluates
-        nothing new sends the search to a configuration that was not evaluated, uniformly drawn; where none is left it
-        ends. Raises OptionError for a bound below 0, which no slack reaches.
+        Tuning keeps as many trials under way as `theta` does, selecting as many as `z`. Selecting compares what was
+        tuned with what was not, and so hardly leaves the former: after `patience` iterations that improve on the best
+        by less than a hundredth, its bounds being kept, or that evaluate nothing new, the search goes on from a
+        pipeline that differs from the best one in one decision and was never tuned, with all hyperparameters as the
+        best one has them and the calls of a first iteration. Where there is none it is a configuration that was not
+        evaluated, uniformly drawn; where none is left the search ends. Raises OptionError for a bound below 0, which
+        no slack reaches.
         """
         structures = Structures(problem.space)
         if not structures.count:

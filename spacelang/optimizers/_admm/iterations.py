@@ -1,9 +1,9 @@
 """The main loop of ADMM: theta-min, delta-min, z-min and the multipliers, again and again (ALGORITHMS.md 4.2)."""
 
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import islice
 from math import inf
-from typing import Literal
+from typing import Final, Literal
 
 from spacelang.ir.asking import Ask, Asking, Search, together
 from spacelang.ir.problem import Problem
@@ -15,7 +15,7 @@ from spacelang.optimizers._admm.points import Cube, Members, Theta
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.scope import Scope, Thetas
-from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.optimizers._admm.start import first_point
 from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.optimizers._admm.z_min import ZMin
@@ -38,11 +38,26 @@ class Method:
     searches_slack: bool = False
     reuses_history: bool = True
     patience: int = 1
-    """So many iterations in a row without a new trial end the search of where it is."""
+    """So many iterations in a row that gain next to nothing end the search of where it is."""
+
+
+MOST_AROUND: Final = 4_096
+"""So many neighbours of the best z are looked at: orders of steps are many."""
+
+LEAST_GAIN: Final = 0.01
+"""An iteration that improves on the best standing by a smaller share of it has gained next to nothing."""
+
+
+def _rank(trial: Trial) -> tuple[float, float]:
+    """What sorts successful trials from the best to the worst: those within the bounds first."""
+    return trial.excess, trial.standing
 
 
 class Iterations:
-    """The iterations of one run, and where they are: `state` is that of the present z, `iteration` counts from 0."""
+    """The iterations of one run, and where they are: `state` is that of the present z.
+
+    `iteration` counts from 0, from where the search begins and from where it goes on elsewhere.
+    """
 
     def __init__(
         self, method: Method, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
@@ -60,20 +75,37 @@ class Iterations:
         self.iteration = 0
         self._trial: Trial | None = None
         """What came of the present z at the present theta on all rows."""
+        self._best: tuple[Trial, State] | None = None
+        """The best z at its theta, of those where iterations ended."""
+        self._tuned: set[Pipeline] = set()
+        """Every z whose theta was moved."""
         self._thetas = Thetas(method.scope, self._choosing, self.state)
 
     def run(self) -> Search:
         """Iterate until nothing is left that was not evaluated."""
         self._hearing.room = (yield Ask()).room
         idle = 0
-        for self.iteration in count():
-            before = self._hearing.news
+        while True:
+            news = self._hearing.news
             yield from self.step()
-            idle = 0 if self._hearing.news > before else idle + 1
+            self.iteration += 1
+            gains = self._gains()
+            idle = 0 if gains and self._hearing.news > news else idle + 1
             if idle == self._method.patience:
-                idle = 0
+                idle = self.iteration = 0
                 if not (yield from self._go_elsewhere()):
                     return
+
+    def _gains(self) -> bool:
+        """Whether the iteration that has ended is worth another one from where it ended; the best is noted."""
+        if self._trial is None or self._trial.loss is None:
+            return False
+        before = self._best
+        if before is None or _rank(self._trial) < _rank(before[0]):
+            self._best = self._trial, self.state
+        if before is None or not self._trial.is_feasible:
+            return True  # what is out of bounds pays for it, more in every iteration
+        return _rank(self._trial) < (before[0].excess, before[0].standing - LEAST_GAIN * abs(before[0].standing))
 
     def step(self) -> Search:
         """One iteration."""
@@ -110,6 +142,7 @@ class Iterations:
                 self._problem.remark(LEFT_OUT)
 
         best = yield from self._hearing.of(asking, note)
+        self._tuned.add(pipeline)
         self._told.setdefault(pipeline, []).extend(problem.tried)
         before = self._members(self.state.point)
         self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
@@ -149,7 +182,12 @@ class Iterations:
     # ---- elsewhere
 
     def _go_elsewhere(self) -> Asking[bool]:
-        """Go on from a configuration that was not evaluated, drawn uniformly; whether there was one."""
+        """Go on from what was never tuned and is next to the best, else from a configuration that was not evaluated.
+
+        Says whether there was one.
+        """
+        if (yield from self._go_next_to_best()):
+            return True
         request = next((each for each in map(Request, self._unseen) if each not in self._hearing.trials), None)
         if request is None:
             return False
@@ -159,6 +197,31 @@ class Iterations:
         self.state = self._splitting.begun(self._thetas.of(pipeline, self.state), point, owned)
         self._keep(pipeline, is_other=True)
         return True
+
+    def _go_next_to_best(self) -> Asking[bool]:
+        """Go on from a z that differs from the best in one decision, its theta kept; whether one was never tuned.
+
+        z-min compares what was tuned with what was not: alone it hardly leaves the former.
+        """
+        if self._best is None:
+            return False
+        _, best = self._best
+        pipeline = self._choosing.pipeline(best.point)
+        around = islice(self._choosing.tree.walk(pipeline, 1), MOST_AROUND)
+        near = [each for each in around if each not in self._tuned]
+        for place in self._problem.rng.permutation(len(near)):
+            state = self._splitting.begun(
+                self._thetas.of(pipeline, self.state), best.point, self._form.owned(best.point)
+            )
+            state = self._thetas.of(near[place], state)
+            self._tuned.add(near[place])
+            member = self._members(state.point)
+            if member is not None:
+                (self._trial,) = yield from self._hearing.of(together([Request(member)]), self._note)
+                self.state = state
+                self._keep(near[place], is_other=False)
+                return True
+        return False
 
     @property
     def _pipeline(self) -> Pipeline:

@@ -350,6 +350,17 @@ def test_t6b_exact_sub_solvers_go_in_turns_to_a_local_optimum_and_elsewhere_when
     assert least(exact(20, rho=1, penalty="raw", patience=1), t6b_space(), t6b) == pytest.approx(0.109)
 
 
+def test_it_goes_on_next_to_the_best_with_what_that_was_tuned_to() -> None:
+    """Where it stalls one alternative was tuned; the others of its stage are next, among them that of the optimum."""
+    assert least(exact(3, rho=1, penalty="raw", patience=1), t6b_space(), t6b) == pytest.approx(0.109)
+
+
+@pytest.mark.parametrize("patience", [0, -1])
+def test_patience_is_an_iteration_at_least(patience: int) -> None:
+    with pytest.raises(OptionError, match="patience"):
+        Admm(patience=patience)
+
+
 def test_where_selection_comes_first_it_does_not_leave_what_is_better() -> None:
     seed = next(each for each in range(99) if 0 not in in_turn(3, each)[:2])
     optimizer = replace(admm(first="z", i0=2, adaptive="false"), z=Part("in_turn", InTurn(seed)))

@@ -14,6 +14,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "bo": {"initial": "1000"},
     "jopt": {"initial": "1000"},
     "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "100"},
+    "optuna": {"sampler": "RandomSampler"},
+    "smac": {"challengers": "20"},
 }
 """By the name of the optimizer."""
 

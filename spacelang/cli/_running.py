@@ -246,12 +246,21 @@ def warn_unenforced(limits: "Limits") -> None:
 
 
 def say_searched(optimizer: Any, space: "Space", *, has_defaults_only: bool = False) -> "Searched":
-    """What an optimizer searches of a space; what it leaves as it is, is told before it begins."""
-    from spacelang.report.searched import searched_by
+    """What an optimizer searches of a space; what it leaves as it is, is told before it begins.
 
-    searched = searched_by(optimizer, space.checked, has_defaults_only=has_defaults_only)
+    Ends the program where it cannot search the space.
+    """
+    from spacelang.report.searched import searched_by
+    from spacelang.runtime.errors import InputError
+
+    try:
+        searched = searched_by(optimizer, space.checked, has_defaults_only=has_defaults_only)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
     if searched.sentence:
         note(searched.sentence, searched.remedy)
+    for each in searched.lost:
+        note(each)
     return searched
 
 

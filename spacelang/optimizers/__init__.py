@@ -18,6 +18,10 @@ class Optimizer(Protocol):
     It may declare `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be
     measured; and `draws_configurations: ClassVar[bool]`: its `hyperparameters=sample` gives a pipeline many values, not
     one.
+
+    It may have `form(structures)`, the `Lowered` form of a space on which it searches: what that approximates is said,
+    and what it refuses, or what is missing for it, ends a run before it begins (RefusedError, OptionError,
+    MissingLibraryError).
     """
 
     paper: ClassVar[str]

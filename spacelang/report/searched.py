@@ -1,14 +1,20 @@
 """What a search leaves as it is: in words, before it begins and once it has ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.optimizers import SEARCHES_THEM, Hyperparameters, hyperparameters_in
+from spacelang.plugins import OptionError
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import Ending
+from spacelang.targets._constructs import Construct
+from spacelang.targets._exports.optional import MissingLibraryError
+from spacelang.targets._lowered import Entry, RefusedError, Status
 
 ENDINGS = {
     Ending.BUDGET: "the budget is used up",
@@ -28,13 +34,15 @@ EXHAUSTED = {
 class Searched:
     """What becomes of the hyperparameters of a space; `remedy` says what searches them, empty where nothing does.
 
-    `initial` are the configurations that the run began with, whatever their values are.
+    `initial` are the configurations that the run began with, whatever their values are. `lost` is what the form on
+    which the optimizer searches has not of the space.
     """
 
     space: Space
     hyperparameters: Hyperparameters
     remedy: str = ""
     initial: tuple[Configuration, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -77,11 +85,43 @@ def searched_by(
 ) -> Searched:
     """What a configured optimizer searches, that begins with some configurations.
 
-    `has_defaults_only` says that nothing but defaults can be tried.
+    `has_defaults_only` says that nothing but defaults can be tried. Raises InputError as `lost_by` does.
     """
     hyperparameters = hyperparameters_in(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
-    return Searched(space, hyperparameters, remedy, initial)
+    return Searched(space, hyperparameters, remedy, initial, lost_by(optimizer, space))
+
+
+ELSEWHERE: Final = frozenset({Construct.DEFAULTS.value, Construct.BOUNDS.value})
+"""What a form need not have: a run measures bounds, and begins with the default where it is told to."""
+
+
+def lost_by(optimizer: Any, space: Space) -> tuple[str, ...]:
+    """What the form on which an optimizer searches has not of a space, for people; nothing where it has none.
+
+    Raises InputError where a library is missing, the form refuses the space, or the optimizer finds nothing to search.
+    """
+    structures = Structures(space)
+    if not hasattr(optimizer, "form") or not structures.count:
+        return ()
+    name = type(optimizer).__name__.lower()
+    try:
+        report: tuple[Entry, ...] = optimizer.form(structures).report
+    except (MissingLibraryError, OptionError) as error:
+        raise InputError(error.message, error.help) from error
+    except RefusedError as error:
+        why = "; ".join(map(_told, _with(Status.REFUSED, error.report)))
+        raise InputError(f"`{name}` cannot search `{space.name}`: {why}", "`tpe` may, and `random` does") from error
+    return tuple(_told(entry) for entry in _with(Status.APPROXIMATED, report) if entry.construct not in ELSEWHERE)
+
+
+def _with(status: Status, report: Iterable[Entry]) -> Iterator[Entry]:
+    return (entry for entry in report if entry.status is status)
+
+
+def _told(entry: Entry) -> str:
+    where = f" (line {entry.line})" if entry.line is not None else ""
+    return f"{entry.construct}{where}: {entry.message}"
 
 
 def _remedy(hyperparameters: Hyperparameters, draws_configurations: bool) -> str:

@@ -17,7 +17,7 @@ from spacelang.ir.trial import Measurement, order_of
 from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.reached import score_document, shown
 from spacelang.report.searched import ENDINGS, Searched
-from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.history import Outcome, Overhead, Record
 from spacelang.runtime.objective import LossName
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def document(
     without a success to fix it by. `hyperparameters` are `searched`, drawn `once` for each pipeline, or at their
     `default`; `at_defaults` has the keys of the configuration that were kept there. `initial` are the configurations
     that the run began with, `remarks` what the optimizer has said of how it went. `ensemble` is as given, None where
-    none was wanted.
+    none was wanted. `lost` is what the form on which the optimizer searches has not of the space. `overhead` has the
+    `seconds` that the optimizer took for itself in the latest session, of how many `trials`, and which `share` of the
+    median trial's seconds that is for each; it is None where there was no trial.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -93,7 +95,13 @@ def document(
         "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
         "remarks": list(outcome.remarks),
+        "lost": [] if run.searched is None else list(run.searched.lost),
+        "overhead": None if outcome.overhead is None else _overhead_document(outcome.overhead),
     }
+
+
+def _overhead_document(overhead: Overhead) -> dict[str, object]:
+    return {"seconds": overhead.seconds, "trials": overhead.trials, "share": overhead.share}
 
 
 def _refit(finale: "Finale", record: Record) -> dict[str, object]:
@@ -137,6 +145,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     parts.extend(_failures(outcome))
     parts.extend(_scale(outcome))
     parts.extend(Text(remark) for remark in outcome.remarks)
+    parts.extend(_overhead(outcome))
     parts.append(_effort(outcome, run))
     return Group(*parts)
 
@@ -175,11 +184,12 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
 
 
 def _searched(run: Run) -> list[Text]:
-    """What was not searched, and what searches it."""
-    if run.searched is None or not run.searched.sentence:
+    """What was not searched, what searches it, and what of the space the optimizer has not heard of."""
+    if run.searched is None:
         return []
     said, remedy = run.searched.sentence, run.searched.remedy
-    return [Text(f"Not searched: {said}{f'; {remedy}' if remedy else ''}.", style="yellow")]
+    lines = [f"Not searched: {said}{f'; {remedy}' if remedy else ''}."] if said else []
+    return [Text(line, style="yellow") for line in (*lines, *(f"Not kept: {each}." for each in run.searched.lost))]
 
 
 def _initial(outcome: Outcome, run: Run) -> list[Text]:
@@ -273,6 +283,15 @@ def _scale(outcome: Outcome) -> list[Text]:
     if outcome.scale is None or outcome.scale == UNIT:
         return []
     return [Text(f"Standing of a loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
+
+
+def _overhead(outcome: Outcome) -> list[Text]:
+    """What the optimizer took for itself: the seconds for each trial, and which share of a trial's that is."""
+    overhead = outcome.overhead
+    if overhead is None or not overhead.seconds:
+        return []
+    share = "" if overhead.share is None else f", {100 * overhead.share:.2g} % of the median trial's"
+    return [Text(f"The optimizer took {overhead.of_a_trial:.2g} s for each trial{share}.", style="dim")]
 
 
 def _effort(outcome: Outcome, run: Run) -> Text:

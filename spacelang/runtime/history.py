@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from statistics import median
 from typing import Protocol, TypeAlias
 
 from spacelang.ir.scale import UNIT, Scale
@@ -61,6 +62,28 @@ class Improvement:
 
 
 @dataclass(frozen=True, slots=True)
+class Overhead:
+    """How many seconds a search took for itself in a session that evaluated so many trials, one at least.
+
+    `median` are the seconds that half of the trials of the run took at most.
+    """
+
+    seconds: float
+    trials: int
+    median: float
+
+    @property
+    def of_a_trial(self) -> float:
+        """The seconds for each trial."""
+        return self.seconds / self.trials
+
+    @property
+    def share(self) -> float | None:
+        """These as a share of the seconds of the median trial; None where that took no time."""
+        return self.of_a_trial / self.median if self.median else None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run found, and how it ended.
 
@@ -71,7 +94,7 @@ class Outcome:
     counts the trials that were going on when the run ended: they were stopped, and are no trials of it. `unneeded`
     counts those that were asked for ahead, and that nobody asked for again. `scale` is that of the standings which the
     optimizer was told, None where it was to be around the first success and it was told of none. `remarks` are
-    sentences that the search has said of how it went.
+    sentences that the search has said of how it went. `overhead` is None where the session had no trial.
     """
 
     records: tuple[Record, ...]
@@ -86,6 +109,7 @@ class Outcome:
     unneeded: int = 0
     scale: Scale | None = UNIT
     remarks: tuple[str, ...] = ()
+    overhead: Overhead | None = field(default=None, compare=False)
 
     @property
     def best(self) -> Record | None:
@@ -199,6 +223,10 @@ class History:
     """How many trials the search has wanted in earnest and was told of, each once."""
     pending: Record | None = None
     """A trial that is being kept just now."""
+    searching: float = 0.0
+    """The seconds that the search took for itself in this session."""
+    replayed: int = field(init=False)
+    """How many trials earlier sessions have left."""
     beginning: float = field(init=False)
     earlier: deque[Record] = field(init=False)
     """What earlier sessions have left and was not replayed yet."""
@@ -209,6 +237,7 @@ class History:
         """What earlier sessions kept is waiting to be replayed."""
         self.beginning = self.clock() - self.journal.seconds
         self.earlier, self.sessions = deque(self.journal.records), deque(self.journal.sessions)
+        self.replayed = len(self.earlier)
 
     @property
     def best(self) -> Record | None:
@@ -309,7 +338,14 @@ class History:
             unfinished=unfinished,
             unneeded=len(self.unneeded),
             scale=self.scale,
+            overhead=self._overhead(),
         )
+
+    def _overhead(self) -> Overhead | None:
+        trials = len(self.records) - self.replayed
+        if trials <= 0:
+            return None
+        return Overhead(self.searching, trials, median(record.trial.cost for record in self.records))
 
     def _hold(self, record: Record) -> None:
         trial = record.trial

@@ -5,6 +5,7 @@ It owns time, workers and memory; an optimizer owns none of them.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from time import perf_counter
 from typing import Final, Protocol
 
 from spacelang.ir.asking import Search, Told
@@ -63,6 +64,7 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     scale: Scale | None = UNIT,
     seed: int = 0,
     remarks: Iterable[str] = (),
+    stopwatch: Clock = perf_counter,
 ) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
@@ -71,7 +73,8 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     as it was told then, one by one, without an evaluation, and it counts in the budget. What was asked for at once is
     evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
     that around the first success that is told. `seed` is that of the search: what it leaves to be made later is made
-    with it, unless the journal has its trial. `remarks` are what the search has said once it has ended.
+    with it, unless the journal has its trial. `remarks` are what the search has said once it has ended. The `stopwatch`
+    takes the time of the search itself, also where that of the run is simulated.
 
     It stops where the executor cannot say what came of any trial, and goes on when it is asked to. Closed there it ends
     as if the user had interrupted it.
@@ -87,7 +90,7 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     dispatcher = Dispatcher(executor, budget, history, told, Waiting(route), proposals)
     told.started(budget)
     try:
-        ended = yield from _drive(search, dispatcher)
+        ended = yield from _drive(search, dispatcher, stopwatch)
         dispatcher.close()
     except (KeyboardInterrupt, GeneratorExit):
         ended = Ending.INTERRUPTED
@@ -104,17 +107,21 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
 run = to_the_end(steps)
 
 
-def _drive(search: Search, dispatcher: Dispatcher) -> Steps[Ending]:
-    known_answers = 0
+def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[Ending]:
+    known_answers, history = 0, dispatcher.history
+    before = stopwatch()
     try:
         ask = next(search)
         while known_answers < KNOWN_ANSWERS:
             dispatcher.take(ask)
-            answered = dispatcher.history.answered
+            # What is replayed was paid for in an earlier session.
+            history.searching += 0.0 if history.earlier else stopwatch() - before
+            answered = history.answered
             told = yield from _told(dispatcher)
             if told is None:
                 return Ending.BUDGET
-            known_answers = known_answers + 1 if dispatcher.history.answered > answered else 0
+            known_answers = known_answers + 1 if history.answered > answered else 0
+            before = stopwatch()
             ask = search.send(told)
     except StopIteration:
         pass

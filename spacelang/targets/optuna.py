@@ -8,6 +8,7 @@ distribution. An encoding is the dictionary of a trial's parameters, as `FixedTr
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
@@ -157,12 +158,8 @@ class OptunaFunction:
         """The parameters of so many trials of a study with optuna's own random sampler."""
         optuna = library("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
-        verbosity = optuna.logging.get_verbosity()
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        try:
+        with quiet(optuna):
             study = optuna.create_study(sampler=sampler)
-        finally:
-            optuna.logging.set_verbosity(verbosity)
         trials = [study.ask() for _ in range(count)]
         for trial in trials:
             self.suggest(trial)
@@ -238,6 +235,19 @@ class OptunaFunction:
         question, pieces = self._draws[id(part)]
         asks = [question, *(code for _, code in pieces)]
         return ", ".join(dict.fromkeys(question_of(code) for code in asks if not isinstance(code, Literal | None)))
+
+
+@contextmanager
+def quiet(optuna: Any) -> Iterator[None]:
+    """Have optuna log errors only, and warn of nothing that is an experiment."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(verbosity)
 
 
 class _Source:

@@ -197,7 +197,7 @@ class OptimizerConformance(Resumed):
 
         failures = 0
         for seed in range(5):
-            driven = drive(self.start(plain(5, 5, 5), seed), error, 500, scale=scale)
+            driven = drive(self.start(plain(5, 5, 5), seed), error, 500, scale=scale, seed=seed)
             full = [trial.loss is None for trial in driven.trials if trial.request.fidelity is None]
             failures += sum(full[:10])
         assert failures <= self.failures, "of 50"

@@ -1,6 +1,7 @@
 """Every optimizer of the registry does what every optimizer must do."""
 
 import os
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,20 +9,25 @@ from cheap import OPTIONS
 
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers.optuna import Optuna
 from spacelang.plugins import OptionError, Plugins
 from spacelang.testing import OptimizerConformance
 from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.resuming import Resumed
 from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
-REPEATING = ("admm", "jopt", "mosaic")
+REPEATING = ("admm", "jopt", "mosaic", "optuna", "smac")
 """Those that may propose what they have proposed before."""
-SLOW = () if os.environ.get("SPACELANG_FULL") else ("admm", "jopt", "mosaic")
+IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
+SLOW = () if IS_FULL else ("admm", "jopt", "mosaic")
 """Those of which a part of the cases says enough."""
+SLOWEST = () if IS_FULL else ("optuna", "smac")
+"""Those of which their own tests, and that they are resumed, say enough."""
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in SLOWEST])
 class TestOptimizers(OptimizerConformance):
     @pytest.fixture(autouse=True)
     def loaded(self, name: str) -> None:
@@ -33,6 +39,13 @@ class TestOptimizers(OptimizerConformance):
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"
         self.failures = 12 if self.has("b") else type(self).failures
+
+
+class TestOptuna(Resumed):
+    optimizer = Optuna
+    options: ClassVar = OPTIONS["optuna"]
+    repeats = True
+    examples, stops = (15, 1) if IS_FULL else (3, 17)
 
 
 def having(option: str) -> list[str]:

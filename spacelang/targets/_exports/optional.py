@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any, Final
 
-EXTRAS: Final = frozenset({"optuna"})
-"""The libraries that only an extra installs; all others come with the package."""
+EXTRAS: Final = {"cmaes": "optuna", "optuna": "optuna", "smac": "smac"}
+"""The extra that installs a library; all others come with the package, or are named as they are."""
 
 
 class MissingLibraryError(ImportError):
@@ -12,7 +12,7 @@ class MissingLibraryError(ImportError):
 
     def __init__(self, library: str) -> None:
         self.message = f"the package `{library}` is not installed"
-        self.help = f'`pip install "spacelang[{library}]"`' if library in EXTRAS else f"`pip install {library}`"
+        self.help = f'`pip install "spacelang[{EXTRAS[library]}]"`' if library in EXTRAS else f"`pip install {library}`"
         super().__init__(f"{self.message}: {self.help}")
 
 

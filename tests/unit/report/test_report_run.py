@@ -16,9 +16,10 @@ from spacelang.report.summary import Run, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.final import Finale, PassedOver
-from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.history import Ending, Outcome, Overhead
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
+from spacelang.testing.journals import Kept
 
 METRIC = named_metric("accuracy")
 FACTS = Run("blds", 3, METRIC, training_size=100)
@@ -44,7 +45,7 @@ def outcome_of(
         if ended is Ending.INTERRUPTED:
             raise KeyboardInterrupt
 
-    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], training_size=100)
+    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0)
 
 
 def printed(outcome: Outcome, facts: Run = FACTS, *, terminal: bool = False) -> str:
@@ -162,6 +163,8 @@ def test_the_document():
         "at_defaults": [],
         "initial": [],
         "remarks": [],
+        "lost": [],
+        "overhead": {"seconds": 0.0, "trials": 4, "share": 0.0},
         "constraints": {},
         "metrics": {},
         "training_loss": None,
@@ -204,7 +207,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
         loss, fair, size = trials[request.configuration["estimator.C"]]
         return Trial(request, loss, 1.0, constraints=(Measurement(FAIR, fair), Measurement(SMALL, size)))
 
-    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0])
+    return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], stopwatch=lambda: 0.0)
 
 
 def test_what_the_task_bounds_is_shown_with_what_was_measured():
@@ -320,3 +323,38 @@ def test_what_was_recorded_beside_the_loss_is_told():
     assert "Recorded beside it: f1 0.5, roc_auc undefined, the loss on the training rows 0.125." in printed(outcome)
     found = document(outcome, FACTS)
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
+
+
+def timed(trials: int, journal: Kept | None = None) -> Outcome:
+    """Trials of 10 s; the search takes half a second before each of them, and before it ends."""
+    looks = iter(range(1000))
+
+    def search():
+        for place in range(trials):
+            yield from together([Request(Configuration({"x": place}))])
+
+    return run(
+        search(),
+        Here(lambda request: Trial(request, 0.5, cost=10.0)),
+        Budget(),
+        clock=lambda: 0.0,
+        journal=journal,
+        stopwatch=lambda: next(looks) / 2,
+    )
+
+
+def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
+    outcome = timed(4)
+    assert outcome.overhead == Overhead(2.0, 4, 10.0)
+    assert "The optimizer took 0.5 s for each trial, 5 % of the median trial's." in printed(outcome)
+    assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
+
+
+def test_what_is_replayed_is_no_overhead():
+    journal = Kept()
+    timed(3, journal)
+    assert timed(5, journal.later()).overhead == Overhead(1.0, 2, 10.0)
+    nothing = timed(3, journal.later())
+    assert nothing.overhead is None
+    assert "The optimizer took" not in printed(nothing)
+    assert document(nothing, FACTS)["overhead"] is None

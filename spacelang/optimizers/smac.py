@@ -1,0 +1,231 @@
+"""SMAC3's models and searches over the form of the target `configspace`."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from spacelang.ir.asking import Search
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._consulting import History, consulted
+from spacelang.optimizers._settings import check
+from spacelang.plugins import option
+from spacelang.targets._exports.optional import library
+from spacelang.targets._lowered import Lowered
+from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+TOGETHER: Final = 8
+"""So many configurations are taken of each model, as SMAC's facades do."""
+
+MADE_AGAIN: Final = "the next best were taken in their place"
+
+
+@dataclass(frozen=True, slots=True)
+class Smac:
+    """SMAC3: a random forest, or a Gaussian process, over all of the space, and expected improvement."""
+
+    paper: ClassVar[str] = "Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 2022"
+
+    facade: Literal["HyperparameterOptimizationFacade", "BlackBoxFacade"] = option(
+        "HyperparameterOptimizationFacade", "whose parts are used, with their defaults: a forest, or a Gaussian process"
+    )
+    challengers: int = option(0, "configurations drawn and ranked for each model; 0: as many as the facade draws")
+
+    def __post_init__(self) -> None:
+        """Raises OptionError for a value out of its bounds."""
+        check(self.challengers >= 0, f"`challengers` is {self.challengers}", "it is a number of configurations")
+
+    def form(self, structures: Structures) -> Lowered[ConfigSpaceForm, Encoding]:
+        """What SMAC searches; raises RefusedError for what ConfigSpace cannot say, and MissingLibraryError."""
+        library("smac")
+        return Configspace().lower(structures)
+
+    def search(self, problem: Problem) -> Search:
+        """The facade's design, and then what its model ranks highest, eight of each model as SMAC does it.
+
+        A model knows the trials that had ended, in the order in which they began: losses are standings, a failure has
+        crashed at the cost of 1, and what is under way is not proposed again. What SMAC proposes is left out where
+        ConfigSpace's rounding has moved it out of the space: a remark counts these. Nothing is raced, as
+        every trial is on all rows; no file is left behind.
+        """
+        structures = Structures(problem.space)
+        if not structures.count:
+            return
+        history = History()
+        try:
+            yield from consulted(_Challengers(self, self.form(structures).form, problem), problem, structures, history)
+        finally:
+            if number := _left_out(history):
+                problem.remark(
+                    f"{number} of SMAC's proposals were none of the space, as ConfigSpace rounds: {MADE_AGAIN}."
+                )
+
+
+class _Challengers:
+    """The configurations of models, each model fitted to the first trials of a history by a seed of its own.
+
+    The memo of a request is this seed, how many trials had begun and how many had ended by then, its place among the
+    configurations of the model, and how many before it were left out.
+    """
+
+    def __init__(self, options: Smac, form: ConfigSpaceForm, problem: Problem) -> None:
+        self._facade = getattr(library("smac"), options.facade)
+        self._drawn = {"challengers": options.challengers} if options.challengers else {}
+        self._form = form
+        self._trials = problem.budget.trials
+        self._seed = int(problem.rng.integers(2**31 - 1))
+        self._made: tuple[_Model, list[_Challenger]] | None = None
+        """The configurations that were taken of the latest model."""
+
+    def design(self) -> Sequence[Configuration]:
+        """The members of the facade's initial design; where nothing is to choose all that there is."""
+        if not len(self._form.object):
+            return (self._form.decode({}),)
+        with TemporaryDirectory() as folder, _quiet():
+            scenario = self._scenario(self._seed, folder)
+            drawn = self._facade.get_initial_design(scenario).select_configurations()
+        found = map(self._form.decode, drawn)
+        return [each for each in found if exclusion(self._form.space, each) is None]
+
+    def propose(self, history: History, rng: "Generator") -> Request | None:
+        """The next configuration of the latest model, or the first of a new one."""
+        model, place = _next_of(history)
+        if model is None or place == TOGETHER:
+            model, place = _Model(int(rng.integers(2**31 - 1)), len(history.begun), len(history.ended)), 0
+        if self._made is None or self._made[0] != model:
+            self._made = model, self._challengers(model, history)
+        found = self._made[1]
+        if place >= len(found):
+            return None
+        memo = (model.seed, model.begun, model.ended, place, found[place].left_out)
+        return Request(found[place].configuration, memo=memo)
+
+    def _challengers(self, model: "_Model", history: History) -> "list[_Challenger]":
+        """Members of the space that SMAC ranks highest; fewer than eight where it finds no more."""
+        from joblib import parallel_config
+
+        from spacelang.surrogates.threads import one_thread
+
+        if not len(self._form.object):
+            return []
+        found: list[_Challenger] = []
+        with TemporaryDirectory() as folder, _quiet(), one_thread(), parallel_config("sequential"):
+            left_out = 0
+            for each in self._ranked(model, history, folder):
+                configuration = self._form.decode(each)
+                if exclusion(self._form.space, configuration) is None:
+                    found.append(_Challenger(configuration, left_out))
+                else:
+                    left_out += 1
+                if len(found) == TOGETHER:
+                    break
+        return found
+
+    def _ranked(self, model: "_Model", history: History, folder: str) -> Iterator[Any]:
+        """What SMAC takes of its model, the best first and random ones between them."""
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
+        scenario = self._scenario(model.seed, folder)
+        # What is designed was begun before, so that a model is fitted at once.
+        design = self._facade.get_initial_design(scenario, n_configs=0)
+        maximizer = self._facade.get_acquisition_maximizer(scenario, **self._drawn)
+        facade = self._facade(
+            scenario,
+            _unused,
+            initial_design=design,
+            acquisition_maximizer=maximizer,
+            overwrite=True,
+            logging_level=False,
+        )
+        for request, trial in history.trials(model.begun, model.ended):
+            self._tell(facade.runhistory, request, trial)
+        try:
+            yield from facade.intensifier.config_generator
+        except ConfigurationSpaceExhaustedException:
+            return
+
+    def _tell(self, known: Any, request: Request, trial: Trial | None) -> None:
+        """Have SMAC know of what was begun, and of what came of it."""
+        from smac.runhistory import StatusType, TrialInfo
+
+        theirs = library("ConfigSpace").Configuration(
+            self._form.object, values=self._form.encode(request.configuration)
+        )
+        if trial is None:
+            known.add_running_trial(TrialInfo(theirs, seed=0))
+            return
+        status = StatusType.CRASHED if trial.loss is None else StatusType.SUCCESS
+        known.add(theirs, trial.standing, trial.cost, status=status, seed=0)
+
+    def _scenario(self, seed: int, folder: str) -> Any:
+        """What SMAC is to be told of a run; it writes into a folder of its own, which nobody keeps."""
+        trials = {} if self._trials is None else {"n_trials": self._trials}
+        return library("smac").Scenario(
+            self._form.object, deterministic=True, seed=seed, output_directory=Path(folder), **trials
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """By which seed, and to the first how many trials, a model is fitted."""
+
+    seed: int
+    begun: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Challenger:
+    """A configuration that was taken of a model, after so many that are none of the space."""
+
+    configuration: Configuration
+    left_out: int
+
+
+def _next_of(history: History) -> tuple[_Model | None, int]:
+    """The model of the latest proposal, None before the first one, and the place of the next configuration of it."""
+    for request in reversed(history.begun):
+        if request.memo:
+            seed, begun, ended, place, _ = map(int, request.memo)
+            return _Model(seed, begun, ended), place + 1
+    return None, 0
+
+
+def _left_out(history: History) -> int:
+    """How many configurations of models were none of the space."""
+    numbers: dict[_Model, int] = {}
+    for request in history.begun:
+        if request.memo:
+            seed, begun, ended, _, number = map(int, request.memo)
+            numbers[_Model(seed, begun, ended)] = number
+    return sum(numbers.values())
+
+
+def _unused(config: Any, seed: int) -> float:
+    """What a facade wants to evaluate, and is never asked to."""
+    raise NotImplementedError(config, seed)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have SMAC log errors only, and nobody warned of how it reckons."""
+    logger = logging.getLogger("smac")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

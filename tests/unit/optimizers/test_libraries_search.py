@@ -1,0 +1,231 @@
+"""Samplers of Optuna and facades of SMAC: what they are asked and told, where they go on, and what they cannot do."""
+
+import logging
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from numpy.random import default_rng
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
+from spacelang.ir.domain import Categorical, Integer, Real
+from spacelang.ir.expr import Compare, Constant, Reference
+from spacelang.ir.membership import exclusion
+from spacelang.ir.problem import Allowance, Problem
+from spacelang.ir.space import Prior, Space
+from spacelang.ir.trial import Request
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers import smac as module
+from spacelang.optimizers.optuna import Optuna
+from spacelang.optimizers.smac import Smac
+from spacelang.plugins import OptionError, Plugins
+from spacelang.report.searched import lost_by, searched_by
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors.simulated import Simulated
+from spacelang.targets.optuna import OptunaFunction
+from spacelang.testing.driving import Driven, drive, moody
+from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.searching import ran, timed
+from spacelang.testing.small_spaces import branch, choice, continuous, forbid, made, number, plain, span_of, tuned
+
+LEARNING = ("TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampler")
+"""Samplers of each kind: what they keep is nothing, with a trial, with the study, and both."""
+
+
+def mixed() -> Space:
+    """Two numbers that every configuration has, beside such that not all have, and a constraint."""
+    low, steps = number("low", Real(1e-3, 1.0, log=True), 0.1), number("steps", Integer(1, 50), 2)
+    kernel = number("e.f.kernel", Categorical(("rbf", "poly")), "rbf")
+    degree = number("e.f.degree", Integer(2, 5), 3, when=Compare("==", Reference("e.f.kernel"), Constant("poly")))
+    forbidden = forbid(Compare(">", Reference("steps"), Constant(40)))
+    return made("mixed", choice("e", branch("f", kernel, degree), "g"), low, steps, constraints=(forbidden,))
+
+
+def driven(optimizer: Optuna | Smac, space: Space, trials: int, **how: object) -> Driven:
+    problem = Problem(space, 100, default_rng(0), budget=Allowance(None, trials))
+    return drive(optimizer.search(problem), moody, trials, **how)  # type: ignore[arg-type]
+
+
+# ---- Optuna
+
+
+@pytest.mark.parametrize("sampler", LEARNING)
+@pytest.mark.parametrize("workers", [1, 8])
+def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(sampler: str, workers: int) -> None:
+    def begun(journal: Kept, heard: Heard) -> None:
+        search = Optuna(sampler).search(Problem(mixed(), 100, default_rng(0)))  # type: ignore[arg-type]
+        ran(search, Simulated(timed, workers=workers), 60, journal=journal, heard=heard)
+
+    journal, heard = Kept(), Heard()
+    begun(journal, heard)
+    for stop in (13, 55):
+        again = Heard()
+        begun(journal.cut(stop), again)
+        before = [told.ended for told in heard.tolds[: stop - 8]]
+        assert [told.ended for told in again.tolds[: stop - 8]] == before
+        if workers == 1:
+            assert again.said == heard.said
+
+
+def test_what_is_proposed_is_what_optuna_proposes_by_hand() -> None:
+    """Its own study, told by itself, with a sampler of the seed of each proposal."""
+    space = mixed()
+    found = driven(Optuna(), space, 40)
+    form: OptunaFunction = Optuna().form(Structures(space)).form
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study()
+    for place, trial in enumerate(found.trials, 1):
+        study.sampler = optuna.samplers.TPESampler(seed=int(default_rng([0, place]).integers(2**31 - 1)))
+        asked = study.ask()
+        assert form.suggest(asked) == trial.request.configuration.to_dict()
+        if trial.loss is None:
+            study.tell(asked, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(asked, trial.loss)
+
+
+def test_tpe_of_optuna_finds_the_better_half() -> None:
+    def loss(request: Request) -> float:
+        return float((request.configuration["steps"] - 17) ** 2) + (request.configuration["e"] == "g")  # type: ignore[operator]
+
+    found = drive(Optuna().search(Problem(mixed(), 100, default_rng(1))), loss, 60).trials
+    first, last = (np.median([trial.loss for trial in part]) for part in (found[:15], found[-15:]))
+    assert last < first / 2
+
+
+def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end() -> None:
+    found = driven(Optuna("BruteForceSampler"), tuned(), 200)
+    assert found.ended
+    assert len({*found.requests}) == Structures(tuned()).configurations
+    with pytest.raises(InputError, match=r"`BruteForceSampler` tries every value, and `low` has no end of them"):
+        lost_by(Optuna("BruteForceSampler"), mixed())
+
+
+def test_a_sampler_that_is_not_there_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(OptionError, match="`CmaESampler` is not a value of `sampler`") as error:
+        Plugins.configure(Optuna, {"sampler": "CmaESampler"})
+    assert "did you mean `CmaEsSampler`?" in error.value.help
+    assert "`TPESampler`" in error.value.help
+
+
+def test_what_a_sampler_draws_at_random_is_said() -> None:
+    (said,) = lost_by(Optuna("CmaEsSampler"), mixed())
+    numbers = "`CmaEsSampler` searches numbers that every trial is asked for"
+    assert said == f"sampler: {numbers}, and draws the other 3 of 5 values at random"
+    (said,) = lost_by(Optuna("QMCSampler"), mixed())
+    assert said.endswith("draws the other 2 of 5 values at random")
+    assert lost_by(Optuna(), mixed()) == ()
+
+
+def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
+    with pytest.raises(InputError, match="numbers that every trial is asked for: nothing of `continuous`") as error:
+        searched_by(Optuna("CmaEsSampler"), continuous())
+    assert error.value.help == "`sampler=TPESampler` searches all of it"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "library", "command"),
+    [
+        (Optuna(), "optuna", 'pip install "spacelang[optuna]"'),
+        (Optuna("CmaEsSampler"), "cmaes", 'pip install "spacelang[optuna]"'),
+        (Optuna("GPSampler"), "torch", "pip install torch"),
+        (Smac(), "smac", 'pip install "spacelang[smac]"'),
+    ],
+    ids=str,
+)
+def test_a_library_that_is_missing_is_named_with_its_command(
+    optimizer: Optuna | Smac, library: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match=f"the package `{library}` is not installed") as error:
+        lost_by(optimizer, mixed())
+    assert error.value.help == f"`{command}`"
+
+
+def test_what_the_form_has_not_is_said_on_its_line() -> None:
+    likelier = replace(
+        number("x", Real(0.0, 1.0), 0.5), prior=Prior("normal", (0.5, 0.1)), span=span_of("\n\nx : 1", "x")
+    )
+    (said,) = searched_by(Optuna(), made("prior", likelier)).lost
+    assert said == "`@prior` (line 3): values are suggested as if there were no prior: optuna has none"
+
+
+# ---- SMAC
+
+
+def smac() -> Smac:
+    """Few challengers, as trials are nothing."""
+    return Smac(challengers=20)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
+    """Also within the eight configurations of a model, which is fitted again to what was known when it was made."""
+
+    def begun(journal: Kept, heard: Heard) -> None:
+        problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 40))
+        ran(smac().search(problem), Simulated(timed, workers=workers), 40, journal=journal, heard=heard)
+
+    journal, heard = Kept(), Heard()
+    begun(journal, heard)
+    again = Heard()
+    begun(journal.cut(30), again)
+    assert [told.ended for told in again.tolds[:22]] == [told.ended for told in heard.tolds[:22]]
+    if workers == 1:
+        assert again.said == heard.said
+
+
+def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    level = logging.getLogger("smac").level
+    found = driven(smac(), mixed(), 36)
+    assert len({*found.requests}) == 36
+    assert all(exclusion(mixed(), each.configuration) is None for each in found.requests)
+    modelled = [bool(each.memo) for each in found.requests]
+    assert 1 <= modelled.index(True) <= 9, "a quarter of the trials is the design"
+    assert all(modelled[9:])
+    assert [*tmp_path.iterdir()] == []
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger("smac").level == level
+
+
+def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
+    found = driven(smac(), plain(2, 3, 2), 200)
+    assert found.ended
+    assert len({*found.requests}) == 12
+
+
+def test_smac_says_what_it_cannot_search() -> None:
+    tied = forbid(Compare("==", Reference("x"), Reference("y")))
+    space = made("tied", number("x", Real(0.0, 1.0), 0.5), number("y", Real(0.0, 1.0), 0.25), constraints=(tied,))
+    with pytest.raises(InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: no condition"):
+        lost_by(Smac(), space)
+
+
+def test_the_number_of_challengers_is_none_below_0() -> None:
+    with pytest.raises(OptionError, match="`challengers` is -1"):
+        Smac(challengers=-1)
+
+
+def test_both_are_found_by_their_names() -> None:
+    assert {OPTIMIZERS.load(name) for name in ("optuna", "smac")} == {Optuna, Smac}
+
+
+def test_what_configspace_has_rounded_out_of_the_space_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_member(space: Space, configuration: Configuration) -> str | None:
+        return "odd" if configuration["steps"] % 2 else exclusion(space, configuration)  # type: ignore[operator, return-value]
+
+    monkeypatch.setattr(module, "exclusion", no_member)
+    said: list[str] = []
+    problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 20), remark=said.append)
+    found = drive(smac().search(problem), moody, 14)
+    assert all(each.configuration["steps"] % 2 == 0 for each in found.requests)  # type: ignore[operator]
+    (sentence,) = said
+    assert re.fullmatch(r"[1-9]\d* of SMAC's proposals were none of the space, as ConfigSpace rounds: .*", sentence)

@@ -56,8 +56,8 @@ def consulted(consultant: Consultant, problem: Problem, structures: Structures, 
     """What is given, what is designed, and then what is proposed, one for every idle worker.
 
     What is known, or under way, is asked for again as others do who use a library; after ten such proposals in a row
-    one that is new is drawn, and where there is none left the search ends. What happens is noted in the `history`, which
-    is empty before.
+    one that is new is drawn, and where there is none left the search ends. What happens is noted in the `history`,
+    which is empty before.
     """
     if structures.count:
         yield from _Run(consultant, problem, structures, history).run()

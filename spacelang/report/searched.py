@@ -111,7 +111,9 @@ def lost_by(optimizer: Any, space: Space) -> tuple[str, ...]:
         raise InputError(error.message, error.help) from error
     except RefusedError as error:
         why = "; ".join(map(_told, _with(Status.REFUSED, error.report)))
-        raise InputError(f"`{name}` cannot search `{space.name}`: {why}", "`tpe` may, and `random` does") from error
+        raise InputError(
+            f"`{name}` cannot search `{space.name}`: {why}", "another optimizer may: `random` searches any space"
+        ) from error
     return tuple(_told(entry) for entry in _with(Status.APPROXIMATED, report) if entry.construct not in ELSEWHERE)
 
 

@@ -87,3 +87,14 @@ def test_the_benchmark_of_archives_runs(capsys: pytest.CaptureFixture[str], tmp_
     assert (tmp_path / "kept" / "archive.json").is_file()
     assert benchmark["verdict"](np.full(25, -0.1), 10).endswith("ship the archive")
     assert benchmark["verdict"](np.resize([-0.1, 0.1], 25), 10).endswith("it does not beat the default start")
+
+
+def test_the_benchmark_of_libraries_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark = runpy.run_path(str(BENCHMARKS / "libraries.py"))["main"]
+    benchmark(["--seeds", "2", "--trials", "12", "--only", "optuna", "--spaces", "numbers,constrained"])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.split()[:2] for line in lines] == [
+        [space, f"optuna(sampler={sampler})"]
+        for sampler in ("TPESampler", "NSGAIISampler")
+        for space in ("numbers", "constrained")
+    ]

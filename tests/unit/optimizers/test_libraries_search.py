@@ -31,7 +31,18 @@ from spacelang.targets.optuna import OptunaFunction
 from spacelang.testing.driving import Driven, drive, moody
 from spacelang.testing.journals import Heard, Kept
 from spacelang.testing.searching import ran, timed
-from spacelang.testing.small_spaces import branch, choice, continuous, forbid, made, number, plain, span_of, tuned
+from spacelang.testing.small_spaces import (
+    branch,
+    choice,
+    continuous,
+    forbid,
+    made,
+    number,
+    plain,
+    require,
+    span_of,
+    tuned,
+)
 
 LEARNING = ("TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampler")
 """Samplers of each kind: what they keep is nothing, with a trial, with the study, and both."""
@@ -203,7 +214,7 @@ def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
 
 
 def test_smac_says_what_it_cannot_search() -> None:
-    tied = forbid(Compare("==", Reference("x"), Reference("y")))
+    tied = require(Compare("==", Reference("x"), Reference("y")))
     space = made("tied", number("x", Real(0.0, 1.0), 0.5), number("y", Real(0.0, 1.0), 0.25), constraints=(tied,))
     with pytest.raises(InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: no condition"):
         lost_by(Smac(), space)

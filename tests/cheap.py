@@ -19,6 +19,9 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """By the name of the optimizer."""
 
+NAMES: Final = tuple(name for name in OPTIMIZERS.names() if name != "smac" or os.environ.get("SPACELANG_FULL"))
+"""Every optimizer, but for one that takes a second before it begins: of that its own tests say enough."""
+
 
 def cheap(name: str) -> Any:
     """The optimizer of a name."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cheap import NAMES
 from commands import document
 from tables import recorded, table_of
 
@@ -72,7 +73,7 @@ def trials(store: Path) -> list[Configuration]:
 GIVEN = {Configuration(TREE), Configuration(NEAR)}
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("file", ["two.json", "lines.json"])
 def test_they_are_the_first_trials_whatever_the_optimizer(folder: Path, name: str, file: str) -> None:
     arguments = (*RUN, "--optimizer", name, "--initial", file, "--trials", "5", "--store", "a.db", "--json")

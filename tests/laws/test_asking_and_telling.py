@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from cheap import OPTIONS
+from cheap import NAMES, OPTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import loaded
@@ -80,7 +80,7 @@ def at_random(search: sl.AskAndTell, seed: int) -> Iterator[sl.Asked]:
             out += search.ask()
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS.names())
+@pytest.mark.parametrize("optimizer", NAMES)
 @settings(max_examples=6, deadline=None)
 @given(st.sampled_from(SPACES), st.integers(0, 1000))
 def test_it_is_the_run_of_one_worker(optimizer: str, space: Space, seed: int) -> None:
@@ -92,7 +92,7 @@ def test_it_is_the_run_of_one_worker(optimizer: str, space: Space, seed: int) ->
     assert (found.ended, found.answered, found.scale) == (expected.ended, expected.answered, expected.scale)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS.names())
+@pytest.mark.parametrize("optimizer", NAMES)
 @settings(max_examples=6, deadline=None)
 @given(st.sampled_from(SPACES), st.integers(2, 5), st.integers(0, 1000))
 def test_a_batch_is_told_in_any_order(optimizer: str, space: Space, batch: int, seed: int) -> None:

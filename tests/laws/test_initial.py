@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cheap import NAMES as EVERY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,7 +145,7 @@ def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
 
 def test_without_any_a_search_is_as_it_was() -> None:
     space = plain(2, 2)
-    for name in OPTIMIZERS.names():
+    for name in EVERY:
         assert drive(start(name, space, ()), arbitrary, 30) == drive(
             OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0))), arbitrary, 30
         )

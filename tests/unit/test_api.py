@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cheap import NAMES
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
 from spacelang.api.result import COLUMNS
-from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
 
@@ -298,7 +298,7 @@ class TestAskAndTell:
         with pytest.raises(ValueError, match="a number above 0"):
             sl.ask_and_tell(tiny, scale=scale)
 
-    @pytest.mark.parametrize("optimizer", OPTIMIZERS.names())
+    @pytest.mark.parametrize("optimizer", NAMES)
     def test_a_search_that_begins_several_at_once_is_answered_one_by_one(self, optimizer: str, tiny: sl.Space) -> None:
         """`daub` begins a round of trials; none is asked for twice, and the space is exhausted."""
         asked = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from cheap import cheap
+from cheap import NAMES, cheap
 
 from spacelang.ir.asking import together
 from spacelang.ir.defaults import default
@@ -57,7 +57,7 @@ def told(records: Sequence[Record]) -> list[tuple[int, str, int | None, float | 
     ]
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("space", [plain(2, 3, 2), nested(), tuned()], ids=lambda space: space.name)
 @pytest.mark.parametrize("objective", [moody, arbitrary])
 def test_a_run_that_was_stopped_after_any_trial_goes_on_as_one_that_was_not(name: str, space: Space, objective) -> None:  # type: ignore[no-untyped-def]

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cheap import cheap
+from cheap import NAMES, cheap
 from storing import kept
 
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
@@ -38,7 +37,7 @@ def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) ->
         return run(heard.of(search), crew, budget, clock=clock, training_size=SIZE, journal=journal), heard
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
     path = tmp_path / "run.db"
     before: list[object] = []

@@ -13,7 +13,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
     "jopt": {"initial": "1000"},
-    "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "100"},
+    "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "300"},
     "optuna": {"sampler": "RandomSampler"},
     "smac": {"challengers": "20"},
 }

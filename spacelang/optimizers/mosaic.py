@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
@@ -26,8 +26,8 @@ from spacelang.targets.mosaic import Prefix, StructuralTree
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-TRIES = 10
-"""So many draws are made for each configuration of the initialization, so that enough of them are new."""
+TRIES: Final = 10
+"""So many times as many configurations are drawn at the beginning as are evaluated, where few of them are new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,16 @@ class _Run:
         yield from self._given
         tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
         yield from map(self._tree.default_completion, tops)
-        streams = [iter(self._several(top)) for top in tops] if self._options.kappa else []
+        streams = [self._several(top) for top in tops]
         for _ in range(self._options.kappa):
             found = (next((each for each in stream if each not in self._seen), None) for stream in streams)
             yield from (each for each in found if each is not None)
 
-    def _several(self, top: Prefix) -> list[Configuration]:
-        found = drawn(self._tree, top, TRIES * self._options.kappa, self._rng)
-        return found if isinstance(found, list) else found.configurations()
+    def _several(self, top: Prefix) -> Iterator[Configuration]:
+        """Draws below a first alternative, enough for most of them to be known."""
+        for _ in range(TRIES):
+            found = drawn(self._tree, top, self._options.kappa, self._rng)
+            yield from found if isinstance(found, list) else found.configurations()
 
     # ---- one iteration
 

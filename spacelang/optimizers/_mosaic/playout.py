@@ -1,4 +1,4 @@
-"""Playouts: what is evaluated below a node, and what a search remembers with it (MOSAIC, section 3.4)."""
+"""Playouts: what is evaluated below a node, and what a search remembers with it."""
 
 import json
 from collections.abc import Iterator

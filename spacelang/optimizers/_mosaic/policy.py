@@ -1,4 +1,4 @@
-"""The policy of the tree: which child is selected, and when a node is given another one (MOSAIC, sections 3.1, 3.2)."""
+"""The policy of the tree: which child is selected, and when a node is given another one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

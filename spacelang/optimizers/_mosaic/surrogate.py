@@ -1,4 +1,4 @@
-"""The surrogate of MOSAIC: a forest of what is known, and what it promises of the nodes of the tree (section 3.3)."""
+"""The surrogate of MOSAIC: a forest of what is known, and what it promises of the nodes of the tree."""
 
 import json
 from collections.abc import Sequence

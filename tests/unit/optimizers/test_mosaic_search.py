@@ -213,7 +213,7 @@ def test_it_comes_closer_than_its_beginning() -> None:
         losses = [
             trial.loss or 0.0 for trial in driven(Mosaic(trees=10, n_r=200), estimators(4), distance, 50, seed).trials
         ]
-        assert min(losses) < 0.01 < min(losses[:16])
+        assert min(losses) < 0.04 < min(losses[:16])
 
 
 def test_eight_workers_play_out_below_different_nodes() -> None:

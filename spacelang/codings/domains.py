@@ -96,6 +96,45 @@ class Units:
         return Codes(_by_part(self.parts, marks, rows[:, -1], from_unit).astype(self._type), marks)
 
 
+class Parted:
+    """The same with a column for each part of a union that has several values: the columns of parts not taken miss it.
+
+    So the values of one part are no neighbours of those of another one. What is not a union is as `Units` has it.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.parts = parts(domain)
+        self._selector = _places(len(self.parts))
+        self._type = code_type(domain)
+        several = [place for place, part in enumerate(self.parts) if part.size != 1 or len(self.parts) == 1]
+        self.columns = {place: number + (len(self.parts) > 1) for number, place in enumerate(several)}
+        """The column of each part that has one, by its place."""
+
+    @property
+    def width(self) -> int:
+        """How many columns there are; the first one of a union says which part is taken."""
+        return len(self.columns) + (len(self.parts) > 1)
+
+    def encode(self, values: Codes) -> Rows:
+        """The rows of members of the domain, shape (n, width); NaN in the columns of parts that are not taken."""
+        found = np.full((len(values), self.width), np.nan, order="F")
+        if values.parts is not None:
+            found[:, 0] = to_unit(self._selector, values.parts)
+        for place, column in self.columns.items():
+            mine = np.arange(len(values)) if values.parts is None else np.flatnonzero(values.parts == place)
+            found[mine, column] = to_unit(self.parts[place], values.codes[mine])
+        return found
+
+    def decode(self, rows: Rows) -> Codes:
+        """The members nearest to rows, whatever they hold but NaN in the column of the part that is taken."""
+        marks = None if len(self.parts) == 1 else from_unit(self._selector, rows[:, 0]).astype(np.int8)
+        given = np.zeros(len(rows))
+        for place, column in self.columns.items():
+            mine = np.arange(len(rows)) if marks is None else np.flatnonzero(marks == place)
+            given[mine] = rows[mine, column]
+        return Codes(_by_part(self.parts, marks, given, from_unit).astype(self._type), marks)
+
+
 class OneHot:
     """A column for each value of a set, 1 where it is taken and else 0, and one for the place of a number in [0, 1].
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Candidates(Protocol[K]):
-    """All that can be drawn."""
+    """All that brackets can be filled with."""
 
     @property
     def are_exhausted(self) -> bool:
@@ -34,12 +34,16 @@ class Candidates(Protocol[K]):
         """Whether so many different ones are all there are."""
         ...
 
-    def each_once(self) -> Iterator[K]:
-        """All in random order."""
-        ...
-
     def in_order(self) -> Iterator[K]:
         """Every one that may not have been drawn yet."""
+        ...
+
+
+class Shuffled(Candidates[K], Protocol):
+    """All that can be drawn, whatever came of what was drawn before."""
+
+    def each_once(self) -> Iterator[K]:
+        """All in random order."""
         ...
 
 
@@ -97,7 +101,7 @@ class Drawn:
         return iter(())
 
 
-Draw: TypeAlias = Callable[[Turn[Any], Candidates[Any]], Asking[None]]
+Draw: TypeAlias = Callable[[Turn[Any], Shuffled[Any]], Asking[None]]
 """What a method does in a turn with whatever its candidates are."""
 
 

@@ -1,7 +1,7 @@
 """The fidelity grid: on how many training rows a pipeline is trained, step by step (ALGORITHMS.md 2.1)."""
 
 from itertools import accumulate
-from math import floor, log
+from math import ceil, floor, log
 
 
 def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
@@ -20,6 +20,15 @@ def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
         if rows > found[-1]:
             found.append(rows)
     return tuple(found)
+
+
+def divided(size: int, least: float, eta: float) -> tuple[int, ...]:
+    """The numbers of rows size / eta^k, rounded, for k = s, ..., 1, 0: as many as are not below `least`.
+
+    Ascending; a number may be there twice where there are few rows. `least` is more than 0 and at most `size`.
+    """
+    last = min(floor(log(size / least) / log(eta) + 1e-9), size - ceil(least))
+    return tuple(max(1, round(size * eta**-k)) for k in range(last, -1, -1))
 
 
 def cumulative(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from spacelang.ir.asking import Ask, Asking
+from spacelang.ir.asking import Ask, Asking, Later
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import fidelity
@@ -66,6 +66,10 @@ class Turn(Generic[K]):
     def request(self, candidate: K, rows: int) -> Request:
         """The request for a candidate on so many rows."""
         return Request(self.configuration(candidate), fidelity(rows, self.selection.size))
+
+    def wish(self, candidate: K, rows: int) -> Request | Later:
+        """What is begun for a candidate: its request, unless that has still to be made."""
+        return self.request(candidate, rows)
 
     def known(self, candidate: K, *sizes: int) -> Iterator[Trial]:
         """What came of a candidate on each of the sizes as it is configured now, up to the first that is not known."""
@@ -186,18 +190,18 @@ class OneByOne(Generic[K]):
 
 def fill(turn: Turn[K], source: Source[K]) -> Asking[None]:
     """Begin as many trials as there is room, again and again; end when none is left and none is out."""
-    out: dict[Request, tuple[K, int]] = {}
+    out: dict[Request | Later, tuple[K, int]] = {}
     room = turn.selection.room
     while True:
         # Who waits for nothing must ask for something, also where other searches have taken all the room.
         count = max(room, not out) if turn.goes_on() else 0
-        begin = {turn.request(*each): each for each in source.draw(count)}
+        begin = {turn.wish(*each): each for each in source.draw(count)}
         out |= begin
         if not out:
             return
         told = yield Ask(tuple(begin))
         room = told.room
-        if told.ended is not None:
-            candidate, rows = out.pop(told.ended.request)
+        if told.ended is not None and told.asked is not None:
+            candidate, rows = out.pop(told.asked)
             turn.note(candidate, told.ended)
             source.note(candidate, rows, told.ended)

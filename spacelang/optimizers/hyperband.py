@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from math import ceil, floor, log
+from math import ceil, floor
 from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import Candidates, of_pipelines, search
-from spacelang.optimizers._fidelity import rungs
+from spacelang.optimizers._fidelity import divided, rungs
 from spacelang.optimizers._halving import Bracket, Races
 from spacelang.optimizers._selection import Selector
 from spacelang.optimizers._turn import K, Turn
@@ -59,15 +59,16 @@ class Hyperband:
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
     """The brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
-    b, grid = min(options.b, size), rungs(size, options.b, eta)
+    is_exact = options.rung_rule == "exact"
+    grid = divided(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
+    return on(grid, eta, options.bracket_rule)
+
+
+def on(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
+    """The brackets of one iteration on such rungs: the first one begins on the first, the last one on the last."""
     largest = len(grid) - 1
-    if options.rung_rule == "exact":
-        largest = min(floor(log(size / b) / log(eta) + 1e-9), size - b)
     for s in range(largest, -1, -1):
-        sizes = grid[largest - s :]
-        if options.rung_rule == "exact":
-            sizes = tuple(max(b, round(size * eta ** (i - s))) for i in range(s + 1))
-        yield Bracket(candidates_of(s, largest, eta, options.bracket_rule), sizes)
+        yield Bracket(candidates_of(s, largest, eta, rule), grid[largest - s :])
 
 
 def candidates_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:

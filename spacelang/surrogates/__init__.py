@@ -9,5 +9,6 @@ Whoever computes a proposal does it under `threads.one_thread()`, where it is th
     improvement         expected improvement, and the point that promises most of it
     cubic_rbf           the interpolating cubic spline
     forest              scikit-learn's random forest with the deviation of its trees
+    kernel_density      the good and the bad of all dimensions together as densities, as BOHB has them
     tpe                 the good and the bad of each dimension as densities: tree-structured Parzen estimators
 """

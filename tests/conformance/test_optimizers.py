@@ -21,7 +21,7 @@ ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "jopt", "mosaic", "optuna", "smac")
 """Those that may propose what they have proposed before."""
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-SLOW = () if IS_FULL else ("admm", "jopt", "mosaic")
+SLOW = () if IS_FULL else ("admm", "bohb", "jopt", "mosaic")
 """Those of which a part of the cases says enough."""
 SLOWEST = () if IS_FULL else ("optuna", "smac")
 """Those of which their own tests, and that they are resumed, say enough."""

@@ -77,7 +77,8 @@ GIVEN = {Configuration(TREE), Configuration(NEAR)}
 @pytest.mark.parametrize("file", ["two.json", "lines.json"])
 def test_they_are_the_first_trials_whatever_the_optimizer(folder: Path, name: str, file: str) -> None:
     arguments = (*RUN, "--optimizer", name, "--initial", file, "--trials", "5", "--store", "a.db", "--json")
-    found = document(command(*arguments, folder=folder), 0)
+    grid = ("--set", "b=100", "--set", "eta=2") if name == "bohb" else ()  # the table has no other rows
+    found = document(command(*arguments, *grid, folder=folder), 0)
     assert found["initial"] == [TREE, NEAR]
     assert {*trials(folder / "a.db")[:2]} == GIVEN
 

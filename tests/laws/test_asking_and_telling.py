@@ -55,7 +55,8 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
     def evaluate(request: Request) -> Trial:
         return answered(request, loss_of(request.configuration, request.fidelity or SIZES[-1]))
 
-    chosen = configure_optimizer(optimizer, {"b": 1, "eta": 3} if has_rungs(optimizer) else OPTIONS.get(optimizer, {}))
+    grid = {"b": "1", "eta": "3"} if has_rungs(optimizer) else {}
+    chosen = configure_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
     return run(loaded(space), chosen, BOX, Here(evaluate), time=None, trials=TRIALS, seed=seed)
 
 

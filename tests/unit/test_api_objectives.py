@@ -137,24 +137,26 @@ class TestFunctions:
         with pytest.raises(sl.NoSuccessError, match="the value of `predict_latency` is missing"):
             searched(sl.parse(BOUNDED), quality)
 
-    def test_fidelities_are_its_second_argument(self, space: sl.Space) -> None:
+    @pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
+    def test_fidelities_are_its_second_argument(self, space: sl.Space, optimizer: str) -> None:
         seen = []
 
         def watched(configuration: dict[str, Any], fidelity: int) -> float:
             seen.append(fidelity)
             return gradual(configuration, fidelity)
 
-        found = searched(space, watched, fidelities=(1, 3, 9), trials=30, optimizer="hyperband")
+        found = searched(space, watched, fidelities=(1, 3, 9), trials=30, optimizer=optimizer)
         assert {*seen} == {1, 3, 9}
         assert seen == found.trials["rows"].tolist()
         assert found.best_configuration is not None
         assert found.loss == gradual(dict(found.best_configuration), 9), "the full fidelity counts"
 
-    def test_fidelities_that_no_grid_leads_to(self, space: sl.Space) -> None:
+    @pytest.mark.parametrize("optimizer", ["hyperband", "bohb"])
+    def test_fidelities_that_no_grid_leads_to(self, space: sl.Space, optimizer: str) -> None:
         with pytest.raises(InputError, match="has no trials at fidelity"):
-            searched(space, gradual, fidelities=(1, 7, 9), optimizer="hyperband")
+            searched(space, gradual, fidelities=(1, 7, 9), optimizer=optimizer)
         options = {"b": 3, "eta": 3}
-        found = searched(space, gradual, fidelities=(1, 3, 9), optimizer="hyperband", optimizer_options=options)
+        found = searched(space, gradual, fidelities=(1, 3, 9), optimizer=optimizer, optimizer_options=options)
         assert {*found.trials["rows"]} <= {3, 9}, "what the user says of the optimizer holds"
 
     @pytest.mark.parametrize("fidelities", [(), (0, 1), (3, 1), (1, 1), (1.5, 2)])

@@ -55,14 +55,15 @@ def finish(
     limits: Limits = UNLIMITED,
     form: Form = Form.TABLE,
     is_wanted: bool = False,
+    has_interval: bool = True,
     announce: Callable[[Record, tuple[PassedOver, ...]], None] = lambda *_: None,
 ) -> Finale:
     """Fit the best pipeline of a run on all rows, on its executor; the next best where it fails, is too long or dies.
 
     What still goes on there is stopped before. The limits of a trial hold, that of time for as many more rows as there
     are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Where there are
-    test rows the fitted one is scored on them, and all that bounds trials is measured there. Raises what is wrong with
-    the executor as a whole.
+    test rows the fitted one is scored on them, its interval included unless that is not wanted, and all that bounds
+    trials is measured there. Raises what is wrong with the executor as a whole.
     """
     passed_over: tuple[PassedOver, ...] = ()
     executor.stop()
@@ -75,7 +76,7 @@ def finish(
         trial = readable(trial) if is_wanted else trial
         if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
             pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
-            wish = Examine(configuration, form=form, pipeline=trial.pipeline)
+            wish = Examine(configuration, form=form, pipeline=trial.pipeline, has_interval=has_interval)
             score = _tested(wish, objective, executor, seconds)
             return Finale(record, objective.rows, trial.cost, passed_over, pipeline, score)
         passed_over = (*passed_over, PassedOver(record, trial.status, trial.reason))

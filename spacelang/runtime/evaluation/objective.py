@@ -314,7 +314,8 @@ class DataObjective:
         assert request.pipeline is not None
         features = as_floats(self.tested.features) if request.form is Form.ARRAY else self.tested.features
         with self._laboratory():
-            found = score(request.pipeline.open(), features, self.tested, self.metric, self._settings.seed)
+            pipeline, seed = request.pipeline.open(), self._settings.seed
+            found = score(pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval)
         return Examined(request, found.loss, self._clock() - started, score=found)
 
     def _gauged(self, request: Gauge) -> Gauged:

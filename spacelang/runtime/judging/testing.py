@@ -33,8 +33,10 @@ DRAWING: Final = 12_074
 """With this number beside the seed resamples are drawn."""
 
 
-def score(pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: int) -> TestScore:
-    """The loss of a fitted pipeline on the test rows, with its percentile bootstrap interval.
+def score(
+    pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: int, *, has_interval: bool = True
+) -> TestScore:
+    """The loss of a fitted pipeline on the test rows, with its percentile bootstrap interval unless that is not wanted.
 
     `features` are those of the test rows as the pipeline takes them; it predicts labels as users wrote them. It is
     asked once: rows are drawn with replacement among what it has answered, all of them alike, so that the interval
@@ -49,6 +51,8 @@ def score(pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: i
         return TestScore(None, None, None, rows, described(error))
     if not math.isfinite(loss):
         return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
+    if not has_interval:
+        return TestScore(loss, None, None, rows)
     low, high, reason = interval(resampled(answers, target, metric, seed), metric.name)
     return TestScore(loss, low, high, rows, reason)
 

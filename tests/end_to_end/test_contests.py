@@ -1,0 +1,214 @@
+"""The contests in `examples`: what their scripts share and what each makes of it, on a space that takes no time."""
+
+import json
+import runpy
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spacelang.runtime.judging import testing
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DATA = ("one", "two", "three")
+SPACE = "stage s = none | StandardScaler\nstage e = GaussianNB | DecisionTreeClassifier { max_depth: int[1, 9] = 3 }\n"
+
+Script = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture
+def contests(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What the scripts share; of those that are not installed no candidate is one here."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import contests as found  # type: ignore[import-not-found]
+
+    module: ModuleType = found
+    return module
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.space").write_text(SPACE, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    for place, name in enumerate(DATA):
+        features = rng.normal(size=(60 + 10 * place, 2))
+        noisy = features.sum(axis=1) + rng.normal(0, 0.5, len(features)) > 0
+        table = pd.DataFrame(features, columns=["a", "b"]).assign(target=np.where(noisy, "yes", "no"))
+        table.to_csv(tmp_path / f"{name}.csv.gz", index=False)
+    pd.DataFrame({"name": [*DATA, "large"], "rows": [60, 70, 80, 10_000]}).to_csv(tmp_path / "MANIFEST.csv")
+    return tmp_path
+
+
+def in_this_process(contest: ModuleType, folder: Path, candidates: Sequence[Any], **more: Any) -> Any:
+    told = {"workers": 0, "trials": 4}
+    data = contest.paths(folder, DATA[:2])
+    return contest.Contest(str(folder / "tiny.space"), tuple(candidates), data, range(1), 60.0, told, **more)
+
+
+def run(contests: ModuleType, data: str, candidate: str, *curve: tuple[float, float, float], **more: Any) -> Any:
+    return contests.Run(data, candidate, 0, curve, 10, 0, **more)
+
+
+def test_a_contest_is_made_told_and_not_made_again(
+    contests: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for few in ("RESAMPLES", "FEWEST"):  # they are most of the time, and nothing here looks at them
+        monkeypatch.setattr(testing, few, 2)
+    candidates = [contests.Candidate("random", "random"), contests.Candidate("some", "random", votes=2)]
+    contest = in_this_process(contests, folder, candidates)
+    runs = contests.made(contest, folder / "out", 1)
+    assert len(runs) == len(list((folder / "out").glob("*.db"))) == 4
+    for each in runs:
+        assert each.trials == 4
+        assert [loss for _, loss, _ in each.curve] == sorted((loss for _, loss, _ in each.curve), reverse=True)
+        assert all(0 <= tested <= 1 for _, _, tested in each.curve)
+        assert (each.ensemble is None) == (each.candidate == "random")
+    found = contests.report(contest, runs, "random")
+    assert found["on test rows"].ranks.value.shape == (3, 10), "the ensembles are candidates of their own"
+    np.testing.assert_allclose(found["in the search"].ranks.value[:, -1], 2.0), "all of them are the same search"
+    printed = capsys.readouterr().out
+    assert "some + ensemble" in printed
+    assert "within noise" in printed
+    assert "too few" in printed
+    monkeypatch.setattr(contests, "_searched", None)
+    assert contests.made(contest, folder / "out", 1) == runs
+
+
+def test_what_a_run_had_at_some_time(contests: ModuleType, tmp_path: Path) -> None:
+    one = run(contests, "one", "random", (3.0, 0.5, 0.6), (7.0, 0.2, 0.4), ensemble=0.1)
+    assert np.isnan(one.after(2.9)).all()
+    assert one.after(3.0) == (0.5, 0.6)
+    assert one.after(100.0) == (0.2, 0.4)
+    assert one.voting().after(100.0) == (0.2, 0.1)
+    assert one.voting().after(5.0) == (0.5, 0.6)
+    one.write(tmp_path / "run.json")
+    assert contests.Run.read(tmp_path / "run.json") == one
+    assert json.loads((tmp_path / "run.json").read_text())["seed"] == 0
+
+
+def test_differences_of_ranks_are_those_of_whom_they_are_said(contests: ModuleType) -> None:
+    contest = contests.Contest("s", (), (), range(1), 10.0)
+    runs = [
+        run(contests, data, name, (1.0, loss, loss))
+        for data in DATA
+        for name, loss in (("good", 0.1), ("random", 0.3), ("bad", 0.5))
+    ]
+    found = contests.report(contest, runs, "random")["on test rows"]
+    names = ("good", "random", "bad")
+    assert found.ranks.value[:, -1].tolist() == [1, 2, 3]
+    assert contests.difference(found, names, "good", "random")[0] == -1
+    assert contests.difference(found, names, "bad", "random")[0] == 1
+    low, high = contests.difference(found, names, "bad", "good")[1:]
+    assert low <= 2 <= high
+
+
+def test_what_has_no_loss_is_as_bad_as_the_worst(contests: ModuleType) -> None:
+    contest = contests.Contest("s", (), (), range(1), 10.0)
+    runs = [run(contests, "one", "a", (6.0, 3.0, 4.0)), run(contests, "one", "b", reason="all failed")]
+    losses = contests._losses(contest, runs, (("one",), ("a", "b")), 1)
+    assert losses.shape == (1, 2, 1, 10)
+    assert losses[0, 0, 0].tolist() == [4.0] * 10
+    assert losses[0, 1, 0].tolist() == [4.0] * 10
+    assert contests._losses(contest, runs, (("one",), ("a", "b")), 0)[0, 1, 0, 0] == 3.0
+
+
+def test_who_cannot_take_part_is_named(contests: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    known = contests.Candidate("random", "random")
+    others = [
+        contests.Candidate("x", "no_such_optimizer"),
+        contests.Candidate("y", "random", {"no_such_option": "1"}),
+        contests.Candidate("z", "random", extra="no_such_package"),
+    ]
+    assert contests.able([known, *others]) == (known,)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[1].strip() for line in told] == ["x", "y", "z"]
+    assert "spacelang[no_such_package]" in told[2]
+
+
+def test_the_largest_of_the_small_sets_are_taken(contests: ModuleType, folder: Path) -> None:
+    assert contests.small(folder, 2, rows=100) == ("three", "two")
+    with pytest.raises(SystemExit, match=r"there is no .*missing\.csv\.gz"):
+        contests.paths(folder, ["one", "missing"])
+    with pytest.raises(SystemExit, match="name data sets by --data"):
+        contests.small(folder / "elsewhere")
+
+
+def test_data_sets_with_runs_that_do_not_count_are_left_out(
+    contests: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contest = contests.Contest("s", (), (), range(1), 10.0)
+    runs = [run(contests, data, name, (1.0, 0.5, 0.5)) for data in DATA for name in ("mosaic", "random")]
+    lacks = runpy.run_path(str(EXAMPLES / "mosaic_paper" / "compare.py"))["lacks"]
+    enough = [contests.replace(each, trials=200) if each.data != "two" else each for each in runs]
+    contests.report_those_that_count(contest, enough, "random", lacks, "the rule")
+    printed = capsys.readouterr().out
+    assert "the rule; 1 of 6 runs do not count" in printed
+    assert "two, mosaic, seed 0: 10 trials" in printed
+    assert "s: 2 data sets" in printed
+    contests.report_those_that_count(contest, runs, "random", lacks, "the rule")
+    assert "data sets, 1 seeds" not in capsys.readouterr().out, "nothing is left"
+
+
+def test_arms_that_left_the_start_are_counted(contests: ModuleType) -> None:
+    script = runpy.run_path(str(EXAMPLES / "boasf_paper" / "compare.py"))
+    few = run(contests, "one", "boasf", (1.0, 0.5, 0.5), counts={"arms": 8, script["BEGUN"]: 2})
+    assert script["lacks"](few) == "2 arms left the start"
+    assert not script["lacks"](contests.replace(few, counts={"arms": 8, script["BEGUN"]: 3}))
+    assert not script["lacks"](run(contests, "one", "tpe", (1.0, 0.5, 0.5)))
+
+
+def test_arms_are_those_of_the_target(contests: ModuleType, folder: Path) -> None:
+    import spacelang as sl
+
+    script = runpy.run_path(str(EXAMPLES / "boasf_paper" / "compare.py"))
+    table = pd.read_csv(folder / "one.csv.gz")
+    how = {"trials": 50, "workers": 0, "optimizer": "random", "seed": 0}
+    result = sl.search(str(folder / "tiny.space"), table.drop(columns="target"), table["target"], **how)
+    estimators = [each["e"] for each in result.trials["configuration"]]
+    found = script["arms"](result, "models", str(folder / "tiny.space"))
+    assert found["arms"] == 2
+    assert found[script["BEGUN"]] == sum(estimators.count(name) > 20 for name in set(estimators))
+
+
+def test_the_default_is_chosen_in_two_rounds(
+    contests: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = runpy.run_path(str(EXAMPLES / "default" / "choose.py"))
+    assert {each.optimizer for each in script["CANDIDATES"]} >= {"random", "hyperband", "blds", "admm", "mosaic"}
+    assert not set(script["FIRST"]) & set(script["THEN"])
+    losses = {"random": 0.5, "hyperband": 0.3, "blds": 0.1, "lds": 0.1, "mlds": 0.4, "cmab": 0.6}
+    rounds: list[tuple[tuple[str, ...], float, int]] = []
+
+    def told(contest: Any, folder: Path, jobs: int) -> list[Any]:
+        rounds.append((tuple(each.name for each in contest.candidates), contest.seconds, len(contest.wishes())))
+        return [
+            contests.Run(each.label, each.candidate.name, each.seed, ((1.0, loss, loss),), 10, 0)
+            for each in contest.wishes()
+            for loss in (losses[each.candidate.name],)
+        ]
+
+    inside = script["main"].__globals__
+    monkeypatch.setitem(inside, "made", told)
+    candidates = [contests.Candidate(name, name) for name in losses]
+    monkeypatch.setitem(inside, "CANDIDATES", (*candidates, contests.Candidate("none", "no_such_optimizer")))
+    sets = [word for name in DATA for word in ("--first", name, "--data", name)]
+    script["main"]([str(folder), "--output", str(folder / "out"), *sets])
+    printed = capsys.readouterr().out
+    assert rounds == [(tuple(losses), 120.0, 18), (("random", "hyperband", "blds", "lds"), 300.0, 36)]
+    assert "left out: none:" in printed
+    assert "the simplest that is not behind it beyond noise, and so the default: " in printed
+
+
+def test_nobody_is_the_default_who_is_not_ahead_of_random_search(
+    contests: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = runpy.run_path(str(EXAMPLES / "default" / "choose.py"))
+    left = [contests.Candidate("random", "random"), contests.Candidate("blds", "blds")]
+    contest = contests.Contest("s", tuple(left), (), range(1), 10.0)
+    runs = [run(contests, data, each.name, (1.0, 0.5, 0.5)) for data in DATA for each in left]
+    script["conclude"](left, contests.report(contest, runs, "random"))
+    assert "beyond noise: nobody" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -158,6 +159,10 @@ class _Names:
     decisions: tuple[Choice, ...]
     hyperparameters: tuple[Hyperparameter, ...]
     nonlinear: bool
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Short: `st.recursive` writes what it begins with whenever it is drawn, which took most of drawing a space."""
+        printer.text(f"{len(self.decisions)} decisions, {len(self.hyperparameters)} hyperparameters")
 
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")

@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,6 +65,18 @@ def spacelang(
 @cache
 def preloaded() -> Preloaded:
     return Preloaded()
+
+
+def killed(*arguments: str, folder: Path, when: Callable[[], bool]) -> None:
+    """Kill a command, which tells nobody anything, as soon as it is time, unless it ends before."""
+    with Path(os.devnull).open("r+b", buffering=0) as nothing:
+        child = preloaded().begin(Command([*arguments], str(folder), environment()), [nothing.fileno()] * 3)
+    ends = time.monotonic() + TIMEOUT
+    while not when() and time.monotonic() < ends:
+        if preloaded().ended(0.02) is not None:
+            return
+    os.kill(child, signal.SIGKILL)
+    assert preloaded().ended(TIMEOUT) is not None
 
 
 def started(*arguments: str | bytes, folder: Path, stdin: str, code: str | None) -> subprocess.CompletedProcess[str]:

@@ -75,19 +75,28 @@ class Preloaded:
         self._control.close()
         self._process.wait()
 
+    def begin(self, command: Command, streams: list[int]) -> int:
+        """The process that becomes a command, with these descriptors; it is waited for before there is another."""
+        socket.send_fds(self._control, [b"!"], streams)
+        self._control.sendall(pickle.dumps(astuple(command)))
+        return self._heard()
+
+    def ended(self, seconds: float) -> int | None:
+        """The status of the command that was begun, once it has one; None where that takes longer."""
+        return self._heard() if select.select([self._control], [], [], seconds)[0] else None
+
     def run(self, command: Command, stdin: bytes, timeout: float) -> tuple[int, bytes, bytes]:
         """The status of a command, and what it wrote; raises TimeoutExpired."""
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin)
             given.seek(0)
-            socket.send_fds(self._control, [b"!"], [each.fileno() for each in (given, out, err)])
-            self._control.sendall(pickle.dumps(astuple(command)))
-            child = self._heard()
-            if not select.select([self._control], [], [], timeout)[0]:
+            child = self.begin(command, [each.fileno() for each in (given, out, err)])
+            status = self.ended(timeout)
+            if status is None:
                 os.kill(child, signal.SIGKILL)
                 self._heard()
                 raise subprocess.TimeoutExpired(command.arguments, timeout)
-            return self._heard(), content(out), content(err)
+            return status, content(out), content(err)
 
     def _heard(self) -> int:
         (number,) = NUMBER.unpack(self._control.recv(NUMBER.size, socket.MSG_WAITALL))

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from commands import TIMEOUT, document, environment, spacelang, write_spaces
+from commands import TIMEOUT, document, environment, killed, spacelang, write_spaces
 
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
@@ -76,28 +76,15 @@ def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, wo
     spacelang(*budget, "--store", "whole.db", "--workers", "1", folder=folder)
     kills = 10 if os.environ.get("SPACELANG_FULL") else 3
     for number in range(kills):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spacelang", *arguments],
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
         wanted = (number + 1) * TRIALS // (kills + 2)
-        ends = time.monotonic() + TIMEOUT
-        while stored(folder / "killed.db") < wanted and process.poll() is None and time.monotonic() < ends:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    ended = spacelang(*arguments, folder=folder)
+        killed(*arguments, folder=folder, when=lambda wanted=wanted: stored(folder / "killed.db") >= wanted)
+    ended = spacelang(*arguments, folder=folder, afresh=True)
     assert ended.returncode == 0, ended.stderr
-    killed, whole = table(folder, "killed.db"), table(folder, "whole.db")
-    assert [row["trial"] for row in killed] == [str(number) for number in range(1, TRIALS + 1)]
+    found, whole = table(folder, "killed.db"), table(folder, "whole.db")
+    assert [row["trial"] for row in found] == [str(number) for number in range(1, TRIALS + 1)]
     if workers == "2":  # the same trials, in the order in which they ended
-        killed, whole = ([sorted(row.items()) for row in rows if row.pop("trial")] for rows in (killed, whole))
-        killed.sort()
-        whole.sort()
-    assert killed == whole
+        found, whole = (sorted(sorted(row.items()) for row in rows if row.pop("trial")) for rows in (found, whole))
+    assert found == whole
     assert not processes_of(folder)
 
 

@@ -25,6 +25,8 @@ SLOW = () if IS_FULL else ("admm", "bohb", "jopt", "mosaic")
 """Those of which a part of the cases says enough."""
 SLOWEST = () if IS_FULL else ("optuna", "smac")
 """Those of which their own tests, and that they are resumed, say enough."""
+STOPS = 1 if IS_FULL else 3
+"""After every so many trials of a run it is resumed; in the spaces together, after every one."""
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in SLOWEST])
@@ -33,6 +35,7 @@ class TestOptimizers(OptimizerConformance):
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
         self.repeats = name in REPEATING
+        self.stops = STOPS
         if name in SLOW:
             self.examples, self.stops = 3, 11
         self.one_by_one = name in ONE_BY_ONE

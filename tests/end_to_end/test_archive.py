@@ -89,6 +89,15 @@ def test_a_run_begins_with_what_was_best_on_data_like_its_own(made: Path, tmp_pa
     assert "Begun with 3 given configurations" in by_square.stdout
 
 
+def test_mosaic_begins_with_the_archive(made: Path, tmp_path: Path) -> None:
+    options = ("--set", "variant=metalearning", "--trials", "4", "--store", str(tmp_path / "r.db"))
+    searched = ("mosaic" if each == "random" else each for each in start("mine", "--archive", "a.json", *options))
+    assert command(*searched, folder=made).returncode == 0
+    found = trials(tmp_path / "r.db")
+    assert {*found[:3]} == {tree(2), tree(3), tree(4)}
+    assert found[3] not in found[:3]
+
+
 def test_the_data_set_under_examination_is_left_out_of_its_own_archive(made: Path, tmp_path: Path) -> None:
     first = ("--initial", "first.json", "--trials", "1", "--store", str(tmp_path / "r.db"))
     ended = command(*start("few", "--archive", "a.json", *first, "--json"), folder=made)

@@ -117,7 +117,7 @@ def _rows(document: object) -> tuple[Row, ...]:
 def _row(value: object, path: str) -> Row:
     facts = Fields(value, path, Row.__slots__)
     return Row(
-        facts.need("data", name),
+        facts.need("data", text),
         facts.need("space", _space),
         facts.need("metric", name),
         facts.need("loss", real),

@@ -14,7 +14,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
-    """The distance of each other data set from the target, n numbers from 0 on.
+    """The distance of each other data set from the target, n numbers from 0 on, infinite ones among them.
 
     Only what is finite in the target counts, and what any of the others has. What one of them lacks is the mean of the
     rest; each meta-feature is scaled such that the others lie in [0, 1], and counts for nothing where they are equal.
@@ -27,8 +27,10 @@ def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm =
     known, aim = known[:, there], np.array([target[key] for key in names])[there]
     if not known.size:
         return np.zeros(len(others))
-    known = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
-    least, most = known.min(axis=0), known.max(axis=0)
-    varied = most > least
-    gaps = np.abs(known[:, varied] - aim[varied]) / (most[varied] - least[varied])
-    return np.asarray(gaps.sum(axis=1) if norm is Norm.L1 else np.sqrt((gaps**2).sum(axis=1)))
+    with np.errstate(all="ignore"):  # what is beyond every float is infinitely far
+        known = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
+        least, most = known.min(axis=0), known.max(axis=0)
+        varied = most > least
+        gaps = np.abs(known[:, varied] - aim[varied]) / (most[varied] - least[varied])
+        total = gaps.sum(axis=1) if norm is Norm.L1 else np.sqrt((gaps**2).sum(axis=1))
+    return np.where(np.isnan(total), np.inf, total)

@@ -52,6 +52,13 @@ def test_what_is_missing_is_the_mean_and_what_is_equal_counts_for_nothing() -> N
     assert len(distances({"a": 1.0}, [])) == 0
 
 
+def test_numbers_beyond_every_float_are_infinitely_far() -> None:
+    huge, rows = 1.7e308, [{"a": 0.0}, {"a": 5e-324}]
+    for norm in Norm:
+        assert distances({"a": 1.0}, rows, norm).tolist() == [np.inf, np.inf]
+        assert not np.isnan(distances({"a": -huge}, [{"a": huge}, {"a": -huge}, {}], norm)).any()
+
+
 # ---- what is suggested
 
 
@@ -166,7 +173,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"row": []}, "`archive` has an unknown key `row`"),
         ({"rows": [{"loss": "low"}]}, "`archive.rows[1].loss` is a string where a number should be"),
         ({"rows": [{"loss": float("nan")}]}, "`archive.rows[1].loss` is a number that is not finite"),
-        ({"rows": [{"data": ""}]}, "`archive.rows[1].data` is empty where a name should be"),
+        ({"rows": [{"data": 7}]}, "`archive.rows[1].data` is a number where a string should be"),
         ({"rows": [{"space": "small"}]}, "`archive.rows[1].space` is a string where an object should be"),
         ({"rows": [{"configuration": {"a": {}}}]}, "`archive.rows[1].configuration.a` is an object where a value"),
         ({"rows": [{"meta_features": {"a": None}}]}, "`archive.rows[1].meta_features.a` is null where a number"),

@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
-from math import inf, nan
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,8 +117,9 @@ class Wish:
 class Run:
     """What came of a run: after some seconds its best loss was so small, and that of the same on test rows.
 
-    Best is who was trained on all training rows; a loss on test rows is None where the pipeline could not be fitted.
-    `reason` says why there is none at all. `ensemble` is the loss of the ensemble on the test rows.
+    Best is who was trained on all training rows, or on fewer in a run that has trained nobody on all. A loss on test
+    rows is None where the pipeline could not be fitted. `reason` says why there is none at all. `ensemble` is the loss
+    of the ensemble on the test rows.
     """
 
     data: str
@@ -294,7 +295,8 @@ def print_ranks(what: str, found: Ranked, names: Sequence[str], seconds: float, 
     print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(TENTHS)))
     for row, name in enumerate(names):
         ranks = "".join(f"{rank:>7.2f}" for rank in found.ranks.value[row])
-        bounds = f"[{found.ranks.low[row, -1]:.2f}, {found.ranks.high[row, -1]:.2f}]"
+        low, high = found.ranks.low[row, -1], found.ranks.high[row, -1]
+        bounds = "" if isnan(low) else f"[{low:.2f}, {high:.2f}]"
         told = "" if name == base or base not in names else f"  {against(found, names, name, base)}"
         print(f"  {name:<26}{ranks} {bounds:>14}{told}")
 
@@ -302,6 +304,8 @@ def print_ranks(what: str, found: Ranked, names: Sequence[str], seconds: float, 
 def against(found: Ranked, names: Sequence[str], name: str, base: str) -> str:
     """By how much the rank of one is above that of the base at the end, and whether that may be chance."""
     value, low, high = difference(found, names, name, base)
+    if isnan(low):
+        return f"{value:+.2f}, within noise"
     beyond = "beyond noise" if low > 0 or high < 0 else "within noise"
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}], {beyond}"
 

@@ -1,105 +1,101 @@
-"""ADMM against one Gaussian process over everything, on the artificial objective: prints a table of losses and times.
+"""ADMM against one Gaussian process over everything, on the artificial objective: prints tables of losses and times.
 
-    python examples/admm_paper/artificial.py --output OUTPUT [--seconds 60] [--seeds 10] [--jobs 2]
+    python examples/admm_paper/artificial.py --output OUTPUT [--seconds 60] [--seeds 10] [--jobs 2] [--fixed]
 
 Every seed is another objective. All optimizers have the same time, one worker, and no data; every run is kept in
-OUTPUT, and what was stopped goes on by the same command.
+OUTPUT, and what was stopped goes on by the same command. With `--fixed` as many calls in each iteration are compared
+with more and more of them.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-import numpy as np
-
-import spacelang as sl
+from runs import BASE, Run, Wish, made, parser, seconds_shown, shown, write
 
 SPACE: Final = Path(__file__).parent / "artificial.space"
 
-OPTIMIZERS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "jopt": ("jopt", {}),
-    "AdADMM-F16(BO,Ba)": ("admm", {"preset": "adadmm_f16_bo_ba"}),
-    "AdADMM-F16(BO,BO)": ("admm", {"preset": "adadmm_f16_bo_bo"}),
-    "random": ("random", {}),
-}
-"""What is compared: by the papers' names, an optimizer and its options."""
+JOINT: Final = (BASE, "AdADMM-F16(BO,Ba)", "AdADMM-F16(BO,BO)", "random")
+FIXED: Final = ("ADMM16(BO,Ba)", "ADMM128(BO,Ba)", "AdADMM-F16(BO,Ba)")
+"""The paper's Figure 4; the last one is whom the others are compared with."""
 
-BASE: Final = "jopt"
+SHARES: Final = (1 / 12, 1 / 6, 1 / 3, 2 / 3, 1)
+"""Of the time, after which losses are told."""
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The curve of a run: after so many seconds the best loss was so small; and how many trials there were."""
-
-    curve: tuple[tuple[float, float], ...]
-    trials: int
-
-    @property
-    def loss(self) -> float:
-        """The best one."""
-        return self.curve[-1][1]
-
-    def reaches(self, loss: float) -> float:
-        """After how many seconds it was at most that; infinity if never."""
-        return next((seconds for seconds, found in self.curve if found <= loss), inf)
+ENOUGH: Final = 2
+"""So many iterations must a run have had to say anything of them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
-    options.add_argument("--seconds", type=float, default=60.0, help="of each run")
-    options.add_argument("--seeds", type=int, default=10)
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    chosen = options.parse_args(arguments)
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    wishes = [(name, seed) for seed in range(chosen.seeds) for name in OPTIMIZERS]
-    with ProcessPoolExecutor(chosen.jobs) as pool:
-        made = [pool.submit(searched, name, seed, chosen.seconds, chosen.output) for name, seed in wishes]
-        runs = {wish: each.result() for wish, each in zip(wishes, made, strict=True)}
-    report({name: [runs[name, seed] for seed in range(chosen.seeds)] for name in OPTIMIZERS}, chosen.seconds)
-
-
-def searched(name: str, seed: int, seconds: float, folder: Path) -> Run:
-    """A run, from its store as far as that has it."""
-    optimizer, given = OPTIMIZERS[name]
-    store = folder / f"{optimizer}-{given.get('preset', 'default')}-{seed}.db"
-    result = sl.search(
-        SPACE,
-        objective=f"artificial:{seed}",
-        optimizer=optimizer,
-        optimizer_options=given,
-        time=seconds,
-        workers=0,
-        seed=seed,
-        store=store,
-        resume=store.exists(),
+    options = parser(__doc__, seconds=60, seeds=10)
+    options.add_argument(
+        "--fixed", action="store_true", help="compare as many calls in each iteration with more in each"
     )
-    curve = zip(result.incumbent["seconds"], result.incumbent["loss"], strict=True)
-    return Run(tuple((float(after), float(loss)) for after, loss in curve), len(result.trials))
+    chosen = options.parse_args(arguments)
+    names, seeds = FIXED if chosen.fixed else JOINT, range(chosen.seeds)
+    wishes = [_wish(name, seed, chosen.seconds) for seed in seeds for name in names]
+    found = dict(zip(wishes_of(wishes), made(wishes, Run.of, chosen.output, chosen.jobs), strict=True))
+    runs = {name: [found[name, seed] for seed in seeds] for name in names}
+    write(chosen.output / ("fixed.csv" if chosen.fixed else "joint.csv"), rows(runs))
+    (report_fixed if chosen.fixed else report)(runs, chosen.seconds)
+
+
+def _wish(name: str, seed: int, seconds: float) -> Wish:
+    return Wish(name, seed, SPACE, options={"objective": f"artificial:{seed}", "time": seconds, "workers": 0})
+
+
+def wishes_of(wishes: Sequence[Wish]) -> list[tuple[str, int]]:
+    """Which run is which."""
+    return [(wish.variant, wish.seed) for wish in wishes]
+
+
+def rows(runs: Mapping[str, Sequence[Run]]) -> list[dict[str, object]]:
+    """One a run."""
+    return [
+        {
+            "optimizer": name,
+            "seed": seed,
+            "trials": run.trials,
+            "iterations": run.iterations,
+            "loss": run.loss,
+            "reaches_jopt": run.reaches(runs[BASE][seed].loss) if BASE in runs else "",
+        }
+        for name, own in runs.items()
+        for seed, run in enumerate(own)
+    ]
 
 
 def report(runs: Mapping[str, Sequence[Run]], seconds: float) -> None:
     """Print the table: medians over the seeds, and of the differences to the base a 95 % bootstrap interval."""
     base = runs[BASE]
     print(f"{len(base)} objectives, {seconds:g} s each; losses beside {BASE} are differences of the same seed")
-    print(f"{'optimizer':<20}{'trials':>8}{'loss':>10}  {'less than ' + BASE:<28}{'ahead':>6}{'reaches it after':>18}")
+    print(f"{'optimizer':<20}{'trials':>8}{'loss':>10}  {'less than ' + BASE:<28}{'ahead':>6}{'reaches it after':>22}")
     for name, own in runs.items():
         line = f"{name:<20}{median(each.trials for each in own):>8g}{median(each.loss for each in own):>10.4f}"
         if name != BASE:
-            less = np.array([other.loss - each.loss for each, other in zip(own, base, strict=True)])
-            drawn = np.random.default_rng(0).choice(less, (10_000, len(less)))
-            low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
-            after = median(each.reaches(other.loss) for each, other in zip(own, base, strict=True))
-            interval = f"{np.median(less):.4f} [{low:.4f}, {high:.4f}]"
-            reached = "never" if after == inf else f"{after:.1f} s"
-            line += f"  {interval:<28}{int((less > 0).sum()):>6}{reached:>18}"
+            less = [other.loss - each.loss for each, other in zip(own, base, strict=True)]
+            after = [each.reaches(other.loss) for each, other in zip(own, base, strict=True)]
+            line += f"  {shown(less):<28}{sum(each > 0 for each in less):>6}{seconds_shown(after):>22}"
         print(line)
+
+
+def report_fixed(runs: Mapping[str, Sequence[Run]], seconds: float) -> None:
+    """Print median losses over time of the seeds in which all had enough iterations, and how they end."""
+    seeds = range(len(next(iter(runs.values()))))
+    told = [seed for seed in seeds if all(own[seed].iterations >= ENOUGH for own in runs.values())]
+    times = [share * seconds for share in SHARES]
+    print(f"{len(told)} of {len(seeds)} objectives, in which all had {ENOUGH} iterations or more, {seconds:g} s each")
+    if not told:
+        return
+    heads = "".join(f"{f'{after:g} s':>9}" for after in times)
+    print(f"{'optimizer':<20}{'iterations':>11}{heads}  {'more than ' + FIXED[-1]}")
+    for name, own in runs.items():
+        least = min(own[seed].iterations for seed in told)
+        losses = "".join(f"{median(own[seed].after(after) for seed in told):>9.4f}" for after in times)
+        more = [own[seed].loss - runs[FIXED[-1]][seed].loss for seed in told]
+        print(f"{name:<20}{f'>= {least}':>11}{losses}  {'' if name == FIXED[-1] else shown(more)}")
 
 
 if __name__ == "__main__":

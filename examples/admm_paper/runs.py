@@ -1,0 +1,175 @@
+"""What the scripts of this folder share: runs that are kept, each in a file of its own, and what is said of several."""
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from csv import DictWriter
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from math import inf, isnan, nan
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import pandas as pd
+
+import spacelang as sl
+
+T = TypeVar("T")
+
+VARIANTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "jopt": ("jopt", {}),
+    "AdADMM-F16(BO,Ba)": ("admm", {"preset": "adadmm_f16_bo_ba"}),
+    "AdADMM-F16(BO,BO)": ("admm", {"preset": "adadmm_f16_bo_bo"}),
+    "ADMM16(BO,Ba)": ("admm", {"preset": "admm16_bo_ba"}),
+    "ADMM128(BO,Ba)": ("admm", {"preset": "admm128_bo_ba"}),
+    "random": ("random", {}),
+}
+"""By the paper's names: an optimizer and its options. `random` is ours."""
+
+BASE: Final = "jopt"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A run: a variant with a seed on a space, and all else that `search` is told; `label` begins its file's name."""
+
+    variant: str
+    seed: int
+    space: str | Path
+    label: str = ""
+    data: Path | None = None
+    rows: tuple[int, int] | None = None
+    """Of the data: so many are searched on, and so many others tested on; None where the search sets some apart."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def store(self, folder: Path) -> Path:
+        """Where the run is kept."""
+        optimizer, given = VARIANTS[self.variant]
+        parts = (self.label, optimizer, given.get("preset", "default"), str(self.seed))
+        return folder / f"{'-'.join(filter(None, parts))}.db"
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The data, and what `search` is told of the optimizer and by `options`."""
+        optimizer, given = VARIANTS[self.variant]
+        told = {"optimizer": optimizer, "optimizer_options": given, "seed": self.seed, **self.options}
+        if self.data is None:
+            return told
+        table = pd.read_csv(self.data)
+        if self.rows is None:
+            return {"features": table.drop(columns="target"), "target": table["target"], **told}
+        searched, tested = self.rows
+        drawn = table.sample(searched + tested, random_state=self.seed)
+        parts = drawn.iloc[:searched], drawn.iloc[searched:]
+        (features, target), test = ((part.drop(columns="target"), part["target"]) for part in parts)
+        return {"features": features, "target": target, "test": test, **told}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What became of a run: the best loss after some seconds, how many trials, and the loss on rows that none saw."""
+
+    curve: tuple[tuple[float, float], ...]
+    trials: int
+    failed: int
+    iterations: int
+    """At least so many of ADMM were whole; 0 of another optimizer."""
+    test: float = nan
+    test_low: float = nan
+    test_high: float = nan
+
+    @classmethod
+    def of(cls, result: sl.Result) -> "Run":
+        """What is of interest of a result."""
+        curve = zip(result.incumbent["seconds"], result.incumbent["loss"], strict=True)
+        test = result.test
+        scores = () if test is None else (test.loss, test.low, test.high)
+        return cls(
+            tuple((float(after), float(loss)) for after, loss in curve),
+            len(result.outcome.records),
+            result.outcome.failed,
+            iterations(result),
+            *(nan if each is None else each for each in scores),
+        )
+
+    @property
+    def loss(self) -> float:
+        """The best one; infinity where no trial succeeded."""
+        return self.curve[-1][1] if self.curve else inf
+
+    def reaches(self, loss: float) -> float:
+        """After how many seconds it was at most that; infinity if never."""
+        return next((seconds for seconds, found in self.curve if found <= loss), inf)
+
+    def after(self, seconds: float) -> float:
+        """The best loss after some seconds; 1 before there is any, as the paper has it."""
+        return next((loss for until, loss in reversed(self.curve) if until <= seconds), 1.0)
+
+
+def iterations(result: sl.Result) -> int:
+    """At least so many iterations of ADMM were whole: how often a trial that tunes comes after one that selects.
+
+    One that tunes remembers a point of the unit cube, which is floats; one that selects a pipeline, or nothing. Turns
+    that evaluate nothing new leave no trial, so that there may have been more.
+    """
+    tunes = [any(isinstance(each, float) for each in record.trial.request.memo) for record in result.outcome.records]
+    return sum(now and not before for before, now in pairwise(tunes))
+
+
+def made(wishes: Sequence[Wish], read: Callable[[sl.Result], T], folder: Path, jobs: int) -> list[T]:
+    """What `read` makes of each run, so many at a time; what is in the folder already is not made again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(jobs) as pool:
+        return list(pool.map(partial(_made, read=read, folder=folder), wishes))
+
+
+def _made(wish: Wish, read: Callable[[sl.Result], T], folder: Path) -> T:
+    store = wish.store(folder)
+    try:
+        return read(sl.search(wish.space, store=store, resume=store.exists(), **wish.arguments))
+    except sl.NoSuccessError as error:
+        return read(error.result)
+
+
+def interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """Their median, and its 95 % interval by bootstrap: of less than six values that is about their range."""
+    given = np.array([each for each in values if not isnan(each)])
+    if not len(given):
+        return nan, nan, nan
+    drawn = np.random.default_rng(0).choice(given, (10_000, len(given)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975), method="inverted_cdf")
+    return float(np.median(given)), float(low), float(high)
+
+
+def shown(values: Iterable[float], digits: int = 4) -> str:
+    """Their median with its interval."""
+    middle, low, high = interval(values)
+    return f"{middle:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def seconds_shown(values: Sequence[float]) -> str:
+    """The median of times that may be never, and how many are not."""
+    reached = sum(each < inf for each in values)
+    middle = median(values)
+    return f"{'never' if middle == inf else f'{middle:.1f} s'} ({reached} of {len(values)})"
+
+
+def parser(text: str | None, seconds: float, seeds: int) -> argparse.ArgumentParser:
+    """The options that all scripts have."""
+    options = argparse.ArgumentParser(description=text.splitlines()[0] if text else None)
+    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
+    options.add_argument("--seconds", type=float, default=seconds, help="of each run")
+    options.add_argument("--seeds", type=int, default=seeds)
+    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    return options
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """One row a run, as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)

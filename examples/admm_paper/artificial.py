@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from runs import BASE, Run, Wish, made, parser, seconds_shown, shown, write
+from runs import BASE, Run, Wish, better, faster, made, parser, seconds_shown, shown, write
 
 SPACE: Final = Path(__file__).parent / "artificial.space"
 
@@ -71,14 +71,18 @@ def report(runs: Mapping[str, Sequence[Run]], seconds: float) -> None:
     """Print the table: medians over the seeds, and of the differences to the base a 95 % bootstrap interval."""
     base = runs[BASE]
     print(f"{len(base)} objectives, {seconds:g} s each; losses beside {BASE} are differences of the same seed")
-    print(f"{'optimizer':<20}{'trials':>8}{'loss':>10}  {'less than ' + BASE:<28}{'ahead':>6}{'reaches it after':>22}")
+    print(
+        f"{'optimizer':<20}{'trials':>8}{'loss':>10}  {'less than ' + BASE:<28}{'ahead':>6}{'alike':>6}"
+        f"{'reaches it after':>20}  {'times as fast':<20}better by %"
+    )
     for name, own in runs.items():
         line = f"{name:<20}{median(each.trials for each in own):>8g}{median(each.loss for each in own):>10.4f}"
         if name != BASE:
             less = [other.loss - each.loss for each, other in zip(own, base, strict=True)]
             after = [each.reaches(other.loss) for each, other in zip(own, base, strict=True)]
-            line += f"  {shown(less):<28}{sum(each > 0 for each in less):>6}{seconds_shown(after):>22}"
-        print(line)
+            line += f"  {shown(less):<28}{sum(each > 0 for each in less):>6}{sum(each == 0 for each in less):>6}"
+            line += f"{seconds_shown(after):>20}  {shown(faster(own, base), 1):<20}{shown(better(own, base), 1):<20}"
+        print(line.rstrip())
 
 
 def report_fixed(runs: Mapping[str, Sequence[Run]], seconds: float) -> None:

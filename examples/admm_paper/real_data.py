@@ -1,6 +1,6 @@
 """ADMM against one Gaussian process over everything, on data: prints tables of losses, on test rows too, and times.
 
-    python examples/admm_paper/real_data.py DATASETS --output OUTPUT [--data pc4] [--seconds 180] [--seeds 3] [--jobs 2]
+    python examples/admm_paper/real_data.py DATASETS --output OUTPUT [--data pc4] [--seconds 160] [--seeds 3] [--jobs 2]
 
 DATASETS is a folder with `fri_c2_1000_25.csv.gz` and `pc4.csv.gz`, their labels in the column `target`. A seed sets a
 fifth of the rows apart, which no trial sees, and decides on which 30 % of the others trials are judged. Every run is
@@ -8,11 +8,9 @@ kept in OUTPUT, and what was stopped goes on by the same command.
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf
-from pathlib import Path
 from typing import Final
 
-from runs import BASE, Run, Wish, made, parser, seconds_shown, shown, write
+from runs import BASE, Run, Wish, better, budget, faster, limited, made, parser, seconds_shown, shown, write
 
 DATA: Final = ("fri_c2_1000_25", "pc4")
 SPACE: Final = "admm_table_a3"
@@ -23,15 +21,12 @@ ENOUGH: Final = 300
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
-    options = parser(__doc__, seconds=180, seeds=3)
-    options.add_argument("datasets", type=Path, help="the folder of the data sets")
+    options = parser(__doc__, seconds=160, seeds=3)
+    limited(options, "1s 4GB")
     options.add_argument("--data", action="append", help="a data set, again for each", default=[])
-    options.add_argument("--trials", type=int, help="the most of each run")
-    options.add_argument("--trial-limit", default="3s 4GB", help="what a trial may take")
     chosen = options.parse_args(arguments)
     names, seeds = chosen.data or DATA, range(chosen.seeds)
-    told = {"time": chosen.seconds, "trials": chosen.trials, "trial_limit": chosen.trial_limit}
-    told |= {"validate": "holdout(0.3)", "test": 0.2}
+    told = {**budget(chosen), "validate": "holdout(0.3)", "test": 0.2}
     wishes = [
         Wish(variant, seed, SPACE, label=name, data=chosen.datasets / f"{name}.csv.gz", options=told)
         for seed in seeds
@@ -40,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     runs = made(wishes, Run.of, chosen.output, chosen.jobs)
     found = {(wish.label, wish.variant, wish.seed): run for wish, run in zip(wishes, runs, strict=True)}
-    write(chosen.output / "real_data.csv", [row(*key, run, found) for key, run in found.items()])
     for name in names:
+        write(chosen.output / f"{name}.csv", [row(*key, run, found) for key, run in found.items() if key[0] == name])
         report(name, {variant: [found[name, variant, seed] for seed in seeds] for variant in NAMES}, chosen.seconds)
 
 
@@ -84,11 +79,9 @@ def against(own: Sequence[Run], base: Sequence[Run]) -> None:
     """Print how runs do beside those of the base."""
     pairs = list(zip(own, base, strict=True))
     after = [each.reaches(other.loss) for each, other in pairs]
-    faster = [other.reaches(other.loss) / each.reaches(other.loss) for each, other in pairs]
     print(f"  reaches {BASE}'s best  after {seconds_shown(after)}")
-    print(f"  as many times faster {shown(faster, 2)}; 0 where it does not")
-    better = [100 * (other.loss - each.loss) / other.loss if 0 < other.loss < inf else 0.0 for each, other in pairs]
-    print(f"  better in the search {shown(better, 1)} %")
+    print(f"  times as fast        {shown(faster(own, base), 2)}; 0 where it does not")
+    print(f"  better in the search {shown(better(own, base), 1)} %")
     print(f"  less on test rows    {shown(other.test - each.test for each, other in pairs)}")
 
 

@@ -1,8 +1,9 @@
 """What the scripts of this folder share: runs that are kept, each in a file of its own, and what is said of several."""
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from csv import DictWriter
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,9 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
+from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storing.stored import State, StoredTrial
+from spacelang.runtime.storing.stored_run import StoredRun
 
 T = TypeVar("T")
 
@@ -82,16 +86,16 @@ class Run:
     test_high: float = nan
 
     @classmethod
-    def of(cls, result: sl.Result) -> "Run":
-        """What is of interest of a result."""
-        curve = zip(result.incumbent["seconds"], result.incumbent["loss"], strict=True)
-        test = result.test
-        scores = () if test is None else (test.loss, test.low, test.high)
+    def of(cls, run: StoredRun) -> "Run":
+        """What is of interest of a run that is kept."""
+        trials = list(run.records())
+        score = None if run.test is None else run.test.score
+        scores = () if score is None else (score.loss, score.low, score.high)
         return cls(
-            tuple((float(after), float(loss)) for after, loss in curve),
-            len(result.outcome.records),
-            result.outcome.failed,
-            iterations(result),
+            tuple(curve(trials)),
+            len(trials),
+            sum(each.loss is None for each in trials),
+            iterations(trials),
             *(nan if each is None else each for each in scores),
         )
 
@@ -109,29 +113,65 @@ class Run:
         return next((loss for until, loss in reversed(self.curve) if until <= seconds), 1.0)
 
 
-def iterations(result: sl.Result) -> int:
+def faster(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
+    """How many times as fast the best loss of the base is reached, pair by pair; 0 where it is not."""
+    return [
+        other.reaches(other.loss) / each.reaches(other.loss) if other.curve else nan
+        for each, other in zip(own, base, strict=True)
+    ]
+
+
+def better(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
+    """By how many per cent losses are smaller in the end, pair by pair."""
+    return [
+        100 * (other.loss - each.loss) / other.loss if 0 < other.loss < inf else nan
+        for each, other in zip(own, base, strict=True)
+    ]
+
+
+def curve(trials: Iterable[StoredTrial]) -> Iterator[tuple[float, float]]:
+    """After how many seconds which loss was the best of those that keep to all bounds."""
+    best = inf
+    for each in trials:
+        if each.loss is not None and each.feasible and each.loss < best:
+            best = each.loss
+            yield each.finished, best
+
+
+def iterations(trials: Iterable[StoredTrial]) -> int:
     """At least so many iterations of ADMM were whole: how often a trial that tunes comes after one that selects.
 
     One that tunes remembers a point of the unit cube, which is floats; one that selects a pipeline, or nothing. Turns
     that evaluate nothing new leave no trial, so that there may have been more.
     """
-    tunes = [any(isinstance(each, float) for each in record.trial.request.memo) for record in result.outcome.records]
+    tunes = (any(isinstance(each, float) for each in trial.memo) for trial in trials)
     return sum(now and not before for before, now in pairwise(tunes))
 
 
-def made(wishes: Sequence[Wish], read: Callable[[sl.Result], T], folder: Path, jobs: int) -> list[T]:
+def made(wishes: Sequence[Wish], read: Callable[[StoredRun], T], folder: Path, jobs: int) -> list[T]:
     """What `read` makes of each run, so many at a time; what is in the folder already is not made again."""
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(jobs) as pool:
         return list(pool.map(partial(_made, read=read, folder=folder), wishes))
 
 
-def _made(wish: Wish, read: Callable[[sl.Result], T], folder: Path) -> T:
+def _made(wish: Wish, read: Callable[[StoredRun], T], folder: Path) -> T:
     store = wish.store(folder)
-    try:
-        return read(sl.search(wish.space, store=store, resume=store.exists(), **wish.arguments))
-    except sl.NoSuccessError as error:
-        return read(error.result)
+    if not is_made(store, wish.options):
+        # Where no trial succeeds, that is what became of the run.
+        with suppress(sl.NoSuccessError):
+            sl.search(wish.space, store=store, resume=store.exists(), **wish.arguments)
+    with Store.read(store) as run:
+        return read(run)
+
+
+def is_made(store: Path, budget: Mapping[str, Any]) -> bool:
+    """Whether a run is kept that has had its `time` or its `trials`: it is read and not replayed."""
+    if not store.exists():
+        return False
+    with Store.read(store) as run:
+        most = budget.get("time") or inf, budget.get("trials") or inf
+        return run.state is State.FINISHED and (run.seconds >= most[0] or run.count >= most[1])
 
 
 def interval(values: Iterable[float]) -> tuple[float, float, float]:
@@ -165,6 +205,20 @@ def parser(text: str | None, seconds: float, seeds: int) -> argparse.ArgumentPar
     options.add_argument("--seeds", type=int, default=seeds)
     options.add_argument("--jobs", type=int, default=2, help="runs at a time")
     return options
+
+
+def limited(options: argparse.ArgumentParser, limit: str) -> None:
+    """The further options of scripts that search on data."""
+    options.add_argument("datasets", type=Path, help="the folder of the data sets")
+    options.add_argument("--trials", type=int, help="the most of each run")
+    options.add_argument("--trial-limit", default=limit, help="what a trial may take")
+    options.add_argument("--workers", type=int, default=1, help="0: trials run where the search does, without a limit")
+
+
+def budget(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What `search` is told of these."""
+    limit = chosen.trial_limit if chosen.workers else None
+    return {"time": chosen.seconds, "trials": chosen.trials, "trial_limit": limit, "workers": chosen.workers}
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

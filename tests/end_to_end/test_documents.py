@@ -42,6 +42,7 @@ SHORTER: Final = {"30s": "30s" if IS_FULL else "3s", "60s": "60s" if IS_FULL els
 EXCLUDED: Final = {
     "pip install -e '.[dev]' && .venv/bin/python tests/run.py": "this is the test command, which runs this test",
     "python examples/blds_paper/compare.py": "an hour; tests/end_to_end/test_compare.py runs the script on less",
+    "python examples/admm_paper/artificial.py": "hours; tests/end_to_end/test_admm_paper.py runs the scripts on less",
     **{
         f"python examples/{name}.py": "hours; tests/end_to_end/test_contests.py runs its parts on less"
         for name in ("default/choose", "mosaic_paper/compare", "boasf_paper/compare")
@@ -232,7 +233,7 @@ PLACES: Final = {
 """What stands for the words of the documents that a user replaces."""
 
 
-SCRIPTS: Final = {"--full", "--table", "--archive", "--part"}
+SCRIPTS: Final = {"--full", "--table", "--archive", "--part", "--jobs"}
 """The options of `tests/run.py` and of the scripts in `examples`."""
 
 

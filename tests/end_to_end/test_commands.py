@@ -281,7 +281,7 @@ class TestRun:
         assert "`test`: 30 rows, content " in other.stderr
 
     def test_a_time_budget_ends_a_run(self, folder: Path) -> None:
-        options = ("--time", "300ms", "--optimizer", "random", "--json")
+        options = ("--time", "1s", "--optimizer", "random", "--json")
         found = document(spacelang("run", "toy.space", "--data", "sklearn:iris", *options, folder=folder))
         assert found["ended"] == "budget"
         assert found["trials"] > 0

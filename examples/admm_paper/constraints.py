@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-
 from runs import Wish, budget, limited, made, parser, shown, write
+
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.stored import StoredTrial
 from spacelang.runtime.storing.stored_run import StoredRun

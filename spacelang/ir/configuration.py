@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,9 @@ class Configuration(Mapping[str, Value]):
     Decisions map to the name of the branch that is taken, active hyperparameters to their value. Inactive
     hyperparameters and fixed values do not appear.
     """
+
+    __slots__ = ("_digest", "_sorted", "_values")
+    # Runs keep thousands of them, and samples hold millions: what is not asked for is not there.
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
@@ -57,10 +60,19 @@ class Configuration(Mapping[str, Value]):
         """A new dictionary of the values of all other keys."""
         return {key: value for key, value in self._values.items() if key not in keys}
 
-    @cached_property
+    @property
     def identity(self) -> str:
-        """The canonical JSON: one line, keys sorted; the stable key of stores and caches."""
+        """The canonical JSON: one line, keys sorted; the stable key of stores. It is made each time."""
         return canonical(self._values)
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that stand for the identity wherever many configurations are told apart in memory."""
+        try:
+            return self._digest
+        except AttributeError:
+            self._digest: bytes = blake2b(self.identity.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            return self._digest
 
     def to_dict(self) -> dict[str, object]:
         """The configuration as the JSON module takes it."""
@@ -75,19 +87,23 @@ class Configuration(Mapping[str, Value]):
     def __contains__(self, key: object) -> bool:
         return key in self._values
 
-    @cached_property
+    @property
     def _keys(self) -> tuple[str, ...]:
         """Sorted when they are first asked for: most configurations are only looked into."""
-        return tuple(sorted(self._values))
+        try:
+            return self._sorted
+        except AttributeError:
+            self._sorted: tuple[str, ...] = tuple(sorted(self._values))
+            return self._sorted
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __hash__(self) -> int:
-        return hash(self.identity)
+        return hash(self.digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Configuration) and self.identity == other.identity
+        return isinstance(other, Configuration) and self.digest == other.digest
 
     def __repr__(self) -> str:
         return f"Configuration({self.identity})"

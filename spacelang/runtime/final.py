@@ -117,9 +117,9 @@ def candidates(outcome: Outcome, training_size: int) -> Iterator[Record]:
     """
     seen = set()
     for record in sorted(outcome.records, key=lambda record: _rank(record, outcome, training_size)):
-        identity = record.trial.request.configuration.identity
-        if record.trial.loss is not None and identity not in seen:
-            seen.add(identity)
+        configuration = record.trial.request.configuration
+        if record.trial.loss is not None and configuration not in seen:
+            seen.add(configuration)
             yield record
 
 

@@ -12,8 +12,8 @@ from spacelang.ir.trial import Order, Request, Status, Trial, order_of
 
 Clock: TypeAlias = Callable[[], float]
 
-Key: TypeAlias = tuple[str, int | None]
-"""The identity of a configuration, and the fidelity: None for all training rows, however that was asked for."""
+Key: TypeAlias = tuple[bytes, int | None]
+"""The digest of a configuration, and the fidelity: None for all training rows, however that was asked for."""
 
 
 class Ending(StrEnum):
@@ -252,7 +252,7 @@ class History:
         """What two requests share that have the same answer."""
         size, fidelity = self.training_size, request.fidelity
         everything = fidelity is None or (size is not None and fidelity >= size)
-        return request.configuration.identity, None if everything else fidelity
+        return request.configuration.digest, None if everything else fidelity
 
     def began(self) -> int | None:
         """With how many workers a session began, where one of the earlier ones did after what was replayed so far."""
@@ -282,8 +282,10 @@ class History:
 
     def look(self, request: Request) -> Trial:
         """What a request has come to, whether anybody wants it in earnest or not."""
-        trial = self.memory[self.key(request)].trial
-        return replace(trial, request=request, scale=UNIT if self.scale is None else self.scale)
+        trial, scale = self.memory[self.key(request)].trial, UNIT if self.scale is None else self.scale
+        # Most trials are told as they are held, so that they are in memory once.
+        is_held = trial.request is request and trial.scale == scale
+        return trial if is_held else replace(trial, request=request, scale=scale)
 
     def recall(self, request: Request) -> Trial:
         """What a request has come to that was known when it was wanted; free of charge for the second time."""
@@ -309,9 +311,9 @@ class History:
 
     def keep(self, record: Record) -> Record:
         """Keep a trial, in the journal first unless it is there; as it is held from now on."""
-        held = record
-        if record.trial.predictions is not None and self.journal.keeps_predictions:
-            held = replace(record, trial=replace(record.trial, predictions=None))
+        predictions = None if self.journal.keeps_predictions else record.trial.predictions
+        scale = UNIT if self.scale is None else self.scale
+        held = replace(record, trial=replace(record.trial, predictions=predictions, scale=scale))
         if record.index > self.journal.last:
             self.pending = held
             self.journal.append(record)

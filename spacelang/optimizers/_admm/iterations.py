@@ -11,7 +11,8 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.hearing import Hearing
-from spacelang.optimizers._admm.points import Cube, Members, Theta
+from spacelang.optimizers._admm.known import Known
+from spacelang.optimizers._admm.points import Cube, Members
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.scope import Scope, Thetas
@@ -22,7 +23,7 @@ from spacelang.optimizers._admm.z_min import ZMin
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._selection import Selector
 from spacelang.surrogates.sizes import LEFT_OUT
-from spacelang.targets.admm import AdmmForm
+from spacelang.targets.admm import AdmmForm, Point
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -67,8 +68,7 @@ class Iterations:
         self._choosing = Choosing(form)
         self._members = Members(form)
         self._hearing = Hearing()
-        self._told: dict[Pipeline, list[tuple[Theta, Trial]]] = {}
-        """What was evaluated on all rows of each pipeline."""
+        self._known = Known()
         self._unseen = Configurations(DiscrepancyTree(form.structures), problem.rng).each_once()
         start = splitting.start(first_point(form, problem.initial))
         self.state = replace(start, slack=residuals.start, mu=residuals.start)
@@ -122,6 +122,7 @@ class Iterations:
     def _theta_min(self, calls: int) -> Search:
         """theta-min, then delta-min and the multipliers of theta, which z does not change."""
         pipeline = self._pipeline
+        earlier = self._known.of(pipeline, self._cube(self.state.point)) if self._method.reuses_history else ()
         problem = ThetaMin(
             self._form,
             self._splitting,
@@ -129,7 +130,7 @@ class Iterations:
             self.state,
             self._problem.rng,
             room=self._hearing.room,
-            earlier=self._told.get(pipeline, ()) if self._method.reuses_history else (),
+            earlier=earlier,
             searches_slack=self._method.searches_slack,
             members=self._members,
         )
@@ -143,7 +144,7 @@ class Iterations:
 
         best = yield from self._hearing.of(asking, note)
         self._tuned.add(pipeline)
-        self._told.setdefault(pipeline, []).extend(problem.tried)
+        self._known.note(pipeline, problem.tried)
         before = self._members(self.state.point)
         self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
         self._trial = problem.trial(best)
@@ -176,8 +177,7 @@ class Iterations:
         """What came of a pipeline is an earlier point of its theta-min."""
         pipeline = self._choosing.pipeline(self._form.encode(trial.request.configuration))
         point = self._thetas.of(pipeline, self.state).point
-        theta = Cube.of(self._form, self._form.owned(point)).theta(point)
-        self._told.setdefault(pipeline, []).append((theta, trial))
+        self._known.note(pipeline, [(self._cube(point).theta(point), trial)])
 
     # ---- elsewhere
 
@@ -217,11 +217,14 @@ class Iterations:
             self._tuned.add(near[place])
             member = self._members(state.point)
             if member is not None:
+                self.state = state  # before: what is noted is noted at its theta
                 (self._trial,) = yield from self._hearing.of(together([Request(member)]), self._note)
-                self.state = state
                 self._keep(near[place], is_other=False)
                 return True
         return False
+
+    def _cube(self, point: Point) -> Cube:
+        return Cube.of(self._form, self._form.owned(point))
 
     @property
     def _pipeline(self) -> Pipeline:

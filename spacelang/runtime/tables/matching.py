@@ -38,9 +38,9 @@ def rows_of(table: LossTable, structures: Structures) -> Row:
         case Axes() as axes:
             return _along_axes(table, axes, structures)
         case Listed() as listed:
-            places = {each.identity: row for row, each in enumerate(listed.configurations)}
+            places = {each.digest: row for row, each in enumerate(listed.configurations)}
             _check_members(table, structures, places)
-            return lambda configuration: places.get(configuration.identity)
+            return lambda configuration: places.get(configuration.digest)
 
 
 # ---- what is the same
@@ -134,7 +134,7 @@ def _refuse(table: LossTable, space: Space, number: int, lacking: Iterable[str])
 # ---- a list
 
 
-def _check_members(table: LossTable, structures: Structures, places: Mapping[str, int]) -> None:
+def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
     """Every configuration is looked for where the table has all values, else every pipeline at its defaults."""
     size, space = structures.configurations, structures.space
     everything = size is not None and table.facts.hyperparameters == "all"
@@ -144,6 +144,6 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[str
         message = f"the space `{space.name}` has {wanted:,} {what}, the table `{table.name}` {len(places):,}"
         raise DataError(message, "make a table of the space with `spacelang tabulate`")
     members = configurations(structures, "all" if everything else "default")
-    lacking = [each for each in members if each.identity not in places]
+    lacking = [each for each in members if each.digest not in places]
     if lacking:
         _refuse(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))

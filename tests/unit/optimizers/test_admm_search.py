@@ -28,6 +28,7 @@ from spacelang.minimizers import Point as Place
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.iterations import Iterations
+from spacelang.optimizers._admm.points import Cube, member
 from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
@@ -665,6 +666,25 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
             resumed = run(Here(measured_moodily), first.cut(stop))
             assert resumed[:stop] == whole[:stop]
             assert resumed == whole or not isinstance(crew, Here)
+
+
+@pytest.mark.parametrize("scope", ["algorithm", "pipeline"])
+def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
+    problem = Problem(table_space(), 100, np.random.default_rng(0))
+    form = Target().lower(Structures(problem.space)).form
+    chosen = admm(hp_scope=scope, i0=3, factor=0)
+    iterations = Iterations(
+        chosen.method(), problem, form, Splitting.of(form.theta_d, chosen.rho), Residuals.of((), 1.0)
+    )
+    drive(iterations.run(), moody, 150)
+    choosing, looked_at = Choosing(form), 0
+    for pipeline in choosing.tree.leaves_in_order():
+        point = choosing.point(pipeline, form.default)
+        cube = Cube.of(form, form.owned(point))
+        for theta, trial in iterations._known.of(pipeline, cube):
+            assert member(form, cube.with_theta(theta, point)) == trial.request.configuration
+            looked_at += 1
+    assert looked_at > 100
 
 
 def measured_moodily(request: Request) -> Trial:

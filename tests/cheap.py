@@ -14,7 +14,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "bo": {"initial": "1000"},
     "bohb": {"candidates": "8", "random_fraction": "0.8"},
     "jopt": {"initial": "1000"},
-    "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "300"},
+    "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "60"},
     "optuna": {"sampler": "RandomSampler"},
     "smac": {"challengers": "20"},
 }

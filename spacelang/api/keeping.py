@@ -35,12 +35,14 @@ def keeping(
     With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one on these `terms`. The
     optimizer comes with its name. Raises StoreError where the file cannot be used or holds another run, and, before
     anything is kept, InputError where the optimizer will ask for fidelities that the objective does not have, and where
-    it cannot search the space.
+    it cannot search the space; OptionError where it cannot begin with the configurations of the terms.
     """
     from spacelang.report.searched import lost_by
 
     check_rungs(optimizer[1], objective)
     lost_by(optimizer[1], space.checked)
+    if (check := getattr(optimizer[1], "check_initial", None)) is not None and not resume:
+        check(terms.initial or ())
     if path is None:
         yield None
         return

@@ -21,7 +21,8 @@ class Optimizer(Protocol):
 
     It may have `form(structures)`, the `Lowered` form of a space on which it searches: what that approximates is said,
     and what it refuses, or what is missing for it, ends a run before it begins (RefusedError, OptionError,
-    MissingLibraryError).
+    MissingLibraryError). It may have `check_initial(initial)`, which raises OptionError where those configurations are
+    not what it can begin with.
     """
 
     paper: ClassVar[str]

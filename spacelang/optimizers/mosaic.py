@@ -1,9 +1,10 @@
 """MOSAIC: Monte Carlo tree search of structures, with Bayesian optimization below its nodes."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
@@ -21,13 +22,16 @@ from spacelang.optimizers._room import as_there_is_room
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.targets.mosaic import Prefix, StructuralTree
+from spacelang.targets.mosaic import Mosaic as Target
+from spacelang.targets.mosaic import Prefix, StructuralTree, Vector
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from spacelang.targets._lowered import Lowered
+
 TRIES: Final = 10
-"""So many times as many configurations are drawn at the beginning as are evaluated, where few of them are new."""
+"""So many draws below a first alternative none of which is new mean that hardly any would be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Mosaic:
     n_r: int = option(1000, "draws below the selected node that are candidates, beside the neighbours of its best")
     kappa: int = option(3, "configurations drawn for each first alternative at the beginning, beside its default")
     n_meta: int = option(25, "of the configurations that `metalearning` begins with, the first ones that are used")
-    trees: int = option(30, "trees of the forest")
+    trees: int = option(60, "trees of the forest")
     features: float = option(0.5, "the share of the features that each split of a tree looks at")
 
     def __post_init__(self) -> None:
@@ -65,12 +69,20 @@ class Mosaic:
         Rewards are 1 less the standing of a trial, 0 for a failure. Trials under way count as visits without a reward,
         so that idle workers are sent to other nodes. Raises OptionError where `metalearning` has nothing to begin with.
         """
-        is_given = self.variant == "vanilla" or bool(problem.initial)
-        missing = "`variant=metalearning` begins with the configurations of an archive, and none are given"
-        check(is_given, missing, "give them by `--archive FILE` or `--initial FILE`, or take `variant=vanilla`")
+        self.check_initial(problem.initial)
         structures = Structures(problem.space)
         if structures.count:
             yield from _Run(self, problem, structures).run()
+
+    def form(self, structures: Structures) -> "Lowered[StructuralTree, Vector]":
+        """The structural tree that is searched; raises RefusedError for what its vectors cannot hold."""
+        return Target().lower(structures)
+
+    def check_initial(self, initial: Sequence[Configuration]) -> None:
+        """Raise OptionError where the variant needs configurations to begin with, and there are none."""
+        is_given = self.variant == "vanilla" or bool(initial)
+        missing = "`variant=metalearning` begins with the configurations of an archive, and none are given"
+        check(is_given, missing, "give them by `--archive FILE` or `--initial FILE`, or take `variant=vanilla`")
 
 
 class _Run:
@@ -80,7 +92,7 @@ class _Run:
         self._options, self._rng = options, problem.rng
         most = options.n_meta if options.variant == "metalearning" else None
         self._given = problem.initial[:most]
-        self._tree = StructuralTree(structures)
+        self._tree = options.form(structures).form
         sizes = Sizes(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
         self._candidates = Candidates(self._tree, self._surrogate, options.n_r)
@@ -118,14 +130,18 @@ class _Run:
         yield from map(self._tree.default_completion, tops)
         streams = [self._several(top) for top in tops]
         for _ in range(self._options.kappa):
-            found = (next((each for each in stream if each not in self._seen), None) for stream in streams)
-            yield from (each for each in found if each is not None)
+            yield from (each for stream in streams for each in islice(stream, 1))
 
     def _several(self, top: Prefix) -> Iterator[Configuration]:
-        """Draws below a first alternative, enough for most of them to be known."""
-        for _ in range(TRIES):
-            found = drawn(self._tree, top, self._options.kappa, self._rng)
-            yield from found if isinstance(found, list) else found.configurations()
+        """Draws below a first alternative that are new, until hardly any is."""
+        is_fruitful = True
+        while is_fruitful:
+            found = drawn(self._tree, top, max(self._options.kappa, TRIES), self._rng)
+            is_fruitful = False
+            for each in found if isinstance(found, list) else found.configurations():
+                if each not in self._seen:
+                    is_fruitful = True
+                    yield each
 
     # ---- one iteration
 

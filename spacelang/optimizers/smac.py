@@ -25,9 +25,6 @@ from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-TOGETHER: Final = 8
-"""So many configurations are taken of each model, as SMAC's facades do."""
-
 MADE_AGAIN: Final = "the next best were taken in their place"
 
 
@@ -41,10 +38,16 @@ class Smac:
         "HyperparameterOptimizationFacade", "whose parts are used, with their defaults: a forest, or a Gaussian process"
     )
     challengers: int = option(0, "configurations drawn and ranked for each model; 0: as many as the facade draws")
+    retrain_after: int = option(8, "configurations taken of a model; more of them take less time each")
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         check(self.challengers >= 0, f"`challengers` is {self.challengers}", "it is a number of configurations")
+        check(
+            self.retrain_after >= 1,
+            f"`retrain_after` is {self.retrain_after}",
+            "a model gives 1 configuration at least",
+        )
 
     def form(self, structures: Structures) -> Lowered[ConfigSpaceForm, Encoding]:
         """What SMAC searches; raises RefusedError for what ConfigSpace cannot say, and MissingLibraryError."""
@@ -52,7 +55,7 @@ class Smac:
         return Configspace().lower(structures)
 
     def search(self, problem: Problem) -> Search:
-        """The facade's design, and then what its model ranks highest, eight of each model as SMAC does it.
+        """The facade's design, and then what its model ranks highest, `retrain_after` of each model.
 
         A model knows the trials that had ended, in the order in which they began: losses are standings, a failure has
         crashed at the cost of 1, and what is under way is not proposed again. What SMAC proposes is left out where
@@ -82,6 +85,7 @@ class _Challengers:
     def __init__(self, options: Smac, form: ConfigSpaceForm, problem: Problem) -> None:
         self._facade = getattr(library("smac"), options.facade)
         self._drawn = {"challengers": options.challengers} if options.challengers else {}
+        self._together = options.retrain_after
         self._form = form
         self._trials = problem.budget.trials
         self._seed = int(problem.rng.integers(2**31 - 1))
@@ -101,7 +105,7 @@ class _Challengers:
     def propose(self, history: History, rng: "Generator") -> Request | None:
         """The next configuration of the latest model, or the first of a new one."""
         model, place = _next_of(history)
-        if model is None or place == TOGETHER:
+        if model is None or place == self._together:
             model, place = _Model(int(rng.integers(2**31 - 1)), len(history.begun), len(history.ended)), 0
         if self._made is None or self._made[0] != model:
             self._made = model, self._challengers(model, history)
@@ -112,7 +116,7 @@ class _Challengers:
         return Request(found[place].configuration, memo=memo)
 
     def _challengers(self, model: "_Model", history: History) -> "list[_Challenger]":
-        """Members of the space that SMAC ranks highest; fewer than eight where it finds no more."""
+        """Members of the space that SMAC ranks highest; fewer than are wanted where it finds no more."""
         from joblib import parallel_config
 
         from spacelang.surrogates.threads import one_thread
@@ -128,7 +132,7 @@ class _Challengers:
                     found.append(_Challenger(configuration, left_out))
                 else:
                     left_out += 1
-                if len(found) == TOGETHER:
+                if len(found) == self._together:
                     break
         return found
 
@@ -145,6 +149,7 @@ class _Challengers:
             _unused,
             initial_design=design,
             acquisition_maximizer=maximizer,
+            config_selector=self._facade.get_config_selector(scenario, retrain_after=self._together),
             overwrite=True,
             logging_level=False,
         )

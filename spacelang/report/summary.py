@@ -290,8 +290,12 @@ def _overhead(outcome: Outcome) -> list[Text]:
     overhead = outcome.overhead
     if overhead is None or not overhead.seconds:
         return []
-    share = "" if overhead.share is None else f", {100 * overhead.share:.2g} % of the median trial's"
+    share = "" if overhead.share is None else f", {_multiple(overhead.share)} the median trial's"
     return [Text(f"The optimizer took {overhead.of_a_trial:.2g} s for each trial{share}.", style="dim")]
+
+
+def _multiple(share: float) -> str:
+    return f"{100 * share:.2g} % of" if share < 1 else f"{share:,.0f} times"
 
 
 def _effort(outcome: Outcome, run: Run) -> Text:

@@ -176,7 +176,7 @@ def smac() -> Smac:
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
-    """Also within the eight configurations of a model, which is fitted again to what was known when it was made."""
+    """Also within the configurations of a model, which is fitted again to what was known when it was made."""
 
     def begun(journal: Kept, heard: Heard) -> None:
         problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 40))
@@ -220,9 +220,18 @@ def test_smac_says_what_it_cannot_search() -> None:
         lost_by(Smac(), space)
 
 
-def test_the_number_of_challengers_is_none_below_0() -> None:
+def test_options_of_smac_that_cannot_be() -> None:
     with pytest.raises(OptionError, match="`challengers` is -1"):
         Smac(challengers=-1)
+    with pytest.raises(OptionError, match="`retrain_after` is 0"):
+        Smac(retrain_after=0)
+
+
+def test_so_many_configurations_as_are_wanted_are_taken_of_a_model() -> None:
+    found = driven(Smac(challengers=20, retrain_after=3), mixed(), 24)
+    modelled = [each.memo for each in found.requests if each.memo]
+    assert [memo[3] for memo in modelled[:7]] == [0, 1, 2, 0, 1, 2, 0]
+    assert len({memo[0] for memo in modelled[:6]}) == 2, "each of two models has a seed of its own"
 
 
 def test_both_are_found_by_their_names() -> None:

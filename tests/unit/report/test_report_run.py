@@ -348,6 +348,8 @@ def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     assert outcome.overhead == Overhead(2.0, 4, 10.0)
     assert "The optimizer took 0.5 s for each trial, 5 % of the median trial's." in printed(outcome)
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
+    quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
+    assert "The optimizer took 0.5 s for each trial, 2,500 times the median trial's." in printed(quick)
 
 
 def test_what_is_replayed_is_no_overhead():

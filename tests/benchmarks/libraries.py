@@ -7,6 +7,10 @@ with conditions two levels deep; integers, some logarithmic; categories alone; a
 an integer. Losses are formulas that take no time. Each pair of runs has the same seed; `difference` is the mean loss of
 the best of all trials through spacelang less that by hand, with a 95 % percentile bootstrap interval over the seeds.
 Where the interval does not hold 0 the construct is named by which the forms differ.
+
+With 10 seeds and 100 trials all five intervals hold 0 for Optuna's TPESampler, and four for its NSGAIISampler: on
+`nested` it is worse through spacelang by 0.033 [0.005, 0.063]. One of ten such intervals misses 0 by chance every
+second time, so that this is no proof. SMAC and hyperopt were not run at this size.
 """
 
 import argparse

@@ -15,12 +15,13 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import accumulate
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from spacelang.carried import Carried
 from spacelang.suggest import nearest
 
 T = TypeVar("T")
 
 
-class UnknownPluginError(LookupError):
+class UnknownPluginError(Carried, LookupError):
     """No plug-in has the name; `message` says so, `help` names the nearest one and all that there are."""
 
     def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics

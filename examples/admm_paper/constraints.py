@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from runs import Wish, budget, limited, made, parser, shown, write
+from evidence import Wish, budget, limited, made, parser, shown, write
 
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.stored import StoredTrial

@@ -10,7 +10,7 @@ kept in OUTPUT, and what was stopped goes on by the same command.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from runs import BASE, Run, Wish, better, budget, faster, limited, made, parser, seconds_shown, shown, write
+from evidence import BASE, Run, Wish, better, budget, faster, limited, made, parser, seconds_shown, shown, write
 
 DATA: Final = ("fri_c2_1000_25", "pc4")
 SPACE: Final = "admm_table_a3"

@@ -6,6 +6,7 @@ from operator import index
 from typing import Any, Final
 
 from spacelang.analysis.symbols import SYMBOLS
+from spacelang.carried import Carried
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.suggest import nearest
 
@@ -31,7 +32,7 @@ ALONE = Surroundings()
 """A text by itself."""
 
 
-class BindingError(ValueError):
+class BindingError(Carried, ValueError):
     """Something cannot be bound; `help` says what can be."""
 
     def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics

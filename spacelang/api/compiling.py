@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.targets import ApproximatedConstruct, RefusedConstruct
 from spacelang.ir.counting import Structures
@@ -16,7 +17,7 @@ MOST_PLACES: Final = 5
 """So many further places of one construct are shown."""
 
 
-class RefusalError(Exception):
+class RefusalError(Carried):
     """A target that cannot hold a space; `diagnostics` says what of it."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import make_executor
+from spacelang.carried import Carried
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Limits
 
@@ -30,7 +31,7 @@ COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", 
 """The columns that every table of trials has."""
 
 
-class NoSuccessError(Exception):
+class NoSuccessError(Carried):
     """A search ended without any trial that succeeded: `result` has what was tried, and why it failed."""
 
     def __init__(self, result: "Result") -> None:
@@ -38,7 +39,7 @@ class NoSuccessError(Exception):
         self.result = result
 
 
-class RefitError(Exception):
+class RefitError(Carried):
     """None of the best pipelines could be fitted on all rows: `passed_over` has which, and why.
 
     They were to be the best pipeline, or the `members` of an ensemble.

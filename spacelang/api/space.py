@@ -10,6 +10,7 @@ from spacelang.analysis import Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
 from spacelang.analysis.symbols import VAST
 from spacelang.api.compiling import RefusalError, compiled, document_of
+from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.terminal import render
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
 
 
-class SpaceError(Exception):
+class SpaceError(Carried):
     """A space has errors; `diagnostics` holds all that was found, and the message shows them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from spacelang.carried import Carried
 from spacelang.suggest import nearest
 
 
-class InputError(Exception):
+class InputError(Carried):
     """A mistake in what the user gave: `message` says what is wrong, `help` (may be empty) what to do about it."""
 
     def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word of the house's diagnostics

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from spacelang.carried import Carried
 from spacelang.codings.limits import BEYOND, unheld
 from spacelang.ir.as_json import VERSION, to_json
 from spacelang.ir.configuration import Configuration
@@ -152,7 +153,7 @@ def _place(span: Span) -> tuple[str, int, int] | int:
     return id(span) if span.source is NOWHERE.source else (span.source.name, span.start, span.end)
 
 
-class RefusedError(Exception):
+class RefusedError(Carried):
     """A space that a form cannot hold; `report` says which constructs it refuses, and where they stand."""
 
     def __init__(self, report: tuple[Entry, ...]) -> None:

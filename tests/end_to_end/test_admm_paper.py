@@ -18,7 +18,7 @@ from spacelang.runtime.storing.stored import StoredTrial
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "admm_paper"
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
-NAMES = ("runs", "artificial", "real_data", "constraints", "imported")
+NAMES = ("evidence", "artificial", "real_data", "constraints", "imported")
 
 
 @pytest.fixture
@@ -52,19 +52,19 @@ def trial(index: int, loss: float | None, *, memo: tuple[float, ...] = (), feasi
 
 def test_iterations_end_where_tuning_follows_selecting(scripts: dict[str, ModuleType]) -> None:
     turns = [(0.5, 1), (0.0, 1), (), (), (0.5, 1), (3, 1, 2), (2, 2, 2), (1.0, 1), ()]
-    assert scripts["runs"].iterations(trial(place, 0.1, memo=memo) for place, memo in enumerate(turns)) == 2
-    assert scripts["runs"].iterations([trial(1, 0.1, memo=("base64",)), trial(2, 0.1)]) == 0
+    assert scripts["evidence"].iterations(trial(place, 0.1, memo=memo) for place, memo in enumerate(turns)) == 2
+    assert scripts["evidence"].iterations([trial(1, 0.1, memo=("base64",)), trial(2, 0.1)]) == 0
 
 
 def test_curves_fall_and_know_feasible_successes_only(scripts: dict[str, ModuleType]) -> None:
     trials = [trial(1, None), trial(2, 0.5), trial(3, 0.6), trial(4, 0.1, feasible=False), trial(5, 0.4)]
-    assert list(scripts["runs"].curve(trials)) == [(2, 0.5), (5, 0.4)]
+    assert list(scripts["evidence"].curve(trials)) == [(2, 0.5), (5, 0.4)]
 
 
 def test_intervals_hold_their_median(scripts: dict[str, ModuleType]) -> None:
-    middle, low, high = scripts["runs"].interval([0.3, 0.1, float("nan"), 0.2])
+    middle, low, high = scripts["evidence"].interval([0.3, 0.1, float("nan"), 0.2])
     assert (middle, low, high) == (0.2, 0.1, 0.3)
-    assert np.isnan(scripts["runs"].interval([])).all()
+    assert np.isnan(scripts["evidence"].interval([])).all()
 
 
 def test_the_artificial_objective(

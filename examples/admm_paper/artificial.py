@@ -21,7 +21,7 @@ FIXED: Final = ("ADMM16(BO,Ba)", "ADMM128(BO,Ba)", "AdADMM-F16(BO,Ba)")
 """The paper's Figure 4; the last one is whom the others are compared with."""
 
 F_HAT: Final = "3"
-"""From which loss on a pipeline earns the bandit nothing: 0.7 in the paper, for losses in [0, 1], beyond which most are here."""
+"""From which loss on a pipeline earns nothing: 0.7 in the paper, whose losses are in [0, 1]; here most are above."""
 
 SHARES: Final = (1 / 12, 1 / 6, 1 / 3, 2 / 3, 1)
 """Of the time, after which losses are told."""

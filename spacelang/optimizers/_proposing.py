@@ -1,15 +1,19 @@
 """Proposing: a part of a search that begins, one by one, what something proposes after all that it has seen."""
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
-from spacelang.ir.asking import Later
+from spacelang.ir.asking import Ask, Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
+from spacelang.ir.problem import Problem
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._novelty import Novelty
+from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -51,6 +55,10 @@ class Proposing(Generic[K]):
         self._structures = structures
         self._history: dict[Configuration, float | None] = {}
         """What was begun, in this order."""
+
+    def __contains__(self, configuration: Configuration) -> bool:
+        """Whether a configuration was begun."""
+        return configuration in self._history
 
     @property
     def sits_out(self) -> bool:
@@ -98,3 +106,30 @@ class Proposing(Generic[K]):
     def _last(self) -> Configuration:
         known = next(iter(self._history), None)
         return nearest_admissible(self._structures)[1] if known is None else known
+
+
+def search(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
+    """What a proposer proposes for all of a space, each once; where nothing new is found the rest is drawn.
+
+    Configurations to begin with come first. Every idle worker gets a proposal: what is under way then stands in the
+    history without a loss.
+    """
+    part = Proposing("all", Novelty(("all",), 1), proposer, structures)
+    wishes, told, out = _wishes(part, problem, structures), (yield Ask()), 0
+    while True:
+        begin = tuple(islice(wishes, max(told.room, not out)))
+        out += len(begin)
+        if not out:
+            return
+        told = yield Ask(begin)
+        if told.ended is not None:
+            out -= 1
+            part.note(told.ended)
+
+
+def _wishes(part: Proposing[str], problem: Problem, structures: Structures) -> Iterator[Request | Later]:
+    yield from map(part.given, problem.initial)
+    while not part.sits_out:
+        yield part.later()
+    drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()
+    yield from (part.given(each) for each in drawn if each not in part)

@@ -6,6 +6,9 @@ HYPERPARAMETERS = "keep hyperparameters at their defaults, or draw them once for
 CONFIGURATIONS = "draw configurations, many of them of one pipeline, or keep hyperparameters at their defaults"
 DISC = "the largest discrepancy: how many decisions a neighbour may change"
 B = "training rows of a pipeline's first training"
+STARTUP = "configurations that are drawn before there is a model; those given count"
+GAMMA = "of n trials the best ceil(gamma sqrt(n)) are good, at most 25"
+CANDIDATES = "draws from what is good, of which the most promising is proposed"
 ETA = "the factor by which the rows grow from one training to the next"
 
 

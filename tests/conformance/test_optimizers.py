@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from cheap import OPTIONS
+from cheap import OPTIONS, PARTIAL
 
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
@@ -18,10 +18,10 @@ from spacelang.testing.searching import PLENTY, SIZE
 from spacelang.testing.small_spaces import plain
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
-REPEATING = ("admm", "jopt", "mosaic", "optuna", "smac")
+REPEATING = ("admm", "boasf", "jopt", "mosaic", "optuna", "smac", "tpe")
 """Those that may propose what they have proposed before."""
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-SLOW = () if IS_FULL else ("admm", "bohb", "jopt", "mosaic")
+SLOW = () if IS_FULL else ("admm", "boasf", "jopt", "mosaic", "tpe")
 """Those of which a part of the cases says enough."""
 SLOWEST = () if IS_FULL else ("optuna", "smac")
 """Those of which their own tests, and that they are resumed, say enough."""
@@ -29,7 +29,7 @@ STOPS = 1 if IS_FULL else 3
 """After every so many trials of a run it is resumed; in the spaces together, after every one."""
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in SLOWEST])
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if name not in PARTIAL and name not in SLOWEST])
 class TestOptimizers(OptimizerConformance):
     @pytest.fixture(autouse=True)
     def loaded(self, name: str) -> None:

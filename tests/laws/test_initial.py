@@ -24,9 +24,7 @@ from spacelang.testing.small_spaces import plain, spaces
 SIZE = 500
 DESCENDING = ("blds", "lds", "mlds")
 
-NAMES = pytest.mark.parametrize(
-    "name", [name for name in OPTIMIZERS.names() if hasattr(OPTIMIZERS.load(name), "hyperparameters")]
-)
+NAMES = pytest.mark.parametrize("name", [name for name in EVERY if hasattr(OPTIMIZERS.load(name), "hyperparameters")])
 """Those that select pipelines or draw them."""
 
 

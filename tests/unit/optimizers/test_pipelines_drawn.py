@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from cheap import PARTIAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
@@ -32,7 +33,7 @@ from spacelang.testing.small_spaces import (
 
 DRAWN = {"random", "hyperband", "successive_halving"}
 """Those that draw configurations."""
-TUNING = {name for name in OPTIMIZERS.names() if not hasattr(OPTIMIZERS.load(name), "hyperparameters")}
+TUNING = PARTIAL | {name for name in OPTIMIZERS.names() if not hasattr(OPTIMIZERS.load(name), "hyperparameters")}
 """Those that search them."""
 FIDELITIES = [name for name in OPTIMIZERS.names() if name not in DRAWN | TUNING]
 

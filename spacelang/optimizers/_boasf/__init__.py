@@ -1,0 +1,1 @@
+"""The parts of BOASF: arms are pulled, rounds divide what there is, and scores say who stays."""

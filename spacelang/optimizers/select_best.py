@@ -1,0 +1,43 @@
+"""SelectBest: every model once, with its default hyperparameters (ALGORITHMS.md 7)."""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+from spacelang.ir.asking import Ask, Search
+from spacelang.ir.counting import Structures
+from spacelang.ir.defaults import nearest_admissible
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request
+from spacelang.optimizers._models import models_of
+from spacelang.plugins import option
+
+
+@dataclass(frozen=True, slots=True)
+class SelectBest:
+    """SelectBest: every alternative of a stage once, everything else at its default; then it ends."""
+
+    paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
+
+    stage: str = option("", "the stage whose alternatives are tried; without it the last one")
+
+    hyperparameters: ClassVar[str] = "default"
+
+    def search(self, problem: Problem) -> Search:
+        """The default configuration of each alternative, in the order of the text, on all rows; then it ends.
+
+        Where a default breaks a constraint it is the member nearest to it. Raises OptionError for no stage.
+        """
+        structures = Structures(problem.space)
+        if not structures.count:
+            return
+        arms = models_of(structures, self.stage).arms
+        requests = (Request(nearest_admissible(arm.structures)[1]) for arm in arms)
+        told, out = (yield Ask()), 0
+        while True:
+            begin = tuple(islice(requests, max(told.room, not out)))
+            out += len(begin)
+            if not out:
+                return
+            told = yield Ask(begin)
+            out -= told.ended is not None

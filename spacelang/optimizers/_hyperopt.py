@@ -1,8 +1,8 @@
 """TPE by the hyperopt library: its own `tpe.suggest`, and what that has to know of earlier trials."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
@@ -61,27 +61,33 @@ class HyperoptTpe:
 
         It depends on nothing but these. The first `startup` ones are drawn from the space alone.
         """
-        trials = self._trials(history)
+        suggest = self._suggest(history)
         for _ in range(TRIES):
-            proposal = self._suggested(len(history), trials, int(rng.integers(SEEDS)))
+            proposal = suggest(int(rng.integers(SEEDS)))
             if exclusion(self._space, proposal) is None:
                 return proposal
         return None
 
-    def _suggested(self, number: int, trials: Any, seed: int) -> Configuration:
+    def _suggest(self, history: Sequence[Observed]) -> Callable[[int], Configuration]:
+        """What the library suggests after a history, by a seed."""
         if not self._form.labels:
-            return self._form.decode({})
-        (document,) = library("hyperopt", "hyperopt.tpe").suggest(
-            [number],
-            self._domain,
-            trials,
-            seed,
-            n_startup_jobs=self._settings.startup,
-            n_EI_candidates=self._settings.candidates,
-            gamma=self._settings.gamma,
-            verbose=False,
-        )
-        return self._form.decode(self._form.values_of(document))
+            return lambda _: self._form.decode({})
+        new = [len(history)]
+        if len(history) < self._settings.startup:
+            # It is what `tpe.suggest` comes to as well, once it has made a model of nothing.
+            suggest = partial(library("hyperopt", "hyperopt.rand").suggest, new, self._domain, self._trials(()))
+        else:
+            suggest = partial(
+                library("hyperopt", "hyperopt.tpe").suggest,
+                new,
+                self._domain,
+                self._trials(history),
+                n_startup_jobs=self._settings.startup,
+                n_EI_candidates=self._settings.candidates,
+                gamma=self._settings.gamma,
+                verbose=False,
+            )
+        return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _trials(self, history: Sequence[Observed]) -> Any:
         """The history as hyperopt keeps it."""

@@ -62,6 +62,11 @@ def test_the_benchmark_of_mosaic_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "100 full trees" in printed
 
 
+def test_the_benchmark_of_proposals_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "proposals.py"))["main"](["--quick", "--spaces", "boasf_logistic_regression"])
+    assert "boasf_logistic_regression          3" in capsys.readouterr().out
+
+
 def test_the_benchmark_of_ensembles_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     load_iris(as_frame=True).frame.iloc[30:].to_csv(tmp_path / "iris.csv.gz", index=False)
     (tmp_path / "few.space").write_text("stage e = GaussianNB | DecisionTreeClassifier | KNeighborsClassifier\n")

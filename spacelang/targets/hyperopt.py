@@ -166,10 +166,13 @@ class HyperoptSpace:
         return {taken.name: _value_of(taken) for taken in self.named.taken(configuration)}
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """The member that hyperopt itself (`space_eval`) makes of values by their labels."""
-        hyperopt = library("hyperopt")
+        """The member that hyperopt itself makes of values by their labels, as its `space_eval` does."""
         # Of a dictionary without entries, which is the space of the empty configuration, hyperopt makes no graph.
-        return self.configuration(hyperopt.space_eval(self.space, dict(values)) if self.space else {})
+        if not self.space:
+            return self.configuration({})
+        graph, nodes = self._graph
+        known = {nodes[label]: value for label, value in values.items() if label in nodes}
+        return self.configuration(library("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
 
     def reaches(self, values: Mapping[str, Any]) -> bool:
         """Whether hyperopt can draw exactly these values: each within its distribution, none too many or missing."""
@@ -217,6 +220,14 @@ class HyperoptSpace:
             "\n" + FLATTEN,
         ]
         return "\n\n".join(block for block in blocks if block)
+
+    @cached_property
+    def _graph(self) -> tuple[Any, dict[str, Any]]:
+        """Hyperopt's graph of the space with its node for every label, which `space_eval` makes again each time."""
+        pyll = library("hyperopt", "hyperopt.pyll")
+        graph = pyll.as_apply(self.space)
+        drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
+        return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 
     @cached_property
     def _code(self) -> Keyed:

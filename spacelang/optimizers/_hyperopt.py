@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
-from spacelang.ir.space import Space
 from spacelang.optimizers._proposing import Observed
 from spacelang.optimizers._settings import check
 from spacelang.targets._exports.optional import library
-from spacelang.targets._lowered import RefusedError
-from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace
+from spacelang.targets._lowered import Lowered, RefusedError
+from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -51,7 +50,7 @@ class HyperoptTpe:
         """Proposes for a space that is not empty; raises RefusedError for one that hyperopt cannot hold."""
         self._space = structures.space
         self._settings = TpeSettings() if settings is None else settings
-        self._form = _form(structures)
+        self._form = form_of(structures).form
         self._documents: list[dict[str, Any]] = []
         self._documented: list[Configuration] = []
         """What the documents are of: a history mostly begins as the one before did."""
@@ -107,15 +106,14 @@ class HyperoptTpe:
         return library("hyperopt", "hyperopt.base").Domain(None, self._form.space)
 
 
-def _form(structures: Structures) -> HyperoptSpace:
-    """The space in hyperopt's words, without its constraints where these cannot be said."""
+def form_of(structures: Structures) -> Lowered[HyperoptSpace, Values]:
+    """A space in hyperopt's words, without its constraints where these cannot be said: proposals are held to them.
+
+    Raises RefusedError where it cannot be said even so.
+    """
     try:
-        return Hyperopt().lower(structures).form
+        return Hyperopt().lower(structures)
     except RefusedError:
         if not structures.space.constraints:
             raise
-        return Hyperopt().lower(Structures(_free(structures.space))).form
-
-
-def _free(space: Space) -> Space:
-    return replace(space, constraints=())
+        return Hyperopt().lower(Structures(replace(structures.space, constraints=())))

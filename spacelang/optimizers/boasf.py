@@ -12,12 +12,14 @@ from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._boasf.pulling import Account, Pulled, pull
 from spacelang.optimizers._boasf.scores import score, shares, staying
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings
+from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._proposing import Proposing
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Boasf as Division
+from spacelang.targets.hyperopt import HyperoptSpace, Values
 
 USUAL: Final = 20
 """So many evaluations an arm has in a round, on average, where nothing says how much there is."""
@@ -53,6 +55,14 @@ class Boasf:
             check(0 <= value < inf, f"`{name}` is {value}", "it is 0 or more")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._division()
+
+    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
+        """The space as hyperopt searches each of its arms.
+
+        Raises OptionError where it cannot be divided, and RefusedError where hyperopt cannot hold it.
+        """
+        self._division().lower(structures)
+        return form_of(structures)
 
     def search(self, problem: Problem) -> Search:
         """Rounds in which every arm that is left has its share; what the run has left afterwards is another round.

@@ -6,10 +6,14 @@ from typing import ClassVar, Final
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
+from spacelang.ir.space import Branch, Operator
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._models import model_named, models_of
+from spacelang.optimizers._hyperopt import form_of
 from spacelang.optimizers.tpe import Tpe
-from spacelang.plugins import option
+from spacelang.plugins import OptionError, option
+from spacelang.targets._lowered import Lowered
+from spacelang.targets.boasf import Arm, Arms, Boasf
+from spacelang.targets.hyperopt import HyperoptSpace, Values
 
 FORESTS: Final = frozenset({"RandomForestClassifier", "RandomForestRegressor"})
 
@@ -28,6 +32,10 @@ class RandomForestTpe:
         """Raises OptionError for a value out of its bounds."""
         self._tpe()
 
+    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
+        """The random forest as hyperopt searches it; raises as `search` does."""
+        return form_of(_forest(_arms(structures)).structures)
+
     def search(self, problem: Problem) -> Search:
         """What hyperopt's TPE proposes for the random forest and all other stages (see `Tpe.search`).
 
@@ -37,10 +45,30 @@ class RandomForestTpe:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        arms = models_of(structures)
-        arm = model_named(arms, FORESTS, "random forest in its last stage")
+        arms = _arms(structures)
+        arm = _forest(arms)
         initial = tuple(each for each in problem.initial if arms.arms[arms.index_of(each)] is arm)
         yield from self._tpe().search(replace(problem, space=arm.space, initial=initial))
 
     def _tpe(self) -> Tpe:
         return Tpe(startup=self.startup, gamma=self.gamma, candidates=self.candidates)
+
+
+def _arms(structures: Structures) -> Arms:
+    return Boasf(cap=2**62).lower(structures).form
+
+
+def _forest(arms: Arms) -> Arm:
+    """The first of the models that is a random forest; raises OptionError where none is."""
+    operators = {branch.name: _operator(branch) for stage in arms.space.stages for branch in stage.branches}
+    for arm in arms.arms:
+        if operators.get(arm.name) in FORESTS:
+            return arm
+    listed = ", ".join(f"`{arm.name}`" for arm in arms.arms)
+    raise OptionError(
+        f"the space `{arms.space.name}` has no random forest in its last stage", f"its models are {listed}"
+    )
+
+
+def _operator(branch: Branch) -> str:
+    return branch.node.name if isinstance(branch.node, Operator) else ""

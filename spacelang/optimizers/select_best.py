@@ -9,8 +9,9 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
-from spacelang.optimizers._models import models_of
 from spacelang.plugins import option
+from spacelang.targets._lowered import Lowered
+from spacelang.targets.boasf import Arms, Boasf, Pull
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class SelectBest:
 
     hyperparameters: ClassVar[str] = "default"
 
+    def form(self, structures: Structures) -> Lowered[Arms, Pull]:
+        """The models; raises OptionError for no stage."""
+        return Boasf(stage=self.stage, cap=2**62).lower(structures)
+
     def search(self, problem: Problem) -> Search:
         """The default configuration of each alternative, in the order of the text, on all rows; then it ends.
 
@@ -31,7 +36,7 @@ class SelectBest:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        arms = models_of(structures, self.stage).arms
+        arms = self.form(structures).form.arms
         requests = (Request(nearest_admissible(arm.structures)[1]) for arm in arms)
         told, out = (yield Ask()), 0
         while True:

@@ -8,9 +8,11 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _proposing
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings
+from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._proposing import Proposer
 from spacelang.plugins import option
+from spacelang.targets._lowered import Lowered
+from spacelang.targets.hyperopt import HyperoptSpace, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class Tpe:
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         TpeSettings(self.startup, self.gamma, self.candidates)
+
+    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
+        """What the library searches; raises RefusedError for a space that it cannot hold."""
+        return form_of(structures)
 
     def search(self, problem: Problem) -> Search:
         """What the library proposes, without end; in a finite space until every configuration was evaluated.

@@ -12,7 +12,6 @@ from cheap import cheap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.api.searching import suited
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
@@ -23,6 +22,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._boasf.scores import chances, score, shares, staying
 from spacelang.plugins import OptionError
+from spacelang.report.searched import lost_by
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
@@ -303,10 +303,9 @@ def test_too_many_arms_and_no_stage_are_refused() -> None:
 
 def test_a_run_says_so_where_its_optimizer_cannot_search_the_space() -> None:
     giant = made("giant", number("x", Integer(0, 2**70), 1))
-    problem = Problem(giant, SIZE, np.random.default_rng(0))
     for name in ("tpe", "boasf", "random_forest_tpe"):
         with pytest.raises(InputError) as caught:
-            next(suited(OPTIMIZERS.load(name)().search(problem)))
+            lost_by(OPTIMIZERS.load(name)(), giant)
         assert caught.value.help
 
 

@@ -4,6 +4,7 @@ import io
 from dataclasses import replace
 
 import pytest
+from cheap import NAMES
 from rich.console import Console
 
 from spacelang.ir.asking import together
@@ -90,7 +91,7 @@ def test_what_is_searched_is_not_marked(name: str) -> None:
     assert kept.remedy == "`--set hyperparameters=sample` searches them"
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_space_without_hyperparameters_has_nothing_to_be_said(name: str) -> None:
     searched = searched_by(OPTIMIZERS.load(name)(), plain(2, 2))
     assert searched.sentence == ""

@@ -12,7 +12,7 @@ PLAYOUTS: Final = {"trees": "2", "n_s": "3", "n_r": "12"}
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
-    "boasf": {"startup": "1000"},
+    "boasf": {"startup": "1000", "resource": "evaluations", "total": "60"},
     "jopt": {"initial": "1000"},
     "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "60"},
     "optuna": {"sampler": "RandomSampler"},

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cheap import cheap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +102,11 @@ def model(each: Request | Trial) -> str:
     return str(request.configuration["e"])
 
 
+def drawing(**options: Any) -> Any:
+    """BOASF whose arms draw alone."""
+    return OPTIMIZERS.load("boasf")(startup=1000, **options)
+
+
 def searched(
     space: Space,
     answer: Evaluate,
@@ -115,7 +119,7 @@ def searched(
 ) -> Outcome:
     """What BOASF comes to, its arms drawing alone."""
     crew = Simulated(answer, workers=workers)
-    optimizer = replace(cheap("boasf"), **options)
+    optimizer = drawing(**options)
     problem = Problem(space, SIZE, np.random.default_rng(seed), budget=budget)
     return run(optimizer.search(problem), crew, Budget(trials=trials), clock=crew.clock, training_size=SIZE)
 
@@ -203,9 +207,7 @@ def dear(request: Request) -> Trial:
 def test_seconds_are_overdrawn_by_no_more_than_what_is_under_way(workers: int) -> None:
     crew = Simulated(dear, workers=workers)
     problem = Problem(arms(4), SIZE, np.random.default_rng(0), budget=Allowance(seconds=120.0))
-    outcome = run(
-        replace(cheap("boasf"), rounds=1).search(problem), crew, Budget(trials=60), clock=crew.clock, training_size=SIZE
-    )
+    outcome = run(drawing(rounds=1).search(problem), crew, Budget(trials=60), clock=crew.clock, training_size=SIZE)
     first = Counter[str]()
     for record in outcome.records:
         found = model(record.trial)
@@ -386,6 +388,12 @@ def test_eight_workers_are_busy_nine_tenths_of_the_time(name: str, trials: int) 
     workers = 8
     crew = Simulated(dear, workers=workers)
     problem = Problem(arms(4), SIZE, np.random.default_rng(0), budget=Allowance(trials=trials))
-    outcome = run(cheap(name).search(problem), crew, Budget(trials=trials), clock=crew.clock, training_size=SIZE)
+    outcome = run(
+        OPTIMIZERS.load(name)(startup=1000).search(problem),
+        crew,
+        Budget(trials=trials),
+        clock=crew.clock,
+        training_size=SIZE,
+    )
     busy = sum(record.trial.cost for record in outcome.records if not record.is_early)
     assert busy >= 0.9 * workers * outcome.seconds

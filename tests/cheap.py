@@ -13,6 +13,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "admm": {"theta": "random"},
     "bo": {"initial": "1000"},
     "boasf": {"startup": "1000", "resource": "evaluations", "total": "60"},
+    "bohb": {"candidates": "8", "random_fraction": "0.8"},
     "jopt": {"initial": "1000"},
     "mosaic": PLAYOUTS if os.environ.get("SPACELANG_FULL") else {**PLAYOUTS, "kappa": "60"},
     "optuna": {"sampler": "RandomSampler"},

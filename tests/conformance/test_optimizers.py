@@ -21,7 +21,7 @@ ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "boasf", "jopt", "mosaic", "optuna", "smac", "tpe")
 """Those that may propose what they have proposed before."""
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-SLOW = () if IS_FULL else ("admm", "boasf", "jopt", "mosaic", "tpe")
+SLOW = () if IS_FULL else ("admm", "boasf", "bohb", "jopt", "mosaic", "tpe")
 """Those of which a part of the cases says enough."""
 SLOWEST = () if IS_FULL else ("optuna", "smac")
 """Those of which their own tests, and that they are resumed, say enough."""

@@ -1,10 +1,9 @@
 """Proposing: a part of a search that begins, one by one, what something proposes after all that it has seen."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
-from spacelang.ir.asking import Ask, Later, Search
+from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
@@ -13,6 +12,7 @@ from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._novelty import Novelty
+from spacelang.optimizers._room import as_there_is_room
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
@@ -115,16 +115,7 @@ def search(proposer: Proposer, problem: Problem, structures: Structures) -> Sear
     history without a loss.
     """
     part = Proposing("all", Novelty(("all",), 1), proposer, structures)
-    wishes, told, out = _wishes(part, problem, structures), (yield Ask()), 0
-    while True:
-        begin = tuple(islice(wishes, max(told.room, not out)))
-        out += len(begin)
-        if not out:
-            return
-        told = yield Ask(begin)
-        if told.ended is not None:
-            out -= 1
-            part.note(told.ended)
+    yield from as_there_is_room(_wishes(part, problem, structures), lambda _, trial: part.note(trial))
 
 
 def _wishes(part: Proposing[str], problem: Problem, structures: Structures) -> Iterator[Request | Later]:

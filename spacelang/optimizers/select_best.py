@@ -1,14 +1,14 @@
 """SelectBest: every model once, with its default hyperparameters (ALGORITHMS.md 7)."""
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import ClassVar
 
-from spacelang.ir.asking import Ask, Search
+from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
+from spacelang.optimizers._room import as_there_is_room
 from spacelang.plugins import option
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Arms, Boasf, Pull
@@ -38,11 +38,4 @@ class SelectBest:
             return
         arms = self.form(structures).form.arms
         requests = (Request(nearest_admissible(arm.structures)[1]) for arm in arms)
-        told, out = (yield Ask()), 0
-        while True:
-            begin = tuple(islice(requests, max(told.room, not out)))
-            out += len(begin)
-            if not out:
-                return
-            told = yield Ask(begin)
-            out -= told.ended is not None
+        yield from as_there_is_room(requests, lambda *_: None)

@@ -1,27 +1,32 @@
 """TPE over a space as a whole, by a library (ALGORITHMS.md 2.5)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _proposing
 from spacelang.optimizers import _settings as settings
+from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
-from spacelang.optimizers._proposing import Proposer
+from spacelang.optimizers._settings import check
+from spacelang.optimizers._studies import Study
+from spacelang.optimizers.optuna import Optuna
 from spacelang.plugins import option
+from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.hyperopt import HyperoptSpace, Values
+from spacelang.targets.optuna import OptunaFunction, Parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Tpe:
-    """TPE, the tree-structured Parzen estimator of hyperopt: densities of good and of bad trials, by hyperparameter."""
+    """TPE, the tree-structured Parzen estimator: densities of good and of bad trials, by hyperparameter."""
 
     paper: ClassVar[str] = "Bergstra et al., Algorithms for Hyper-Parameter Optimization, NeurIPS 2011"
 
-    library: Literal["hyperopt"] = option("hyperopt", "the library that proposes")
+    library: Literal["hyperopt", "optuna"] = option("hyperopt", "the library that proposes")
     startup: int = option(20, settings.STARTUP)
     gamma: float = option(0.25, settings.GAMMA)
     candidates: int = option(24, settings.CANDIDATES)
@@ -29,24 +34,36 @@ class Tpe:
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         TpeSettings(self.startup, self.gamma, self.candidates)
+        own = self.library == "optuna" and self.gamma != TpeSettings().gamma
+        check(not own, f"`gamma` is {self.gamma}", "optuna has a rule of its own for what is good: leave it out")
 
-    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
-        """What the library searches; raises RefusedError for a space that it cannot hold."""
-        return form_of(structures)
+    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values] | Lowered[OptunaFunction, Parameters]:
+        """What the library searches; raises RefusedError for a space that it cannot hold, MissingLibraryError."""
+        match self.library:
+            case "hyperopt":
+                return form_of(structures)
+            case "optuna":
+                return Optuna().form(structures)
 
     def search(self, problem: Problem) -> Search:
         """What the library proposes, without end; in a finite space until every configuration was evaluated.
 
-        Idle workers are given proposals, too: what is under way counts as a trial that failed, as it does in the
-        library. What was proposed before is proposed again, ten times, then one is drawn. Where constraints are broken
-        100 times in a row, or nothing new is drawn, all that is left is drawn. Raises RefusedError for a space that the
-        library cannot hold.
+        Idle workers are given proposals, too: what is under way counts for hyperopt as a trial that failed, and is
+        running for optuna. What hyperopt proposed before is proposed again, ten times, then one is drawn; what optuna
+        did is answered from memory. Where constraints are broken 100 times in a row, or nothing new is drawn, all that
+        is left is drawn. Raises RefusedError for a space that the library cannot hold.
         """
         structures = Structures(problem.space)
-        if structures.count:
-            yield from _proposing.search(self._proposer(structures), problem, structures)
-
-    def _proposer(self, structures: Structures) -> Proposer:
+        if not structures.count:
+            return
         match self.library:
             case "hyperopt":
-                return HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
+                proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
+                yield from _proposing.search(proposer, problem, structures)
+            case "optuna":
+                study = Study(Optuna().form(structures).form, self._sampler)
+                yield from consulted(study, problem, structures, History())
+
+    def _sampler(self, seed: int) -> Any:
+        samplers = library("optuna").samplers
+        return samplers.TPESampler(n_startup_trials=self.startup, n_ei_candidates=self.candidates, seed=seed)

@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import optuna
@@ -23,6 +24,7 @@ from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
 from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
+from spacelang.optimizers.tpe import Tpe
 from spacelang.plugins import OptionError, Plugins
 from spacelang.report.searched import lost_by, searched_by
 from spacelang.runtime.errors import InputError
@@ -44,7 +46,12 @@ from spacelang.testing.small_spaces import (
     tuned,
 )
 
-LEARNING = ("TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampler")
+LEARNING: tuple[Literal["TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampler"], ...] = (
+    "TPESampler",
+    "CmaEsSampler",
+    "QMCSampler",
+    "NSGAIISampler",
+)
 """Samplers of each kind: what they keep is nothing, with a trial, with the study, and both."""
 
 
@@ -57,7 +64,7 @@ def mixed() -> Space:
     return made("mixed", choice("e", branch("f", kernel, degree), "g"), low, steps, constraints=(forbidden,))
 
 
-def driven(optimizer: Optuna | Smac, space: Space, trials: int, **how: object) -> Driven:
+def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: object) -> Driven:
     problem = Problem(space, 100, default_rng(0), budget=Allowance(None, trials))
     return drive(optimizer.search(problem), moody, trials, **how)  # type: ignore[arg-type]
 
@@ -65,11 +72,11 @@ def driven(optimizer: Optuna | Smac, space: Space, trials: int, **how: object) -
 # ---- Optuna
 
 
-@pytest.mark.parametrize("sampler", LEARNING)
+@pytest.mark.parametrize("optimizer", [*map(Optuna, LEARNING), Tpe(library="optuna")], ids=str)
 @pytest.mark.parametrize("workers", [1, 8])
-def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(sampler: str, workers: int) -> None:
+def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(optimizer: Optuna | Tpe, workers: int) -> None:
     def begun(journal: Kept, heard: Heard) -> None:
-        search = Optuna(sampler).search(Problem(mixed(), 100, default_rng(0)))  # type: ignore[arg-type]
+        search = optimizer.search(Problem(mixed(), 100, default_rng(0)))
         ran(search, Simulated(timed, workers=workers), 60, journal=journal, heard=heard)
 
     journal, heard = Kept(), Heard()
@@ -83,21 +90,33 @@ def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(sampler: str, wo
             assert again.said == heard.said
 
 
-def test_what_is_proposed_is_what_optuna_proposes_by_hand() -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "settings"),
+    [
+        (Optuna(), {}),
+        (Tpe(library="optuna", startup=7, candidates=11), {"n_startup_trials": 7, "n_ei_candidates": 11}),
+    ],
+)
+def test_what_is_proposed_is_what_optuna_proposes_by_hand(optimizer: Optuna | Tpe, settings: dict[str, int]) -> None:
     """Its own study, told by itself, with a sampler of the seed of each proposal."""
     space = mixed()
-    found = driven(Optuna(), space, 40)
+    found = driven(optimizer, space, 40)
     form: OptunaFunction = Optuna().form(Structures(space)).form
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study()
     for place, trial in enumerate(found.trials, 1):
-        study.sampler = optuna.samplers.TPESampler(seed=int(default_rng([0, place]).integers(2**31 - 1)))
+        study.sampler = optuna.samplers.TPESampler(seed=int(default_rng([0, place]).integers(2**31 - 1)), **settings)
         asked = study.ask()
         assert form.suggest(asked) == trial.request.configuration.to_dict()
         if trial.loss is None:
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
             study.tell(asked, trial.loss)
+
+
+def test_what_is_good_is_optunas_own_business() -> None:
+    with pytest.raises(OptionError, match="gamma"):
+        Tpe(library="optuna", gamma=0.5)
 
 
 def test_tpe_of_optuna_finds_the_better_half() -> None:

@@ -25,10 +25,15 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 PARTIAL: Final = frozenset({"random_forest_tpe", "select_best"})
 """Those that search a part of a space alone, if it has that: their own tests say what they do."""
 
+HEAVY: Final = frozenset({"boasf", "bohb", "mosaic", "optuna", "smac", "tpe"})
+"""Those that take long whatever their options are: their own tests, and that they are resumed, say enough of them."""
+
 NAMES: Final = tuple(
-    name for name in OPTIMIZERS.names() if name not in PARTIAL and (name != "smac" or os.environ.get("SPACELANG_FULL"))
+    name
+    for name in OPTIMIZERS.names()
+    if name not in PARTIAL and (name not in HEAVY or os.environ.get("SPACELANG_FULL"))
 )
-"""Every other optimizer, but for one that takes a second before it begins: of that its own tests say enough."""
+"""Every other optimizer; the heavy ones only where tests run in full."""
 
 
 def cheap(name: str) -> Any:

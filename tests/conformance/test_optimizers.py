@@ -1,15 +1,13 @@
 """Every optimizer of the registry does what every optimizer must do."""
 
 import os
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from cheap import OPTIONS, PARTIAL
+from cheap import HEAVY, OPTIONS, PARTIAL
 
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers.optuna import Optuna
 from spacelang.plugins import OptionError, Plugins
 from spacelang.testing import OptimizerConformance
 from spacelang.testing.driving import arbitrary, drive
@@ -21,9 +19,9 @@ ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "boasf", "jopt", "mosaic", "optuna", "smac", "tpe")
 """Those that may propose what they have proposed before."""
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-SLOW = () if IS_FULL else ("admm", "boasf", "bohb", "jopt", "mosaic", "tpe")
+SLOW = () if IS_FULL else ("admm", "jopt")
 """Those of which a part of the cases says enough."""
-SLOWEST = () if IS_FULL else ("optuna", "smac")
+SLOWEST = frozenset() if IS_FULL else HEAVY
 """Those of which their own tests, and that they are resumed, say enough."""
 STOPS = 1 if IS_FULL else 3
 """After every so many trials of a run it is resumed; in the spaces together, after every one."""
@@ -44,11 +42,14 @@ class TestOptimizers(OptimizerConformance):
         self.failures = 12 if self.has("b") else type(self).failures
 
 
-class TestOptuna(Resumed):
-    optimizer = Optuna
-    options: ClassVar = OPTIONS["optuna"]
-    repeats = True
-    examples, stops = (15, 1) if IS_FULL else (3, 17)
+@pytest.mark.parametrize("name", sorted(SLOWEST - {"smac"}))
+class TestHeavy(Resumed):
+    @pytest.fixture(autouse=True)
+    def loaded(self, name: str) -> None:
+        self.optimizer = OPTIMIZERS.load(name)
+        self.repeats = name in REPEATING
+        self.options = OPTIONS.get(name, {})
+        self.examples, self.stops = 3, 17
 
 
 def having(option: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Samplers of Optuna and facades of SMAC: what they are asked and told, where they go on, and what they cannot do."""
 
 import logging
+import os
 import re
 import sys
 from dataclasses import replace
@@ -46,6 +47,7 @@ from spacelang.testing.small_spaces import (
     tuned,
 )
 
+FULL = bool(os.environ.get("SPACELANG_FULL"))
 LEARNING: tuple[Literal["TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampler"], ...] = (
     "TPESampler",
     "CmaEsSampler",
@@ -193,7 +195,7 @@ def smac() -> Smac:
     return Smac(challengers=20)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("workers", [1, 2, 8] if FULL else [2])
 def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
     """Also within the configurations of a model, which is fitted again to what was known when it was made."""
 
@@ -226,6 +228,7 @@ def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
     assert logging.getLogger("smac").level == level
 
 
+@pytest.mark.skipif(not FULL, reason="SMAC takes long: only in full")
 def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
     found = driven(smac(), plain(2, 3, 2), 200)
     assert found.ended
@@ -246,6 +249,7 @@ def test_options_of_smac_that_cannot_be() -> None:
         Smac(retrain_after=0)
 
 
+@pytest.mark.skipif(not FULL, reason="SMAC takes long: only in full")
 def test_so_many_configurations_as_are_wanted_are_taken_of_a_model() -> None:
     found = driven(Smac(challengers=20, retrain_after=3), mixed(), 24)
     modelled = [each.memo for each in found.requests if each.memo]

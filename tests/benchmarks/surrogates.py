@@ -10,14 +10,16 @@ that a single fit of the Gaussian process is compared with that of scikit-learn'
 """
 
 import argparse
+import atexit
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 from statistics import fmean
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import numpy as np
@@ -147,10 +149,11 @@ def smac(points: Array, numbers: Array) -> Proposer:
     from smac import HyperparameterOptimizationFacade, Scenario
     from smac.runhistory import TrialInfo, TrialValue
 
-    folder = TemporaryDirectory()
+    folder = mkdtemp()
+    atexit.register(rmtree, folder, ignore_errors=True)  # SMAC writes there as long as it is asked
     space = ConfigurationSpace(dict.fromkeys(NAMES, (0.0, 1.0)), seed=SEED)
     trials = len(points) + 1_000
-    scenario = Scenario(space, output_directory=Path(folder.name), deterministic=True, n_trials=trials, seed=SEED)
+    scenario = Scenario(space, output_directory=Path(folder), deterministic=True, n_trials=trials, seed=SEED)
     design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs=1)
     facade = HyperparameterOptimizationFacade(scenario, _unasked, initial_design=design, logging_level=False)
     for point, number in zip(points.tolist(), numbers.tolist(), strict=True):
@@ -159,7 +162,6 @@ def smac(points: Array, numbers: Array) -> Proposer:
     asked: list[Any] = []
 
     def propose(_: Array, numbers: Array) -> Array:
-        assert folder
         if asked:
             facade.tell(asked.pop(), TrialValue(float(numbers[-1])), save=False)
         asked.append(facade.ask())

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain
-from math import floor
-from typing import Generic, TypeAlias
+from math import ceil, floor
+from typing import Generic, Literal, TypeAlias
 
 from spacelang.ir.asking import Asking
 from spacelang.ir.trial import Order, Trial
@@ -30,6 +30,21 @@ class Bracket:
         # A quotient that is a whole number on paper may fall short of it by a few units in the last place.
         counts = [floor(self.candidates * eta**-rung * (1 + 1e-12)) for rung in range(len(self.sizes) - 1)]
         return (*(max(1, floor(count / eta * (1 + 1e-12))) for count in counts), 0)
+
+
+def brackets_on(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
+    """The brackets of one iteration on such rungs: the first one begins on the first, the last one on the last."""
+    largest = len(grid) - 1
+    for s in range(largest, -1, -1):
+        yield Bracket(candidates_of(s, largest, eta, rule), grid[largest - s :])
+
+
+def candidates_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
+    """With how many candidates bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule (A10)."""
+    # A quotient that is a whole number on paper may miss it by a few units in the last place.
+    if rule == "ceil":
+        return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))
+    return floor((largest + 1) // (s + 1) * eta**s * (1 + 1e-12))
 
 
 class Race(Generic[K]):

@@ -6,13 +6,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.counting import Structures
 from spacelang.ir.trial import Memo, Request
 from spacelang.optimizers._consulting import History
 from spacelang.targets._exports.optional import library
-from spacelang.targets.optuna import OptunaFunction, quiet
+from spacelang.targets._lowered import Lowered
+from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, quiet
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+
+def form_of(structures: Structures) -> Lowered[OptunaFunction, Parameters]:
+    """What a study asks.
+
+    Raises RefusedError for constraints that no sequence of questions says, and MissingLibraryError.
+    """
+    library("optuna")
+    return Optuna().lower(structures)
 
 
 class Study:

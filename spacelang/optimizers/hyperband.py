@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from math import ceil, floor
 from typing import ClassVar, Literal
 
 from spacelang.ir.asking import Asking, Search
@@ -11,7 +10,7 @@ from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._candidates import Candidates, of_pipelines, search
 from spacelang.optimizers._fidelity import divided, rungs
-from spacelang.optimizers._halving import Bracket, Races
+from spacelang.optimizers._halving import Bracket, Races, brackets_on
 from spacelang.optimizers._selection import Selector
 from spacelang.optimizers._turn import K, Turn
 from spacelang.plugins import option
@@ -61,19 +60,4 @@ def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
     """The brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
     is_exact = options.rung_rule == "exact"
     grid = divided(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
-    return on(grid, eta, options.bracket_rule)
-
-
-def on(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"]) -> Iterator[Bracket]:
-    """The brackets of one iteration on such rungs: the first one begins on the first, the last one on the last."""
-    largest = len(grid) - 1
-    for s in range(largest, -1, -1):
-        yield Bracket(candidates_of(s, largest, eta, rule), grid[largest - s :])
-
-
-def candidates_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
-    """With how many candidates bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule (A10)."""
-    # A quotient that is a whole number on paper may miss it by a few units in the last place.
-    if rule == "ceil":
-        return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))
-    return floor((largest + 1) // (s + 1) * eta**s * (1 + 1e-12))
+    return brackets_on(grid, eta, options.bracket_rule)

@@ -11,9 +11,8 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.unfolding import Fork, Free, Part, Parts
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
-from spacelang.optimizers._studies import Study
+from spacelang.optimizers._studies import Study, form_of
 from spacelang.plugins import option
-from spacelang.targets import optuna as target
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.unfolded import Slot, Unfolded
 from spacelang.targets._lowered import Entry, Lowered
@@ -54,10 +53,9 @@ class Optuna:
         Raises RefusedError for constraints that no sequence of questions says, MissingLibraryError, and OptionError for
         a sampler that finds nothing to search.
         """
-        library("optuna")
+        lowered = form_of(structures)
         if self.sampler in NEEDS:
             library(NEEDS[self.sampler])
-        lowered = target.Optuna().lower(structures)
         return replace(lowered, report=(*lowered.report, *_drawn(self.sampler, lowered.form)))
 
     def search(self, problem: Problem) -> Search:

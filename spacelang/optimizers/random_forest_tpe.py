@@ -7,9 +7,9 @@ from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Branch, Operator
+from spacelang.optimizers import _proposing
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._hyperopt import form_of
-from spacelang.optimizers.tpe import Tpe
+from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.plugins import OptionError, option
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Arm, Arms, Boasf
@@ -30,14 +30,14 @@ class RandomForestTpe:
 
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
-        self._tpe()
+        self._settings()
 
     def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
         """The random forest as hyperopt searches it; raises as `search` does."""
         return form_of(_forest(_arms(structures)).structures)
 
     def search(self, problem: Problem) -> Search:
-        """What hyperopt's TPE proposes for the random forest and all other stages (see `Tpe.search`).
+        """What hyperopt's TPE proposes for the random forest and all other stages (see the optimizer `tpe`).
 
         Of the configurations to begin with it learns from those that have a random forest. Raises OptionError for a
         space without one.
@@ -48,10 +48,11 @@ class RandomForestTpe:
         arms = _arms(structures)
         arm = _forest(arms)
         initial = tuple(each for each in problem.initial if arms.arms[arms.index_of(each)] is arm)
-        yield from self._tpe().search(replace(problem, space=arm.space, initial=initial))
+        proposer = HyperoptTpe(arm.structures, self._settings())
+        yield from _proposing.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
 
-    def _tpe(self) -> Tpe:
-        return Tpe(startup=self.startup, gamma=self.gamma, candidates=self.candidates)
+    def _settings(self) -> TpeSettings:
+        return TpeSettings(self.startup, self.gamma, self.candidates)
 
 
 def _arms(structures: Structures) -> Arms:

@@ -6,13 +6,11 @@ from typing import Any, ClassVar, Literal
 from spacelang.ir.asking import Search
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _proposing
+from spacelang.optimizers import _proposing, _studies
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._settings import check
-from spacelang.optimizers._studies import Study
-from spacelang.optimizers.optuna import Optuna
 from spacelang.plugins import option
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
@@ -43,7 +41,7 @@ class Tpe:
             case "hyperopt":
                 return form_of(structures)
             case "optuna":
-                return Optuna().form(structures)
+                return _studies.form_of(structures)
 
     def search(self, problem: Problem) -> Search:
         """What the library proposes, without end; in a finite space until every configuration was evaluated.
@@ -61,7 +59,7 @@ class Tpe:
                 proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
                 yield from _proposing.search(proposer, problem, structures)
             case "optuna":
-                study = Study(Optuna().form(structures).form, self._sampler)
+                study = _studies.Study(_studies.form_of(structures).form, self._sampler)
                 yield from consulted(study, problem, structures, History())
 
     def _sampler(self, seed: int) -> Any:

@@ -256,6 +256,23 @@ def test_commands_that_are_named_run(
         shutil.copy(folder / "credit.space", folder / name)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    assert (
+        run(
+            [
+                "run",
+                "tiny.space",
+                "--data",
+                "sklearn:iris",
+                "--optimizer",
+                "mosaic",
+                "--trials",
+                "3",
+                "--store",
+                "RUN.db",
+            ]
+        )
+        == 0
+    )
     for command in commands_named():
         arguments = [PLACES.get(word, word) for word in shortened(command).split()[1:]]
         assert run(arguments) == 0, (command, capsys.readouterr())

@@ -69,8 +69,8 @@ def megabytes():
     return int(peak.split()[1]) / 1024
 
 seen = []
-# A first check of a wrong and of a sound space loads what checking and showing need.
-checked("wrong.space", "toy.space")
+# A first check of wrong spaces, one of them no sentence, and of a sound one loads what checking and showing need.
+checked("wrong.space", "unsaid.space", "toy.space")
 before, started = set(sys.modules), time.perf_counter()
 sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments[0]) if arguments else "")))
 status = checked(*sys.argv[1:])
@@ -145,6 +145,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.mkdir()
     (made / "toy.space").write_text(TOY, encoding="utf-8")
     (made / "wrong.space").write_text("stage e = GausianNB\n", encoding="utf-8")
+    (made / "unsaid.space").write_text("stage e = = GaussianNB\n", encoding="utf-8")
     (made.parent / "secret.space").write_text("stage x = GaussianNB\n", encoding="utf-8")
     (made / "out.space").symlink_to(made.parent / "secret.space")
     (made / "up").symlink_to(made.parent)
@@ -195,7 +196,7 @@ def test_a_wrong_option_imports_no_scikit_learn(folder: Path) -> None:
 def test_a_hostile_file_opens_and_imports_nothing(name: str, folder: Path) -> None:
     path = folder / f"{name}.space"
     path.write_text(HOSTILE[name], encoding="utf-8")
-    # A first check of a wrong and of a sound space loads what checking and showing need.
+    # A first check of wrong spaces, one of them no sentence, and of a sound one loads what checking and showing need.
     found = json.loads(spacelang(path.name, folder=folder, code=AUDITED).stderr.rpartition("=====")[2])
     assert found["status"] in (0, 1)
     assert found["modules"] == []

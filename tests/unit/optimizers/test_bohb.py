@@ -19,9 +19,9 @@ from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, order_of
 from spacelang.optimizers._boxes import dimensions_of
+from spacelang.optimizers._halving import brackets_on
 from spacelang.optimizers._places import Observed, Place
 from spacelang.optimizers.bohb import Bohb
-from spacelang.optimizers.hyperband import on
 from spacelang.plugins import OptionError
 from spacelang.testing.driving import Driven, answered, arbitrary, drive, moody
 from spacelang.testing.small_spaces import branch, choice, made, members_by_force, number, plain, require, spaces, tuned
@@ -60,7 +60,7 @@ def test_the_brackets_with_a_twenty_seventh_of_the_rows() -> None:
     expected = ((27, 9, 3, 1), (9, 3, 1), (6, 2), (4,))
     grid = Bohb().rungs(2_700)
     assert grid == (100, 300, 900, 2_700)
-    for bracket, counts in zip(on(grid, 3.0, "floor"), expected, strict=True):
+    for bracket, counts in zip(brackets_on(grid, 3.0, "floor"), expected, strict=True):
         assert (bracket.candidates, *bracket.kept(3.0)[:-1]) == counts
         assert bracket.sizes == grid[4 - len(counts) :]
     requests = run(line(), 2 * 65).requests

@@ -1,9 +1,10 @@
 """BOASF: a bandit that gives more of the time to better parts of a space, each searched by TPE (ALGORITHMS.md 6)."""
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import floor, inf
+from time import perf_counter
 from typing import ClassVar, Final, Literal
 
 from spacelang.ir.asking import Ask, Asking, Search, side_by_side
@@ -48,6 +49,9 @@ class Boasf:
     gamma: float = option(0.25, settings.GAMMA)
     candidates: int = option(24, settings.CANDIDATES)
 
+    clock: Callable[[], float] = field(default=perf_counter, compare=False, repr=False)
+    """The seconds by which proposals are timed."""
+
     def __post_init__(self) -> None:
         """Raises OptionError for a value out of its bounds."""
         check(self.rounds >= 1, f"`rounds` is {self.rounds}", "there is at least 1")
@@ -70,7 +74,8 @@ class Boasf:
         In the first round shares are equal, then as the softmax of scores has them. An arm has at least one trial in a
         round, and several at a time where workers have nothing to do; at the end of a round they wait for each other.
         An arm that has nothing new to try sits out, its share is that of the others, and it stays in nobody's place;
-        the search ends when all that are left do. A reward is 1 minus the standing.
+        the search ends when all that are left do. A reward is 1 minus the standing. Where seconds are divided an arm is
+        charged for its proposals as well, so that rounds end in time where trials take next to none.
 
         Without any budget an arm has 20 evaluations a round on average. Raises OptionError where the space cannot be
         divided, and RefusedError for an arm that hyperopt cannot hold.
@@ -101,11 +106,11 @@ class Boasf:
         self, arms: Sequence[Pulled], given: Sequence[float], resource: "_Resource", workers: int
     ) -> Asking[int]:
         """Pull all arms side by side; the workers there are at its end."""
-        limit = self.limit or inf
+        limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
         parts = []
         for place, (arm, left) in enumerate(zip(arms, given, strict=True)):
             room = (workers + len(arms) - 1 - place) // len(arms)
-            parts.append(pull(arm, Account(left, limit, resource.in_seconds), room))
+            parts.append(pull(arm, Account(left, limit, clock), room))
         return max((yield from side_by_side(parts)))
 
     def _scores(self, arms: Sequence[Pulled]) -> list[float]:

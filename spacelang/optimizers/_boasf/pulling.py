@@ -1,13 +1,18 @@
 """An arm in a round: it proposes and is charged until what it was given is used up (ALGORITHMS.md 6.2)."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import inf
+from typing import TYPE_CHECKING
 
 from spacelang.ir.asking import Ask, Asking, Later
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._proposing import Proposing
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 @dataclass(slots=True)
@@ -36,11 +41,14 @@ class Pulled:
 
 @dataclass(slots=True)
 class Account:
-    """What an arm has in a round, of seconds or of evaluations; with `limit` seconds for an evaluation, at most."""
+    """What an arm has in a round, of seconds by a clock or, without one, of evaluations.
+
+    `limit` is how many seconds an evaluation may take at most.
+    """
 
     left: float
     limit: float
-    in_seconds: bool
+    clock: Callable[[], float] | None
     out: int = 0
     """How many evaluations are under way."""
     _told: int = 0
@@ -57,6 +65,11 @@ class Account:
         return self.left - self.out * self._usual > 0
 
     @property
+    def in_seconds(self) -> bool:
+        """Whether it is of seconds."""
+        return self.clock is not None
+
+    @property
     def _usual(self) -> float:
         """What an evaluation costs."""
         if not self.in_seconds:
@@ -70,12 +83,24 @@ class Account:
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:
-        """Charge what was under way, whatever came of it."""
-        cost = trial.cost if self.in_seconds else 1.0
+        """Charge what was under way, whatever came of it: the evaluation, and before it the proposal."""
+        cost = trial.cost + sum(map(float, trial.request.memo)) if self.in_seconds else 1.0
         self.out -= 1
         self._told += 1
         self._spent += cost
         self.left -= cost
+
+
+def timed(wish: Request | Later, clock: Callable[[], float]) -> Request | Later:
+    """The same, its memo the seconds that it took to make."""
+    if isinstance(wish, Request):
+        return wish
+
+    def make(rng: "Generator") -> Request:
+        began = clock()
+        return replace(wish.make(rng), memo=(clock() - began,))
+
+    return Later(make, wish.begun)
 
 
 def pull(arm: Pulled, account: Account, room: int) -> Asking[int]:
@@ -87,7 +112,8 @@ def pull(arm: Pulled, account: Account, room: int) -> Asking[int]:
     while True:
         begin: list[Request | Later] = []
         while len(begin) < max(room, not account.out) and account.allows and not arm.is_dry:
-            begin.append(arm.wish(account.seconds))
+            wish = arm.wish(account.seconds)
+            begin.append(wish if account.clock is None else timed(wish, account.clock))
             account.out += 1
         if not account.out:
             return idle

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from math import exp, floor, sqrt
 from typing import Any
 
@@ -103,8 +104,8 @@ def model(each: Request | Trial) -> str:
 
 
 def drawing(**options: Any) -> Any:
-    """BOASF whose arms draw alone."""
-    return OPTIMIZERS.load("boasf")(startup=1000, **options)
+    """BOASF whose arms draw alone, in no time."""
+    return OPTIMIZERS.load("boasf")(startup=1000, **{"clock": lambda: 0.0, **options})
 
 
 def searched(
@@ -226,6 +227,33 @@ def test_an_evaluation_may_take_what_its_arm_has_left_and_no_more_than_the_limit
     assert {each.seconds for each in requests(counted)} == {120.0}
     unbounded = searched(arms(4), dear, trials=10, budget=Allowance(trials=120), limit=0.0)
     assert {each.seconds for each in requests(unbounded)} == {None}
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_proposals_are_charged_so_that_rounds_end_where_trials_cost_nothing(rounds: int) -> None:
+    """Half a second a proposal: of 60 s in 3 rounds over 4 arms each has 10 in the first round, and the best in all."""
+    clock = count(step=0.5)
+    budget = Allowance(seconds=60.0)
+    outcome = searched(arms(4), free, trials=40 * rounds, budget=budget, clock=lambda: next(clock))
+    found = [model(each) for each in requests(outcome)]
+    assert Counter(found[:40]) == {f"m{place}": 10 for place in range(4)}
+    assert len({*found[40:]}) < 4
+
+
+def free(request: Request) -> Trial:
+    """An evaluation that takes no time."""
+    return Trial(request, (int(model(request)[1:]) + arbitrary(request)) / 4)
+
+
+def test_what_proposals_took_is_told_again_and_not_measured_again() -> None:
+    def told(known: Sequence[Trial], step: float) -> tuple[Trial, ...]:
+        clock = count(step=step)
+        problem = Problem(arms(4), SIZE, np.random.default_rng(0), budget=Allowance(seconds=60.0))
+        return drive(drawing(clock=lambda: next(clock)).search(problem), arbitrary, 70, known=known).trials
+
+    whole = told((), 0.5)
+    assert told(whole, 99.0) == whole
+    assert told((), 99.0) != whole
 
 
 def test_who_was_dropped_is_not_evaluated_again_and_may_have_been_the_best() -> None:

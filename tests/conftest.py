@@ -2,7 +2,11 @@
 
 import os
 import signal
+from collections import Counter
+from collections.abc import Mapping
+from zlib import crc32
 
+import pytest
 from hypothesis import settings
 
 # Who starts the tests in the background has some signals ignored, and all that they start would inherit that.
@@ -13,3 +17,46 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 # Here every run draws the same, so that a change fails by what it changes; with SPACELANG_FULL each run draws anew.
 settings.register_profile("reproducible", derandomize=not os.environ.get("SPACELANG_FULL"))
 settings.load_profile("reproducible")
+
+IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
+TAKING_TURNS = {"workers": "", "scale": "test_failures_are_trained", "name": "test_a_fault_ends_one_trial_alone"}
+"""Parameters of the suites of conformance that take turns, each in the tests whose names begin so."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where a parameter takes turns, the reduced form has for each combination of the others one of its values.
+
+    Which one is drawn, the same in every run.
+    """
+    if IS_FULL:
+        return
+    taking = [_taking_turns(item) for item in items]
+    values: Counter[tuple[str, str]] = Counter()
+    for item, parameter in zip(items, taking, strict=True):
+        if parameter:
+            values[_name(item), parameter] = max(values[_name(item), parameter], item.callspec.indices[parameter] + 1)
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item, parameter in zip(items, taking, strict=True):
+        has_turn = not parameter or _has_its_turn(item.callspec.indices, parameter, values[_name(item), parameter])
+        (kept if has_turn else left).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _taking_turns(item: pytest.Item) -> str:
+    """The parameter of a test that takes turns, if there is one and it is not the only one."""
+    parameters = item.callspec.indices if hasattr(item, "callspec") else {}
+    name = _name(item).rpartition("::")[2]
+    marked = [mark.args[0] for mark in item.iter_markers("takes_turns")]
+    taking = [*marked, *(each for each, beginning in TAKING_TURNS.items() if name.startswith(beginning))]
+    return next((each for each in taking if each in parameters and len(parameters) > 1), "")
+
+
+def _has_its_turn(indices: Mapping[str, int], parameter: str, values: int) -> bool:
+    others = sorted(each for each in indices.items() if each[0] != parameter)
+    return indices[parameter] == crc32(repr(others).encode()) % values

@@ -100,10 +100,10 @@ class OptimizerConformance(Resumed):
         space = plain(*[10] * 20)
         drive(self.start(space, seed=1), arbitrary, 1)  # what is loaded and compiled once
         tracemalloc.start()
-        driven = drive(self.start(space), arbitrary, LIMIT)
+        driven = drive(self.start(space), arbitrary, self.giant)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert len(driven.trials) == LIMIT
+        assert len(driven.trials) == self.giant
         assert peak < 16 * 2**20
 
     def test_a_failing_objective_never_stops_a_run(self) -> None:

@@ -45,6 +45,8 @@ class Searches(Suite):
     """Its class."""
     options: ClassVar[Mapping[str, object]] = {}
     """Options that the suite shall give it, such as those that keep it cheap."""
+    giant: ClassVar[int] = LIMIT
+    """So many trials a search of a giant space has."""
     failures: ClassVar[int] = 25
     """How many of the first 50 trials on all rows may fail where three of eight pipelines do: a bit more than such."""
     draws: ClassVar[bool] = True

@@ -35,7 +35,7 @@ class TestOptimizers(OptimizerConformance):
         self.repeats = name in REPEATING
         self.stops = STOPS
         if name in SLOW:
-            self.examples, self.stops = 3, 11
+            self.examples, self.stops, self.giant = 3, 11, 60
         self.one_by_one = name in ONE_BY_ONE
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"

@@ -53,6 +53,7 @@ def test_everything_is_documented_and_nothing_left_over() -> None:
         assert f'"#/$defs/{name}"' in text, name
 
 
+@pytest.mark.takes_turns("space")
 @pytest.mark.parametrize("name", TARGETS.names())
 @pytest.mark.parametrize("space", bundled())
 def test_documents_of_bundled_spaces(name: str, space: str) -> None:

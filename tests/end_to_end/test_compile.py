@@ -21,8 +21,8 @@ PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
 """The MOSAIC space as it was published; it stands beside the repository where there is one."""
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-SAMPLES = 1_000 if IS_FULL else 250
-SLOW = {} if IS_FULL else {"hyperopt": 100}
+SAMPLES = 1_000 if IS_FULL else 100
+SLOW = {} if IS_FULL else {"hyperopt": 30}
 """How often a slow library draws in the reduced form: hyperopt takes about 10 s for a thousand samples of one space."""
 ALL = (*bundled(), "imported")
 

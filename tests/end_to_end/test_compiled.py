@@ -76,6 +76,7 @@ def test_the_document_of_any_target_can_be_loaded(here: Here, target: str) -> No
     assert sl.load("elsewhere/carried.json").checked == sl.load("blds_table1").checked
 
 
+@pytest.mark.takes_turns("name")
 @pytest.mark.parametrize("optimizer", ["random", "blds"])
 @pytest.mark.parametrize("name", ["blds_table1", "boasf_random_forest"])
 def test_a_run_of_the_compiled_space_is_the_run_of_its_text(here: Here, name: str, optimizer: str) -> None:

@@ -81,7 +81,7 @@ def _is_shared(space: Space, address: str) -> bool:
     return sum(variable.key == key for variable in space.variables.values()) > 1
 
 
-@settings(LAW, max_examples=50)
+@settings(LAW)
 @given(finite_spaces(), st.integers(0, 1000))
 def test_rows_have_exactly_their_probability(space: Space, seed: int) -> None:
     count = 4000

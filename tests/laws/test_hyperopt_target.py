@@ -15,7 +15,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 
 from . import brute
-from .exports import DRAWS, NAMES, bundled, drawn, form_of, members
+from .exports import bundled, drawn, form_of, members
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -122,14 +122,6 @@ def test_the_module_says_the_same(space: Space, seed: int) -> None:
         assert form.configuration(sample) == form.configuration(stochastic.sample(form.space, again))
         assert brute.accepts(space, module["configuration"](sample))
     assert form.configuration(hyperopt.space_eval(module["space"], module["default"])) == form.named.default
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_samples_of_bundled_spaces_are_members(name: str) -> None:
-    space = bundled(name)
-    compiled = form_of("hyperopt", space)
-    for values in compiled.sample(DRAWS, np.random.default_rng(0)):
-        assert exclusion(space, compiled.decode(values)) is None
 
 
 @pytest.mark.parametrize("suggest", [hyperopt.rand.suggest, hyperopt.tpe.suggest], ids=["random", "tpe"])

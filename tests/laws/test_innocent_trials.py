@@ -21,7 +21,7 @@ from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 
 BUNDLED = sorted(path.stem for path in folder("spaces").glob("*.space"))
-DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 12
+DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 5
 COLUMNS = 10
 """Cubic features of more would take minutes."""
 

@@ -14,7 +14,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 
 from . import brute
-from .exports import DRAWS, NAMES, bundled, drawn, form_of, members
+from .exports import bundled, drawn, form_of, members
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
@@ -127,14 +127,6 @@ def test_what_optuna_draws_are_members_and_the_module_says_the_same(space: Space
         assert compiled.reaches(parameters)
         assert brute.accepts(space, dict(compiled.decode(parameters)))
         assert module["suggest"](optuna.trial.FixedTrial(parameters)) == dict(compiled.decode(parameters))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_samples_of_bundled_spaces_are_members(name: str) -> None:
-    space = bundled(name)
-    compiled = form_of("optuna", space)
-    for parameters in compiled.sample(DRAWS, np.random.default_rng(0)):
-        assert exclusion(space, compiled.decode(parameters)) is None
 
 
 @pytest.mark.parametrize("name", ["tpe", "random"])

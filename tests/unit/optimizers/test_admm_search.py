@@ -224,6 +224,7 @@ def admm_of_few_lines(
         yield z, x, delta, lam, u, mu
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize(
     ("rho", "raw", "bounded", "first", "i0", "factor", "often"),
@@ -294,6 +295,7 @@ def started(optimizer: Admm, space: Space, seed: int = 0, **told: Any) -> Search
     return optimizer.search(Problem(space, 100, np.random.default_rng(seed), **told))
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 def test_t5_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
     z = InTurn()
@@ -326,6 +328,7 @@ def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> fl
     return min(losses)
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize(("rho", "penalty"), [(0.001, "raw"), (0.1, "unit"), (1, "raw"), (1, "unit"), (10, "unit")])
 def test_t6a_finds_the_optimum_within_two_iterations(rho: float, penalty: Any, conditions: Any) -> None:
@@ -374,6 +377,7 @@ SELECTORS = ("cmab", "blds(b=20)", "random", "hyperband(b=20)", "daub(b=20)", "l
 BO = "bo(initial=1000)"
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("z", [*SELECTORS, BO])
 def test_t7_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
@@ -526,6 +530,7 @@ def test_the_first_given_configuration_is_where_it_begins() -> None:
 # ---- z as a tree
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("space", [*SMALL, t6b_space(), tied(), table_space()], ids=lambda space: space.name)
 def test_pipelines_of_z_come_back(space: Space, conditions: Any) -> None:
@@ -553,6 +558,7 @@ def permuted() -> Space:
     return made("permuted", steps, choice("e", Branch("f", inside), "g"), constraints=(rule,))  # type: ignore[arg-type]
 
 
+@pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("z", ["cmab", "blds(b=20)", BO])
 def test_orders_of_steps_are_selected(z: str, conditions: Any) -> None:

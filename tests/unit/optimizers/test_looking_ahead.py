@@ -125,7 +125,7 @@ def test_what_is_begun_ahead_is_wanted_soon(name: str) -> None:
 def timed(name: str, workers: int, **options: object) -> Outcome:
     """A run of trials that take between one and two seconds, until everything was asked for."""
     crew = Simulated(evaluate, workers=workers)
-    space = plain(6, 5, 4, 4)
+    space = plain(5, 4, 4, 3)
     return run(search(name, space, **options), crew, Budget(), clock=crew.clock, training_size=SIZE)
 
 

@@ -1,5 +1,6 @@
 """A run that is kept goes on where it was stopped, as if it had never been."""
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,8 @@ from spacelang.testing.small_spaces import nested, plain, tuned
 
 SIZE = 400
 TRIALS = 24
+STEP = 1 if os.environ.get("SPACELANG_FULL") else 5
+"""After every so many trials a run is stopped."""
 
 
 class Clock:
@@ -57,12 +60,13 @@ def told(records: Sequence[Record]) -> list[tuple[int, str, int | None, float | 
     ]
 
 
+@pytest.mark.takes_turns("space")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("space", [plain(2, 3, 2), nested(), tuned()], ids=lambda space: space.name)
 @pytest.mark.parametrize("objective", [moody, arbitrary])
 def test_a_run_that_was_stopped_after_any_trial_goes_on_as_one_that_was_not(name: str, space: Space, objective) -> None:  # type: ignore[no-untyped-def]
     whole = searched(name, space, TRIALS, objective=objective)
-    for stop in range(1, len(whole.records)):
+    for stop in range(1, len(whole.records), STEP):
         first = Kept()
         searched(name, space, stop, first, objective)
         assert len(first.appended) == stop

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ArenasError", "Comparison", "ContestantsError", "compare", "contestants", "labels"]
 
 REPEATS: Final = 10
-"""So many seeds, as in the papers (ALGORITHMS.md 9.3)."""
+"""So many seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
 
 SECONDS: Final = 60.0
 """How long a run takes that nothing limits."""

@@ -79,7 +79,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     is bounded, by its name). Where it raises, or gives nothing or no finite number, the trial fails. With `fidelities`,
     as in `(1, 3, 9)`, it is called with one of them, too, and optimizers that train on few rows first begin with the
     least; `scale` is a loss that is as bad as losses need be told apart (see `ask_and_tell`). `constraints` are limits
-    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ALGORITHMS.md 9.1), and
+    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ADMM's appendix 15), and
     an `Objective` of your own (see `spacelang.contracts`) says all of this by itself. None has data: there is no
     `best_pipeline`, and a space that needs to know how large data is has to be bound.
 

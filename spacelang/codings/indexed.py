@@ -1,9 +1,11 @@
-"""One whole number for a domain, and a number for each of its ranges: theta_d and theta_c (ALGORITHMS.md 4.1).
+"""One whole number for a domain, and a number for each of its ranges: theta_d and theta_c.
 
 A continuous range is one number. Everything finite is one whole number: an integer range the integer itself, a stepped
 range the index of its member, a set the place of its value, a union of them the place among the members of all parts,
 one part after the other. A union with continuous parts is a whole number in which each of these parts counts as one
 more member, and a number for each of them, which matters where the whole number says so. All of them are floats.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ NEAR: Final = 2**50
 
 
 def half_up(numbers: Array) -> Array:
-    """The nearest whole numbers, the upper one of two (ALGORITHMS.md 10, A20)."""
+    """The nearest whole numbers, the upper one of two."""
     given = np.asarray(numbers, float)
     below = np.floor(given)
     return np.asarray(below + (given - below >= 0.5))  # half more than a large number may be one more

@@ -1,4 +1,4 @@
-"""The one-exchange neighbourhood of a configuration (ALGORITHMS.md 2.7)."""
+"""The one-exchange neighbourhood of a configuration (spacelang/optimizers/README.md, section "Neighbourhood")."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence

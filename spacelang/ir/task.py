@@ -41,7 +41,7 @@ class Measure(StrEnum):
     SIZE = "pickled_size"
     """Bytes of the fitted pipeline when it is pickled."""
     DISPARITY = "disparity"
-    """The largest minus the smallest score among the groups of rows that a column forms (ALGORITHMS.md 9.2)."""
+    """The largest minus the smallest score among the groups of rows that a column forms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Numbers on the unit interval: how surrogates and neighbourhoods see a hyperparameter (ALGORITHMS.md 2.3)."""
+"""Numbers on the unit interval: how surrogates and neighbourhoods see a hyperparameter.
+
+See spacelang/optimizers/README.md, section "Unit interval".
+"""
 
 import math
 from collections.abc import Callable

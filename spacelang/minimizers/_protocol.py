@@ -1,4 +1,4 @@
-"""What a minimizer is, and what it minimises (ALGORITHMS.md 4.4)."""
+"""What a minimizer is, and what it minimises (spacelang/optimizers/README.md, section "Minimizers")."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias

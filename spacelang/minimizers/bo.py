@@ -1,4 +1,7 @@
-"""Bayesian optimization: a Gaussian process and expected improvement (ALGORITHMS.md 2.4)."""
+"""Bayesian optimization: a Gaussian process and expected improvement.
+
+See spacelang/optimizers/README.md, section "Minimizers".
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar

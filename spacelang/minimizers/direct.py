@@ -1,8 +1,10 @@
-"""Searches without a model: SciPy's Nelder-Mead and differential evolution (ALGORITHMS.md 4.4).
+"""Searches without a model: SciPy's Nelder-Mead and differential evolution.
 
 SciPy calls the function that it minimises, and nobody can be asked in the midst of a call. So it is run again from its
 beginning for each proposal, with the numbers that are known, up to the first point whose number is not: that is the
 proposal. Both methods are functions of their start and their seed, and a run that is known takes milliseconds.
+
+See spacelang/optimizers/README.md, section "Minimizers".
 """
 
 from collections.abc import Callable, Mapping

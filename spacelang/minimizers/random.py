@@ -1,4 +1,4 @@
-"""Uniform points (ALGORITHMS.md 4.4)."""
+"""Uniform points (spacelang/optimizers/README.md, section "Minimizers")."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,7 @@
-"""The cubic spline through all points, which are few and dear (ALGORITHMS.md 2.8)."""
+"""The cubic spline through all points, which are few and dear.
+
+See spacelang/optimizers/README.md, section "Cubic spline".
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar

@@ -1,4 +1,7 @@
-"""Tree-structured Parzen estimators: for boxes with categories (ALGORITHMS.md 2.5)."""
+"""Tree-structured Parzen estimators: for boxes with categories.
+
+See spacelang/optimizers/README.md, section "Minimizers".
+"""
 
 from dataclasses import dataclass
 from math import inf

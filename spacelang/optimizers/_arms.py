@@ -1,4 +1,7 @@
-"""The arms of a bandit over pipelines: how often each was trained, and the bounds of its loss (ALGORITHMS.md 3.3)."""
+"""The arms of a bandit over pipelines: how often each was trained, and the bounds of its loss.
+
+See spacelang/optimizers/README.md, section "BLDS".
+"""
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
@@ -12,7 +15,7 @@ from spacelang.targets.blds import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An interval of what a pipeline is worth; lower is better, so `upper` is the pessimistic end (A49).
+    """An interval of what a pipeline is worth; lower is better, so `upper` is the pessimistic end.
 
     The last training of a pipeline may have failed: whatever the bounds are, it stands behind all that succeeded.
     """

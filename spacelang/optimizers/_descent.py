@@ -1,4 +1,7 @@
-"""The descents that BLDS, MLDS and LDS share: from a pipeline to better ones around it (ALGORITHMS.md 3.2 to 3.4)."""
+"""The descents that BLDS, MLDS and LDS share: from a pipeline to better ones around it.
+
+See spacelang/optimizers/README.md, sections "LDS", "BLDS" and "MLDS".
+"""
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +29,7 @@ FARTHEST: Final = 256
 
 
 Until: TypeAlias = Literal["paper", "local_optimum"]
-"""When a descent ends: once its pipeline is fully trained, or only if nothing around it looks better, too (A8)."""
+"""When a descent ends: once its pipeline is fully trained, or only if nothing around it looks better, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Descent:
             pipeline, reference = self.place.pipeline, self.place.reference
             if reference is None:
                 yield from arms.increase_and_train(pipeline)
-                # The bounds are frozen here: a search compares with what was known when it began (A7).
+                # The bounds are frozen here: a search compares with what was known when it began.
                 reference = arms.bounds(pipeline)
                 self.place = Place(pipeline, reference)
             better = yield from self._improve(arms, self.place, reference)

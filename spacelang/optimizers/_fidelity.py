@@ -1,4 +1,7 @@
-"""The fidelity grid: on how many training rows a pipeline is trained, step by step (ALGORITHMS.md 2.1)."""
+"""The fidelity grid: on how many training rows a pipeline is trained, step by step.
+
+See spacelang/optimizers/README.md, section "Fidelity grid".
+"""
 
 from itertools import accumulate
 from math import ceil, floor, log

@@ -1,4 +1,7 @@
-"""Successive halving: many candidates on few rows, ever fewer on ever more (ALGORITHMS.md 3.7)."""
+"""Successive halving: many candidates on few rows, ever fewer on ever more.
+
+See spacelang/optimizers/README.md, section "Successive halving".
+"""
 
 from bisect import bisect
 from collections.abc import Iterator, Sequence
@@ -40,7 +43,7 @@ def brackets_on(grid: tuple[int, ...], eta: float, rule: Literal["ceil", "floor"
 
 
 def candidates_of(s: int, largest: int, eta: float, rule: Literal["ceil", "floor"]) -> int:
-    """With how many candidates bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule (A10)."""
+    """With how many candidates bracket s begins: ceil((s_max + 1) eta^s / (s + 1)), or the other rule."""
     # A quotient that is a whole number on paper may miss it by a few units in the last place.
     if rule == "ceil":
         return ceil((largest + 1) * eta**s / (s + 1) * (1 - 1e-12))

@@ -1,4 +1,4 @@
-"""Whole configurations as points of one unit cube (ALGORITHMS.md 4.8, 10 A18)."""
+"""Whole configurations as points of one unit cube (spacelang/optimizers/README.md, section "JOPT")."""
 
 from functools import cached_property
 

@@ -1,4 +1,7 @@
-"""Pipelines as one-hot vectors, and which of them promise most (ALGORITHMS.md 4.5, 10 A18)."""
+"""Pipelines as one-hot vectors, and which of them promise most.
+
+See spacelang/optimizers/README.md, section "Bayesian optimization of pipelines".
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Selectors: searches over pipelines that others can be made of (ALGORITHMS.md 4.5).
+"""Selectors: searches over pipelines that others can be made of (spacelang/optimizers/README.md, section "Selectors").
 
 Who selects is told how a pipeline is configured at present and by what trials are compared; both may be others the next
 time. An optimizer of pipelines is a selector that selects without end.

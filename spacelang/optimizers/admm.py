@@ -1,4 +1,7 @@
-"""ADMM: structure and hyperparameters by operator splitting, with black-box constraints (ALGORITHMS.md 4)."""
+"""ADMM: structure and hyperparameters by operator splitting, with black-box constraints.
+
+See spacelang/optimizers/README.md, section "ADMM: iteration".
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Bandit limited discrepancy search, BLDS(disc) (ALGORITHMS.md 3.3)."""
+"""Bandit limited discrepancy search, BLDS(disc) (spacelang/optimizers/README.md, section "BLDS")."""
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
@@ -17,7 +17,7 @@ from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
 SIMPLE_WIDTH: Final = 0.09
-"""The constant of `width="simple"` (A2)."""
+"""The constant of `width="simple"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, .
     """The half widths w_k of the bounds after the k-th training, k = 1, 2, ...
 
     w_k = sqrt(max(log_floor, ln(C D_k^2)) / D_k). With the paper's C = 1/9600 and b = 100 they are not monotone: w_1 is
-    smaller than each of w_2 .. w_8 (A1). `leaves` is at least 1.
+    smaller than each of w_2 .. w_8. `leaves` is at least 1.
     """
     if options.width == "simple":
         found = [sqrt(SIMPLE_WIDTH * k / rows) for k, rows in enumerate(sizes, start=1)]

@@ -1,4 +1,7 @@
-"""Bayesian optimization of pipelines: a Gaussian process over one-hot vectors (ALGORITHMS.md 4.5, 10 A18)."""
+"""Bayesian optimization of pipelines: a Gaussian process over one-hot vectors.
+
+See spacelang/optimizers/README.md, section "Bayesian optimization of pipelines".
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

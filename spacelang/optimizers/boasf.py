@@ -1,4 +1,7 @@
-"""BOASF: a bandit that gives more of the time to better parts of a space, each searched by TPE (ALGORITHMS.md 6)."""
+"""BOASF: a bandit that gives more of the time to better parts of a space, each searched by TPE.
+
+See spacelang/optimizers/README.md, section "BOASF: rounds".
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence

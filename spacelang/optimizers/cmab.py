@@ -1,4 +1,4 @@
-"""Combinatorial Thompson sampling, CMAB (ALGORITHMS.md 3.5)."""
+"""Combinatorial Thompson sampling, CMAB (spacelang/optimizers/README.md, section "CMAB")."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

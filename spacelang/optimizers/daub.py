@@ -1,4 +1,4 @@
-"""Data allocation using upper bounds, DAUB (ALGORITHMS.md 3.6)."""
+"""Data allocation using upper bounds, DAUB (spacelang/optimizers/README.md, section "DAUB")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Enumeration: every pipeline in the order of the text (ALGORITHMS.md 4.5)."""
+"""Enumeration: every pipeline in the order of the text (spacelang/optimizers/README.md, section "Selectors")."""
 
 from dataclasses import dataclass
 from itertools import chain, islice

@@ -1,4 +1,7 @@
-"""Hyperband: successive halving with every balance of many configurations and many rows (ALGORITHMS.md 3.7)."""
+"""Hyperband: successive halving with every balance of many configurations and many rows.
+
+See spacelang/optimizers/README.md, section "Hyperband".
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

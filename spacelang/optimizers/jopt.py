@@ -1,4 +1,7 @@
-"""Joint optimization, JOPT: one Gaussian process over structure and hyperparameters (ALGORITHMS.md 4.8)."""
+"""Joint optimization, JOPT: one Gaussian process over structure and hyperparameters.
+
+See spacelang/optimizers/README.md, section "JOPT".
+"""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""Limited discrepancy search as a local search on all rows, LDS(disc) (ALGORITHMS.md 3.2)."""
+"""Limited discrepancy search as a local search on all rows, LDS(disc).
+
+See spacelang/optimizers/README.md, section "LDS".
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -31,7 +34,7 @@ class Lds:
         """LDS: descents to local optima, from one initial pipeline after the other until every leaf was evaluated.
 
         Around a pipeline those with one discrepancy are looked at, then those with at most two, and so on up to
-        `disc`; the first with a smaller loss takes its place. Without any, the descent is over (A8).
+        `disc`; the first with a smaller loss takes its place. Without any, the descent is over.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 

@@ -1,4 +1,7 @@
-"""Multi-fidelity limited discrepancy search, MLDS(disc): BLDS without its bounds (ALGORITHMS.md 3.4)."""
+"""Multi-fidelity limited discrepancy search, MLDS(disc): BLDS without its bounds.
+
+See spacelang/optimizers/README.md, section "MLDS".
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Random search without replacement (ALGORITHMS.md 3.1)."""
+"""Random search without replacement (spacelang/optimizers/README.md, section "Random search")."""
 
 from dataclasses import dataclass
 from itertools import islice

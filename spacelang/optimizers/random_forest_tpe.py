@@ -1,4 +1,7 @@
-"""RandomForest&TPE: TPE over the random forest of a space alone (ALGORITHMS.md 7)."""
+"""RandomForest&TPE: TPE over the random forest of a space alone.
+
+See spacelang/optimizers/README.md, section "BOASF: baselines".
+"""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final

@@ -1,4 +1,7 @@
-"""SelectBest: every model once, with its default hyperparameters (ALGORITHMS.md 7)."""
+"""SelectBest: every model once, with its default hyperparameters.
+
+See spacelang/optimizers/README.md, section "BOASF: baselines".
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar

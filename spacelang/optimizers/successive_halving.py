@@ -1,4 +1,7 @@
-"""Successive halving over and over with new configurations (ALGORITHMS.md 3.7)."""
+"""Successive halving over and over with new configurations.
+
+See spacelang/optimizers/README.md, section "Successive halving".
+"""
 
 from dataclasses import dataclass
 from itertools import islice, repeat

@@ -1,4 +1,4 @@
-"""TPE over a space as a whole, by a library (ALGORITHMS.md 2.5)."""
+"""TPE over a space as a whole, by a library (spacelang/optimizers/README.md, section "TPE")."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

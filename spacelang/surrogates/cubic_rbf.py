@@ -1,7 +1,9 @@
-"""The cubic spline that goes through all data, and where it says to look next (ALGORITHMS.md 2.8).
+"""The cubic spline that goes through all data, and where it says to look next.
 
 SciPy solves its linear system. Its `RBFInterpolator` is not used: it refuses fewer than d + 1 points, and points that
 lie in a plane, which is what a search begins with.
+
+See spacelang/optimizers/README.md, section "Cubic spline".
 """
 
 from typing import TYPE_CHECKING, Final

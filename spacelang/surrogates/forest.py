@@ -1,4 +1,4 @@
-"""Random forests with a variance: how far their trees are apart (ALGORITHMS.md 2.6).
+"""Random forests with a variance: how far their trees are apart (spacelang/optimizers/README.md, section "Forest").
 
 scikit-learn's forest, which is imported when one is fitted. It is asked tree by tree: what it predicts as a whole has
 no deviation.

@@ -1,8 +1,10 @@
-"""Gaussian processes with a Matern 5/2 kernel that has a length for each dimension (ALGORITHMS.md 2.4).
+"""Gaussian processes with a Matern 5/2 kernel that has a length for each dimension.
 
 NumPy's arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used: each
 step of its fits makes an array of n x n x d numbers, a further row needs a new factor, and what it predicts comes
 without the gradient that the search for the best point needs. `tests/benchmarks/surrogates.py` compares the two.
+
+See spacelang/optimizers/README.md, section "Gaussian process".
 """
 
 from dataclasses import dataclass

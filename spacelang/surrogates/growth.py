@@ -1,8 +1,10 @@
-"""A Gaussian process of data that grow row by row: when it is fitted again, and to which of them (ALGORITHMS.md 2.4).
+"""A Gaussian process of data that grow row by row: when it is fitted again, and to which of them.
 
 The kernel is fitted when there are a tenth more data than when it was fitted last, or 100 more; in between, rows are
 added to its factor. At which sizes that is depends on nothing: the process of n data is the same whether or not any
 smaller one was ever made, so that a search that was interrupted goes on as it would have.
+
+See spacelang/optimizers/README.md, section "Gaussian process".
 """
 
 from dataclasses import dataclass

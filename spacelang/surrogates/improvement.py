@@ -1,4 +1,7 @@
-"""Expected improvement, and the point that promises most of it (ALGORITHMS.md 2.4)."""
+"""Expected improvement, and the point that promises most of it.
+
+See spacelang/optimizers/README.md, section "Expected improvement".
+"""
 
 from collections.abc import Callable
 from math import log, pi, sqrt

@@ -1,8 +1,10 @@
-"""The kernel that data make most probable, by SciPy's L-BFGS-B from fixed starts (ALGORITHMS.md 2.4).
+"""The kernel that data make most probable, by SciPy's L-BFGS-B from fixed starts.
 
 It is the one under which they are most likely, but for lengths, which have a prior: of few data in many dimensions
 likelihood alone makes some lengths as long or as short as they may be, and what is expected of such a process leads the
 search to the corners.
+
+See spacelang/optimizers/README.md, section "Gaussian process".
 """
 
 from functools import partial

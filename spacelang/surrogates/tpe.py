@@ -1,8 +1,10 @@
-"""Tree-structured Parzen estimators, one dimension after the other (ALGORITHMS.md 2.5).
+"""Tree-structured Parzen estimators, one dimension after the other.
 
 hyperopt's parts say where the bells of a density stand, how wide they are and how much each counts. Drawing from it,
 and how dense it is, are own code on SciPy's normal distribution: hyperopt draws numbers one by one until they fall into
 the range, and knows cells of equal width only, which members on a logarithmic scale do not have.
+
+See spacelang/optimizers/README.md, section "Parzen estimators".
 """
 
 from collections.abc import Sequence

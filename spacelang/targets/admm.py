@@ -1,8 +1,10 @@
-"""The target `admm`: one-hot blocks of z, and theta of all algorithms, continuous and discrete (ALGORITHMS.md 4.1).
+"""The target `admm`: one-hot blocks of z, and theta of all algorithms, continuous and discrete.
 
 z says which alternative each stage takes, theta_c and theta_d hold the hyperparameters of all alternatives, those that
 z does not choose included. Searches move theta_d between the integers of its box; `project` brings any point back to a
 member, so that only configurations of the space are ever evaluated.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
 from collections import Counter

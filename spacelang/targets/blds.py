@@ -1,8 +1,10 @@
-"""The target `blds`: the discrepancy tree that limited discrepancy search walks (ALGORITHMS.md 3.2, 3.3).
+"""The target `blds`: the discrepancy tree that limited discrepancy search walks.
 
 Every decision is a layer, every admissible structure a leaf. A leaf's discrepancy from a pipeline is the number of
 decisions in which it differs from it; a decision that the pipeline does not reach differs where it does not take its
 default. Nothing is listed before it is walked.
+
+See spacelang/optimizers/README.md, section "Discrepancy search".
 """
 
 from collections.abc import Iterator, Sequence
@@ -122,7 +124,7 @@ class DiscrepancyTree:
         return sum(self.leaves_by_discrepancy(pipeline)[: discrepancy + 1])
 
     def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
-        """The leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH (3.3).
+        """The leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
 
         Layers are taken in order and alternatives in the order of the text; where the discrepancy is used up, the
         remaining layers stay as they are in the pipeline.

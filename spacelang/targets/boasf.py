@@ -1,9 +1,11 @@
-"""The target `boasf`: the arms of a bandit, each of them a space (ALGORITHMS.md 6.3, 6.4).
+"""The target `boasf`: the arms of a bandit, each of them a space.
 
 `arms=models` has an arm for each alternative of a stage with everything else inside, `arms=subspaces` one for each
 combination of pieces of the hyperparameters. Arms are disjoint and together the space; each is made when it is asked
 for. A hyperparameter under a condition is cut within it: where it is reached but not active, a configuration lies in
 the arm of its first piece.
+
+See spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,9 @@
-"""The target `mosaic`: the structural tree that Monte Carlo tree search descends (ALGORITHMS.md 5).
+"""The target `mosaic`: the structural tree that Monte Carlo tree search descends.
 
 A node is a prefix: the branches that the first decisions of the tree take. Nothing below a node is listed; what may
 come next, how many structures there are and what a random completion looks like are solved when they are asked for.
+
+See spacelang/optimizers/README.md, section "MOSAIC: tree".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,7 +145,7 @@ class StructuralTree:
         return self._sampler.columns(count, rng, self._node(prefix).taken)
 
     def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
-        """The neighbours of a member below a node, by ALGORITHMS.md 2.7; none leaves the prefix.
+        """The neighbours of a member below a node, by one exchange; none leaves the prefix.
 
         For every active hyperparameter each other value of a set and four draws in a range, then for every decision
         after the prefix each other admissible branch, with every hyperparameter of the pipeline at its default.
@@ -174,7 +176,7 @@ class StructuralTree:
         return self._vectors.decode(vectors).configurations()
 
     def features(self, configurations: Sequence[Configuration] | Columns) -> Vector:
-        """Members as a surrogate sees them: numbers scaled to [0, 1] (2.3), places of branches and values, else -1."""
+        """Members as a surrogate sees them: numbers scaled to [0, 1], places of branches and values, else -1."""
         return self._vectors.scaled(self.encode_all(configurations))
 
     def encode(self, configuration: Configuration) -> Vector:

@@ -1,7 +1,9 @@
-"""z for selectors: a tree whose layers are the blocks of z and the orders of steps (ALGORITHMS.md 4.5).
+"""z for selectors: a tree whose layers are the blocks of z and the orders of steps.
 
 Its leaves are what the linear constraints over z admit. Nested decisions are no layers: under `mask` they are integers
 of theta_d, under `flatten` they are further alternatives of z.
+
+See spacelang/optimizers/README.md, section "ADMM: z-min".
 """
 
 from collections.abc import Iterator

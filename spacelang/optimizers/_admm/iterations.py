@@ -1,4 +1,7 @@
-"""The main loop of ADMM: theta-min, delta-min, z-min and the multipliers, again and again (ALGORITHMS.md 4.2)."""
+"""The main loop of ADMM: theta-min, delta-min, z-min and the multipliers, again and again.
+
+See spacelang/optimizers/README.md, section "ADMM: iteration".
+"""
 
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -1,4 +1,7 @@
-"""The variants that papers name, as options (ALGORITHMS.md 4.3, 4.9); what is not said is at its default."""
+"""The variants that papers name, as options; what is not said is at its default.
+
+See spacelang/optimizers/README.md, section "ADMM: presets".
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

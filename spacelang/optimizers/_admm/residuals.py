@@ -1,4 +1,4 @@
-"""Black-box constraints g_i <= epsilon_i: residuals, slacks, multipliers and their penalty (ALGORITHMS.md 4.7).
+"""Black-box constraints g_i <= epsilon_i: residuals, slacks, multipliers and their penalty.
 
 A residual is how far g lies beyond its bound, plus a slack u >= 0 that makes up for what lies within. It is counted in
 bounds, r = g / epsilon - 1 + u with u in [0, 1]: in seconds the penalty of a latency would be 1e-10 and do nothing, in
@@ -6,6 +6,8 @@ bytes that of a size 1e16 and do nothing else. Counted so, it is the same whatev
 r = g - epsilon + u with u in [0, epsilon]. Under a bound of 0 both are r = g, and nothing lies within.
 
 Shapes: M constraints; (..., M) is one row for each of many points.
+
+See spacelang/optimizers/README.md, section "ADMM: constraints".
 """
 
 from collections.abc import Sequence
@@ -70,7 +72,7 @@ class Residuals:
         return np.where(np.isfinite(found), found, np.where(self.epsilons == 0, 1.0, self.most))
 
     def slack(self, excess: Array, mu: Array) -> Array:
-        """The slacks with the smallest penalty, whatever the loss: they need not be searched for (4.7)."""
+        """The slacks with the smallest penalty, whatever the loss: they need not be searched for."""
         return np.clip(-excess - mu / self.rho, 0.0, self.most)
 
     def penalty(self, residuals: Array, mu: Array) -> Array:

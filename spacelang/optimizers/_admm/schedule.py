@@ -1,4 +1,7 @@
-"""How many calls each of the two sub-problems of an iteration has (ALGORITHMS.md 4.6)."""
+"""How many calls each of the two sub-problems of an iteration has.
+
+See spacelang/optimizers/README.md, section "ADMM: schedule".
+"""
 
 from dataclasses import dataclass
 

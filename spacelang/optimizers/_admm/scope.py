@@ -1,4 +1,7 @@
-"""Whose hyperparameters theta-min tunes: those of algorithms, or those of one pipeline alone (A14)."""
+"""Whose hyperparameters theta-min tunes: those of algorithms, or those of one pipeline alone.
+
+See spacelang/optimizers/README.md, section "ADMM: scope of hyperparameters".
+"""
 
 from dataclasses import replace
 from typing import Literal, TypeAlias

@@ -1,8 +1,10 @@
-"""What ties theta~, which moves between integers, to its integer copy delta: ADMM's algebra (ALGORITHMS.md 4.2).
+"""What ties theta~, which moves between integers, to its integer copy delta: ADMM's algebra.
 
 theta~ and delta are in the codes of theta_d. Under `unit` each variable counts in its range in the penalty, so that no
-range of hundreds outweighs a loss in [0, 1] (A13); multipliers are then in ranges too. `raw` is the paper's: codes
+range of hundreds outweighs a loss in [0, 1]; multipliers are then in ranges too. `raw` is the paper's: codes
 themselves.
+
+See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""Where ADMM begins (ALGORITHMS.md 4.2): with what a user gives, else with little before naive Bayes."""
+"""Where ADMM begins: with what a user gives, else with little before naive Bayes.
+
+See spacelang/optimizers/README.md, section "ADMM: iteration".
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

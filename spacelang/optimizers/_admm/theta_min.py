@@ -1,4 +1,7 @@
-"""theta-min: what is minimised over theta in an iteration, and what it leaves behind (ALGORITHMS.md 4.2, 4.7)."""
+"""theta-min: what is minimised over theta in an iteration, and what it leaves behind.
+
+See spacelang/optimizers/README.md, section "ADMM: theta-min".
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -45,7 +48,7 @@ class ThetaMin:
         """`earlier` is what was evaluated with the same z and orders, what is owned of it: it is judged anew.
 
         `room` is how many workers have nothing to do, as far as the caller was told. With `searches_slack` slacks are
-        further variables (4.7), unless nothing else is moved. `members` are those of the form.
+        further variables, unless nothing else is moved. `members` are those of the form.
         """
         self._splitting, self._residuals, self._state = splitting, residuals, state
         self._members = Members(form) if members is None else members

@@ -1,4 +1,4 @@
-"""z-min: what selectors are told of the present theta (ALGORITHMS.md 4.2, 4.7)."""
+"""z-min: what selectors are told of the present theta (spacelang/optimizers/README.md, section "ADMM: z-min")."""
 
 from functools import partial
 

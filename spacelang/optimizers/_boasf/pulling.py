@@ -1,4 +1,7 @@
-"""An arm in a round: it proposes and is charged until what it was given is used up (ALGORITHMS.md 6.2)."""
+"""An arm in a round: it proposes and is charged until what it was given is used up.
+
+See spacelang/optimizers/README.md, section "BOASF: rounds".
+"""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,6 +1,8 @@
-"""What arms have earned: scores, what of a round's resource each is given, and which of them stay (ALGORITHMS.md 6.2).
+"""What arms have earned: scores, what of a round's resource each is given, and which of them stay.
 
 A score is optimistic: higher is better.
+
+See spacelang/optimizers/README.md, section "BOASF: rounds".
 """
 
 from collections.abc import Sequence

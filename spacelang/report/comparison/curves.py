@@ -11,10 +11,10 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 
 TIMESTAMPS: Final = 256
-"""At so many times a comparison is told, as in the protocol of the ADMM paper (ALGORITHMS.md 9.3)."""
+"""At so many times a comparison is told, as in the protocol of the ADMM paper."""
 
 BEFORE_THE_FIRST: Final = 1.0
-"""The loss that counts before a run has its first score, as in the protocol of the ADMM paper (ALGORITHMS.md 9.3)."""
+"""The loss that counts before a run has its first score, as in the protocol of the ADMM paper."""
 
 EARLIEST: Final = 1e-3
 """Where no score tells when to begin, it is after this share of the time."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spacelang.report.comparison.curves import Array
 
 TOLERANCE: Final = 0.001
-"""Losses that are no farther apart share a rank, as in the BLDS paper (ALGORITHMS.md 9.3)."""
+"""Losses that are no farther apart share a rank (spacelang/optimizers/README.md, section "Comparisons")."""
 
 ROUNDING: Final = 1e-12
 """What the difference of two losses may be off by: 0.101 and 0.1 are no farther apart than 0.001."""
@@ -21,7 +21,7 @@ class Ranking(StrEnum):
     """What is ranked on a data set; one run that goes badly can turn the order of one kind round, and not the other."""
 
     MEAN_LOSSES = "mean_losses"
-    """The mean loss of an optimizer over its runs, as in the papers (ALGORITHMS.md 9.3)."""
+    """The mean loss of an optimizer over its runs, as in the papers."""
     RUNS = "runs"
     """Each run among those with the same seed; the ranks of an optimizer's runs are averaged."""
 

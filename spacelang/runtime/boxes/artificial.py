@@ -1,4 +1,4 @@
-"""The artificial black box of ADMM's appendix 15 (ALGORITHMS.md 9.1), over any space: deterministic, without data.
+"""The artificial black box of ADMM's appendix 15, over any space: deterministic, without data.
 
 The taken alternatives are modules, one behind the other, each with random weights w for its hyperparameters theta and
 random numbers xi_1 to xi_n of its own, all fixed by one seed. From f_0 = 0 on, a module makes of what came before
@@ -6,6 +6,8 @@ random numbers xi_1 to xi_n of its own, all fixed by one seed. From f_0 = 0 on, 
     v_i = |w_i . theta_i / sum(theta_i)|        f_i = max over m of |f_{i-1} + v_i xi_m|
 
 and the loss is what the last one makes. It is 0 or more, and may well be above 1.
+
+See spacelang/optimizers/README.md, section "Artificial objective".
 """
 
 import math

@@ -19,7 +19,7 @@ from spacelang.runtime.objective import Votable
 from spacelang.runtime.pipelines.forms import Form
 
 LIBRARY: Final = 32
-"""So many of the best pipelines are members at most (ALGORITHMS.md 8)."""
+"""So many of the best pipelines are members at most, as in the ADMM paper (appendix 8)."""
 
 FIRST: Final = -ATTEMPTS - 3
 """The number of the first of its jobs; those behind it count down."""

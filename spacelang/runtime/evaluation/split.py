@@ -101,7 +101,9 @@ def _dealt(rows: Rows, folds: int, rng: np.random.Generator) -> list[tuple[Rows,
 
 
 def stratified_order(codes: Rows, rng: np.random.Generator) -> Rows:
-    """A permutation of n rows of which every prefix is a stratified sample (ALGORITHMS.md 2.1).
+    """A permutation of n rows of which every prefix is a stratified sample.
+
+    See spacelang/optimizers/README.md, section "Fidelity grid".
 
     In a prefix of t rows each class differs by less than one row from its share of t; two classes are there from the
     second row on.

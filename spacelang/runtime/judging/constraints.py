@@ -23,7 +23,7 @@ class Constraint:
     folds counts; nan is unknown, and does not keep to the limit. Where it raises, or gives anything else, the trial
     fails with the constraint in its reason. Where trials run in other processes cloudpickle takes the function there.
 
-    As of all black-box constraints (ALGORITHMS.md 4.7) the limit is 0 or more: a recall of at least 0.9 is
+    As of all black-box constraints (ADMM's appendix 2) the limit is 0 or more: a recall of at least 0.9 is
     `1 - recall <= 0.1`. Raises ConstraintError on construction for what is no such constraint.
     """
 

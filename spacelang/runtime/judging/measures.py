@@ -17,7 +17,7 @@ from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.metric import Loss, scorer_of
 
 REPEATS: Final = 3
-"""The timings of which the median is taken (ALGORITHMS.md 9.2)."""
+"""The timings of which the median is taken (spacelang/optimizers/README.md, section "Measures of constraints")."""
 
 BATCH: Final = 1_000
 """The most rows that are predicted at once where it is timed: more would only take longer."""
@@ -111,7 +111,7 @@ class _Counter:
 
 
 def disparity(scorer: Loss, answers: Answers, target: Any, groups: Sequence[Rows]) -> float:
-    """The largest minus the smallest score of the groups (ALGORITHMS.md 9.2); nan where no group has a score.
+    """The largest minus the smallest score of the groups (ADMM's appendix 12); nan where no group has a score.
 
     Groups are skipped where the score is undefined, as it may be where not all classes are there.
     """

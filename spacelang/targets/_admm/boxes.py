@@ -1,4 +1,7 @@
-"""theta_c and theta_d: boxes of coordinates, the projection P_D and their scales (ALGORITHMS.md 4.1, 4.2, A13)."""
+"""theta_c and theta_d: boxes of coordinates, the projection P_D and their scales.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -120,7 +123,7 @@ class Box:
 
     @property
     def unit(self) -> Array:
-        """What a variable is divided by in penalties: max(1, upper - lower) (A13)."""
+        """What a variable is divided by in penalties: max(1, upper - lower)."""
         return np.asarray(np.maximum(1, self.upper - self.lower))
 
     def clip(self, theta: Array) -> Array:
@@ -147,7 +150,7 @@ class Box:
         return np.asarray(found.all(axis=-1))
 
     def to_unit(self, theta: Array) -> Array:
-        """Points of the box, members of D or not, in [0, 1]: shape (..., coordinates), logarithms under `log` (2.3).
+        """Points of the box, members of D or not, in [0, 1]: shape (..., coordinates), logarithms under `log`.
 
         The parts of a union share [0, 1] alike, and each of their members has half a step to both of its sides.
         """

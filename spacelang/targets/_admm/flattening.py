@@ -1,7 +1,9 @@
-"""Conditions made alternatives: what a branch of a stage may take beside itself (ALGORITHMS.md 2.3, the paper's way).
+"""Conditions made alternatives: what a branch of a stage may take beside itself.
 
 Decisions inside a branch, and the hyperparameters that conditions inside it ask about, are settled: each way to settle
 them, by cells of values that no condition tells apart, is an alternative of its own.
+
+See spacelang/optimizers/README.md, section "Unit interval".
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -98,7 +98,7 @@ class AdmmForm(Maps):
 
     @cached_property
     def epsilons(self) -> Array:
-        """The bounds of the black-box constraints g_i <= epsilon_i: seconds, bytes or the unit of the score (4.7)."""
+        """The bounds of the black-box constraints g_i <= epsilon_i: seconds, bytes or the unit of the score."""
         return np.array([bound.limit for bound in self.bounds], float)
 
     @cached_property

@@ -1,4 +1,7 @@
-"""The variables of ADMM: one-hot blocks of z, orders, and theta with its owners (ALGORITHMS.md 4.1)."""
+"""The variables of ADMM: one-hot blocks of z, orders, and theta with its owners.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

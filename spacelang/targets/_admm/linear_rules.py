@@ -1,6 +1,8 @@
-"""What excludes structures, as linear constraints over the 0-1 variables of z and of orders (ALGORITHMS.md 4.1).
+"""What excludes structures, as linear constraints over the 0-1 variables of z and of orders.
 
 They come from the tables of tied decisions, which cost what constraints tie together, never from a list of structures.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -120,8 +120,8 @@ class Maps:
     def decode(self, point: Point) -> Configuration:
         """The configuration of a point that `reaches` accepts.
 
-        Between integers it is that of the nearest point, the upper one of two (ALGORITHMS.md 10, A20): 3.7 stands for
-        4, and so does 3.5. Only `project` sees to it that this is a member.
+        Between integers it is that of the nearest point, the upper one of two: 3.7 stands for 4, and so does 3.5. Only
+        `project` sees to it that this is a member.
         """
         return self.decode_all(Points.of([point]))[0]
 

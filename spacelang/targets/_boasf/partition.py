@@ -1,8 +1,10 @@
-"""The partition of a space by pieces of its hyperparameters (ALGORITHMS.md 6.4), without listing structures.
+"""The partition of a space by pieces of its hyperparameters, without listing structures.
 
 A configuration is told by the piece in which each hyperparameter lies that is cut, as far as decisions lead there.
 Where one is reached but not active, the configuration belongs to its first piece. Hyperparameters of different
 alternatives of a decision are not crossed with each other; the alternatives below which nothing is cut stay together.
+
+See spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,7 @@
-"""Domains cut into pieces (ALGORITHMS.md 6.4): disjoint, together the domain, none of them empty."""
+"""Domains cut into pieces: disjoint, together the domain, none of them empty.
+
+See spacelang/optimizers/README.md, section "BOASF: arms".
+"""
 
 import math
 from collections.abc import Iterator, Sequence

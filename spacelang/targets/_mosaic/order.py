@@ -1,4 +1,7 @@
-"""The order in which a structural tree takes the decisions of a space (ALGORITHMS.md 5.1)."""
+"""The order in which a structural tree takes the decisions of a space.
+
+See spacelang/optimizers/README.md, section "MOSAIC: tree".
+"""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,10 @@
-"""Configurations as vectors: what a surrogate is fitted to, and the exact way back (ALGORITHMS.md 2.3, 2.6).
+"""Configurations as vectors: what a surrogate is fitted to, and the exact way back.
 
 A decision has one column, the place of its branch. A hyperparameter has one, a number itself or the place of a value
 in its set, and before it another one for the part of its domain where that has several, or where -1 is one of its
 values. What is not reached or not active is -1 in all of its columns, and only there is the first of them -1.
+
+See spacelang/optimizers/README.md, sections "Unit interval" and "Forest".
 """
 
 from collections.abc import Iterator, Sequence

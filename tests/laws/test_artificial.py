@@ -1,4 +1,7 @@
-"""The artificial black box (ALGORITHMS.md 9.1): its numbers, and what holds of it over any space."""
+"""The artificial black box: its numbers, and what holds of it over any space.
+
+See spacelang/optimizers/README.md, section "Artificial objective".
+"""
 
 import pickle
 from math import fsum, inf, nextafter

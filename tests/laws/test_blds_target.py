@@ -39,7 +39,7 @@ def discrepancy(space: Space, leaf: Pipeline, reference: Pipeline) -> int:
 
 
 def search(space: Space, leaves: set[Pipeline], reference: Pipeline, theta: int) -> Iterator[Pipeline]:
-    """BLDS.SEARCH of ALGORITHMS.md 3.3, word for word: stages in order, alternatives in list order, nothing pruned."""
+    """SEARCH of the BLDS paper, line for line: stages in order, alternatives in list order, nothing pruned."""
 
     def is_reached(prefix: Pipeline, number: int) -> bool:
         addresses = [decision.address for decision in space.decisions]

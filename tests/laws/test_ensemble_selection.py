@@ -37,7 +37,7 @@ def one_by_one(loss: Callable[[Any], float]) -> Callable[[Any], Any]:
 
 
 def test_the_worked_numbers() -> None:
-    # ALGORITHMS.md 8.
+    # Reckoned by hand.
     bag = select([*LIBRARY, THIRD], wrong, 4)
     assert bag == Bag((0, 1, 0, 0), (0.25, 0, 0, 0))
     assert bag.first(3).weights == {0: 2 / 3, 1: 1 / 3}

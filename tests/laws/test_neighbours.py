@@ -1,4 +1,4 @@
-"""The one-exchange neighbourhood (ALGORITHMS.md 2.7)."""
+"""The one-exchange neighbourhood (spacelang/optimizers/README.md, section "Neighbourhood")."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,7 @@
-"""theta-min of ADMM by each minimizer: what ALGORITHMS.md 4.2 and 4.4 say of the two together."""
+"""theta-min of ADMM by each minimizer: what holds of the two together.
+
+See spacelang/optimizers/README.md, sections "ADMM: theta-min" and "Minimizers".
+"""
 
 from functools import cache
 
@@ -68,6 +71,5 @@ def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(
 
 @pytest.mark.parametrize("name", [name for name in MINIMIZERS.names() if name != "rbfopt"])
 def test_a_pipeline_without_hyperparameters_is_evaluated_once(name: str) -> None:
-    """T5."""
     _, driven = minimised(MINIMIZERS.load(name)(), sub_problem(None))
     assert len(driven.trials) == 1

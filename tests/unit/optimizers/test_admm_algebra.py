@@ -1,4 +1,7 @@
-"""ADMM's algebra without a search: T1 to T4 and T6 of ALGORITHMS.md 4.2, the schedules of 4.6, and what is active."""
+"""ADMM's algebra without a search, its schedules, and what is active.
+
+See spacelang/optimizers/README.md, sections "ADMM: iteration" and "ADMM: schedule".
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -57,7 +60,7 @@ def numbers(found: State) -> tuple[float, float, float]:
 # ---- the worked numbers
 
 
-def test_t1_the_algebra_of_two_iterations() -> None:
+def test_the_algebra_of_two_iterations() -> None:
     splitting, first = Splitting.of(TEN, 1.0, "raw"), state(3, 0)
     assert splitting.target(first).item() == 3
     second = iterated(splitting, first, 3.4)
@@ -69,7 +72,7 @@ def test_t1_the_algebra_of_two_iterations() -> None:
 
 
 @pytest.mark.parametrize(("a", "delta"), [(11.7, 10), (-3, 0), (2.5, 3), (2.49, 2)])
-def test_t2_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
+def test_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
     within = min(max(a, 0), 10)
     found = Splitting.of(TEN, 1.0, "raw").copied(state(0, a - within, relaxed=within))
     assert found.delta.tolist() == [delta]
@@ -77,9 +80,7 @@ def test_t2_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
 
 @WEIGHED
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=8, unique=True), st.floats(-30, 30), st.floats(0.01, 10))
-def test_t2_delta_is_the_nearest_member_of_a_set_with_holes(
-    weighed: Any, kept: list[int], a: float, rho: float
-) -> None:
+def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: list[int], a: float, rho: float) -> None:
     members = sorted(kept)
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
     (coordinate,) = box_of(Integer(members[0], members[-1])).coordinates
@@ -101,7 +102,7 @@ def test_t2_delta_is_the_nearest_member_of_a_set_with_holes(
         ((10, -0.3), (10, 10, -0.3)),
     ],
 )
-def test_t3_what_is_not_active(before: tuple[float, float], after: tuple[float, float, float]) -> None:
+def test_what_is_not_active(before: tuple[float, float], after: tuple[float, float, float]) -> None:
     assert numbers(iterated(Splitting.of(TEN, 1.0, "raw"), state(*before), None)) == pytest.approx(after, abs=1e-12)
 
 
@@ -112,7 +113,7 @@ def test_t3_what_is_not_active(before: tuple[float, float], after: tuple[float, 
     st.lists(st.booleans(), min_size=4, max_size=4),
     st.floats(0.001, 10),
 )
-def test_t4_the_dual_identity_holds(
+def test_the_dual_identity_holds(
     weighed: Any, drawn: list[tuple[int, int]], found: list[list[float]], owned: list[bool], rho: float
 ) -> None:
     box = box_of(*(Integer(lower, lower + more) for lower, more in drawn))
@@ -220,7 +221,7 @@ def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     assert member(form, found) == member(form, form.default)
 
 
-# ---- T6: a toy whose sub-problems are solved by looking at everything
+# ---- a toy whose sub-problems are solved by looking at everything
 
 
 Loss = Callable[[tuple[int, ...], dict[str, float]], tuple[float, ...]]
@@ -277,33 +278,33 @@ def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int
     return [found[0] for found in toy.run(iterations)]
 
 
-def t6a(conditions: Any = "mask") -> AdmmForm:
+def separable(conditions: Any = "mask") -> AdmmForm:
     x = number("m.only.x", Integer(0, 5), 0, key="x")
-    return form_of(made("t6a", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
+    return form_of(made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
 
 
-def t6a_loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
+def separable_loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
     return ((0.2, 0.1, 0.4)[taken[1]] + (values["x"] - 2.3) ** 2 / 10,)
 
 
 @WEIGHED
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("rho", [0.001, 0.01, 0.1, 1])
-def test_t6a_finds_the_optimum(weighed: Any, conditions: Any, rho: float) -> None:
-    assert losses(t6a(conditions), t6a_loss, rho, weighed, 2)[-1] == pytest.approx(0.109)
+def test_a_separable_loss_is_minimised(weighed: Any, conditions: Any, rho: float) -> None:
+    assert losses(separable(conditions), separable_loss, rho, weighed, 2)[-1] == pytest.approx(0.109)
 
 
-def test_t6a_a_penalty_in_codes_may_stall() -> None:
-    assert losses(t6a(), t6a_loss, 10, "raw", 6) == pytest.approx([0.629] * 6)
-    assert losses(t6a(), t6a_loss, 10, "unit", 2)[-1] == pytest.approx(0.109)
+def test_a_penalty_in_codes_may_stall() -> None:
+    assert losses(separable(), separable_loss, 10, "raw", 6) == pytest.approx([0.629] * 6)
+    assert losses(separable(), separable_loss, 10, "unit", 2)[-1] == pytest.approx(0.109)
 
 
-def test_t6b_an_alternative_is_judged_with_its_default() -> None:
+def test_an_alternative_is_judged_with_its_default() -> None:
     """A known limit of going in turns: the best alternative has a poor default, and is never tuned."""
     ways = [
         branch(f"a{k}", number(f"m.a{k}.x", Integer(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
     ]
-    form = form_of(made("t6b", choice("m", *ways), choice("c", "a", "b")))
+    form = form_of(made("stuck", choice("m", *ways), choice("c", "a", "b")))
 
     def loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
         return ((0.3, 0.1, 0.5)[taken[0]] + (0.2, 0.0)[taken[1]] + (values[f"x{taken[0]}"] - 2.3) ** 2 / 10,)
@@ -311,16 +312,16 @@ def test_t6b_an_alternative_is_judged_with_its_default() -> None:
     assert losses(form, loss, 1.0, "raw", 5)[-1] == pytest.approx(0.309)
 
 
-# ---- 4.7: the same toy under a constraint that its optimum breaks
+# ---- the same toy under a constraint that its optimum breaks
 
 
 def limited(unit: float) -> Loss:
-    """The loss of T6a, and x in some unit."""
-    return lambda taken, values: (*t6a_loss(taken, values), values["x"] * unit)
+    """The loss of `separable`, and x in some unit."""
+    return lambda taken, values: (*separable_loss(taken, values), values["x"] * unit)
 
 
 def constrained(counted: Any, unit: float, epsilon: float, iterations: int) -> list[tuple[float, ...]]:
-    form = t6a()
+    form = separable()
     residuals = Residuals.of([FunctionBound("g", epsilon * unit)], 0.1, counted)
     return Toy(form, limited(unit), Splitting.of(form.theta_d, 0.1), residuals).run(iterations)
 
@@ -344,4 +345,4 @@ def test_the_unit_of_a_measure_decides_only_what_is_counted_in_it(unit: float) -
 
 def test_a_bound_that_nothing_comes_near_changes_nothing() -> None:
     found = constrained("scaled", 1.0, 1000, 4)
-    assert [loss for loss, _ in found] == losses(t6a(), t6a_loss, 0.1, "unit", 4)
+    assert [loss for loss, _ in found] == losses(separable(), separable_loss, 0.1, "unit", 4)

@@ -1,4 +1,7 @@
-"""Black-box constraints of ADMM: the numbers of ALGORITHMS.md 4.7, and the same counted in bounds."""
+"""Black-box constraints of ADMM: their numbers, and the same counted in bounds.
+
+See spacelang/optimizers/README.md, section "ADMM: constraints".
+"""
 
 from itertools import pairwise
 from math import inf, nan

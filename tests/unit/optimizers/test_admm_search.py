@@ -1,4 +1,7 @@
-"""ADMM as a search: against an independent one of few lines, and T5 to T7 and 4.7 of ALGORITHMS.md."""
+"""ADMM as a search: against an independent one of few lines, on toys, and under constraints.
+
+See spacelang/optimizers/README.md, sections "ADMM: iteration" and "ADMM: constraints".
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -283,7 +286,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     assert len(moved) > 1
 
 
-# ---- T5 to T7
+# ---- toys
 
 
 def admm(**options: Any) -> Admm:
@@ -297,7 +300,7 @@ def started(optimizer: Admm, space: Space, seed: int = 0, **told: Any) -> Search
 
 @pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
-def test_t5_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
+def test_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
     z = InTurn()
     optimizer = replace(admm(conditions=conditions, i0=4, adaptive="false"), z=Part("in_turn", z))
     driven = drive(started(optimizer, plain(2, 3)), arbitrary, 5)
@@ -307,10 +310,10 @@ def test_t5_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any
 
 def x_of(conditions: Any = "mask") -> Space:
     x = number("m.only.x", Integer(0, 5), 0, key="x")
-    return made("t6a", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
+    return made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
 
 
-def t6a(request: Request) -> float:
+def separable_loss(request: Request) -> float:
     values = request.configuration
     return {"a": 0.2, "b": 0.1, "c": 0.4}[str(values["c"])] + (float(str(values["x"])) - 2.3) ** 2 / 10
 
@@ -331,32 +334,32 @@ def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> fl
 @pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize(("rho", "penalty"), [(0.001, "raw"), (0.1, "unit"), (1, "raw"), (1, "unit"), (10, "unit")])
-def test_t6a_finds_the_optimum_within_two_iterations(rho: float, penalty: Any, conditions: Any) -> None:
+def test_a_separable_loss_is_minimised_within_two_iterations(rho: float, penalty: Any, conditions: Any) -> None:
     optimizer = exact(2, rho=rho, penalty=penalty, conditions=conditions)
-    assert least(optimizer, x_of(), t6a) == pytest.approx(0.109)
+    assert least(optimizer, x_of(), separable_loss) == pytest.approx(0.109)
 
 
-def t6b(request: Request) -> float:
+def stuck_loss(request: Request) -> float:
     values = request.configuration
     m = int(str(values["m"])[1:])
     return (0.3, 0.1, 0.5)[m] + {"a": 0.2, "b": 0.0}[str(values["c"])] + (float(str(values[f"x{m}"])) - 2.3) ** 2 / 10
 
 
-def t6b_space() -> Space:
+def stuck_space() -> Space:
     ways = [
         branch(f"a{k}", number(f"m.a{k}.x", Integer(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
     ]
-    return made("t6b", choice("m", *ways), choice("c", "a", "b"))
+    return made("stuck", choice("m", *ways), choice("c", "a", "b"))
 
 
-def test_t6b_exact_sub_solvers_go_in_turns_to_a_local_optimum_and_elsewhere_when_nothing_is_new() -> None:
-    assert least(exact(6, rho=1, penalty="raw"), t6b_space(), t6b) == pytest.approx(0.309)
-    assert least(exact(20, rho=1, penalty="raw", patience=1), t6b_space(), t6b) == pytest.approx(0.109)
+def test_exact_sub_solvers_go_in_turns_to_a_local_optimum_and_elsewhere_when_nothing_is_new() -> None:
+    assert least(exact(6, rho=1, penalty="raw"), stuck_space(), stuck_loss) == pytest.approx(0.309)
+    assert least(exact(20, rho=1, penalty="raw", patience=1), stuck_space(), stuck_loss) == pytest.approx(0.109)
 
 
 def test_it_goes_on_next_to_the_best_with_what_that_was_tuned_to() -> None:
     """Where it stalls one alternative was tuned; the others of its stage are next, among them that of the optimum."""
-    assert least(exact(3, rho=1, penalty="raw", patience=1), t6b_space(), t6b) == pytest.approx(0.109)
+    assert least(exact(3, rho=1, penalty="raw", patience=1), stuck_space(), stuck_loss) == pytest.approx(0.109)
 
 
 @pytest.mark.parametrize("patience", [0, -1])
@@ -380,8 +383,8 @@ BO = "bo(initial=1000)"
 @pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 @pytest.mark.parametrize("z", [*SELECTORS, BO])
-def test_t7_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
-    for space in (*SMALL, t6b_space(), tied()):
+def test_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
+    for space in (*SMALL, stuck_space(), tied()):
         optimizer = admm(z=z, conditions=conditions, i0=4, factor=4)
         for request in drive(started(optimizer, space), moody, 60).requests:
             assert exclusion(space, request.configuration) is None
@@ -405,7 +408,7 @@ def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> Non
     assert not any(each.get("low", 2) < 2 and each["s"] == "scale" for each in values)  # type: ignore[operator]
 
 
-# ---- 4.7: constraints
+# ---- constraints
 
 
 def measuring(values: Callable[[Request], float], loss: Callable[[Request], float]) -> Here:
@@ -487,7 +490,7 @@ class Noting(InTurn):
 def test_who_has_what_was_tuned(scope: str) -> None:
     noting = Noting()
     optimizer = replace(admm(hp_scope=scope, i0=8, first="z"), z=Part("noting", noting))
-    drive(started(optimizer, x_of()), t6a, 60)
+    drive(started(optimizer, x_of()), separable_loss, 60)
     for before, after in zip(noting.configured, noting.configured[1:], strict=False):
         changed = {leaf for leaf in before if before[leaf] != after[leaf]}
         assert len(changed) in ({0, 1} if scope == "pipeline" else {0, 3})
@@ -532,7 +535,7 @@ def test_the_first_given_configuration_is_where_it_begins() -> None:
 
 @pytest.mark.takes_turns("conditions")
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
-@pytest.mark.parametrize("space", [*SMALL, t6b_space(), tied(), table_space()], ids=lambda space: space.name)
+@pytest.mark.parametrize("space", [*SMALL, stuck_space(), tied(), table_space()], ids=lambda space: space.name)
 def test_pipelines_of_z_come_back(space: Space, conditions: Any) -> None:
     form = Target(conditions).lower(Structures(space)).form
     choosing = Choosing(form)
@@ -617,7 +620,7 @@ def test_f_hat_is_that_of_who_selects() -> None:
 def test_presets_run(preset: str) -> None:
     chosen = admm(preset=preset, theta="random")
     assert drive(
-        started(replace(chosen, z=admm(z=BO).z) if chosen.z.name == "bo" else chosen, t6b_space()), t6b, 30
+        started(replace(chosen, z=admm(z=BO).z) if chosen.z.name == "bo" else chosen, stuck_space()), stuck_loss, 30
     ).trials
 
 
@@ -638,7 +641,7 @@ def test_presets_are_those_of_the_papers() -> None:
 def test_after_tuning_the_selector_knows_all_but_the_tuned_pipeline() -> None:
     """BLDS under ADMM with the scope of a pipeline: what is asked for again is that pipeline's alone."""
     optimizer = admm(preset="admm_bo_blds1", theta="random", z="blds(b=20)", i0=4)
-    driven = drive(started(optimizer, t6b_space()), t6b, 120)
+    driven = drive(started(optimizer, stuck_space()), stuck_loss, 120)
     tuned = {way(each) for each in driven.requests if each.memo}
     others = [each for each in driven.requests if way(each) not in tuned]
     assert len(set(others)) == len(others) > 0

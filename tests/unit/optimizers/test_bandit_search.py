@@ -1,4 +1,7 @@
-"""BLDS against the worked numbers of ALGORITHMS.md 3.3: counts, widths, traces, pruning and restarts."""
+"""BLDS against worked numbers: counts, widths, traces, pruning and restarts.
+
+See spacelang/optimizers/README.md, section "BLDS".
+"""
 
 from itertools import pairwise, product
 
@@ -41,7 +44,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> list[Pipeline]:
 
 
 @pytest.mark.parametrize(("disc", "count", "visited"), [(1, 27, 26), (2, 279, 304)])
-def test_t1_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: int, visits: list[Pipeline]) -> None:
+def test_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: int, visits: list[Pipeline]) -> None:
     """BLDS(1) makes 27 trainings before the restart, BLDS(2) 279 with 304 leaf visits."""
     trained = trainings(Blds(disc=disc), PAPER, 100, best_is(FIRST), count + 1, initial=(FIRST, FAR))
     assert trained[0] == (FIRST, 100)
@@ -50,7 +53,7 @@ def test_t1_a_best_initial_pipeline_on_one_rung(disc: int, count: int, visited: 
     assert len(visits) == visited
 
 
-def test_t1_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
+def test_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
     """N = 1000: 130 leaf visits, 26 distinct neighbours, 31 trainings."""
     trained = trainings(Blds(), PAPER, 1000, best_is(FIRST), 32, initial=(FIRST, FAR))
     assert [rows for pipeline, rows in trained if pipeline == FIRST] == [100, 200, 400, 800, 1000]
@@ -60,12 +63,12 @@ def test_t1_five_passes_on_five_rungs(visits: list[Pipeline]) -> None:
     assert len(visits) == 130
 
 
-def test_t1_with_examine_init_the_initial_pipeline_is_one_of_27_leaves() -> None:
+def test_with_examine_init_the_initial_pipeline_is_one_of_27_leaves() -> None:
     trained = trainings(Blds(examine_init=True), PAPER, 1000, best_is(FIRST), 4, initial=(FIRST, FAR))
     assert trained[:3] == [(FIRST, 100), (FIRST, 200), ((0, 0, 0, 1), 100)]
 
 
-def test_t2_widths() -> None:
+def test_widths() -> None:
     assert widths(Blds(), SIZES, 3072)[:8] == pytest.approx(
         (0.020204, 0.086372, 0.074954, 0.060315, 0.047209, 0.036356, 0.027678, 0.020886), abs=5e-7
     )
@@ -74,34 +77,34 @@ def test_t2_widths() -> None:
     )
 
 
-def test_t2_a_negative_logarithm_is_clamped() -> None:
+def test_a_negative_logarithm_is_clamped() -> None:
     assert widths(Blds(b=97), rungs(1000, 97, 2.0), 3072)[0] == 0.0
     assert widths(Blds(b=97, log_floor=1.0), rungs(1000, 97, 2.0), 3072)[0] == pytest.approx(97**-0.5)
 
 
-def test_a2_simple_widths() -> None:
+def test_simple_widths() -> None:
     assert widths(Blds(width="simple"), SIZES, 3072)[:6] == pytest.approx(
         (0.0300, 0.0300, 0.0260, 0.0212, 0.0168, 0.0130), abs=5e-5
     )
 
 
-def test_a1_widths_of_the_theory() -> None:
+def test_widths_of_the_theory() -> None:
     c, delta = 4.5, 0.1
     constant = widths(Blds(log_const=c * 3072 / delta), SIZES, 3072)
     assert widths(Blds(log_rule="theory", c=c, delta=delta), SIZES, 3072) == pytest.approx(constant)
     assert all(width > 0 for width in widths(Blds(log_rule="theory"), SIZES, 10**400))
 
 
-def test_a5_a_fully_trained_pipeline_may_have_no_width() -> None:
+def test_a_fully_trained_pipeline_may_have_no_width() -> None:
     collapsed = widths(Blds(collapse_at_full=True), SIZES, 3072)
     assert collapsed == (*widths(Blds(), SIZES, 3072)[:-1], 0.0)
 
 
-T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
+TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
 
 
-def test_t3_trace_of_disc_1() -> None:
-    assert trainings(Blds(disc=1), plain(2, 2), 400, T3, 7, initial=((0, 0), (1, 1))) == [
+def test_trace_of_disc_1() -> None:
+    assert trainings(Blds(disc=1), plain(2, 2), 400, TRACED, 7, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -112,8 +115,8 @@ def test_t3_trace_of_disc_1() -> None:
     ]
 
 
-def test_t3_trace_of_disc_2() -> None:
-    assert trainings(Blds(disc=2), plain(2, 2), 400, T3, 6, initial=((0, 0), (1, 1))) == [
+def test_trace_of_disc_2() -> None:
+    assert trainings(Blds(disc=2), plain(2, 2), 400, TRACED, 6, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -123,7 +126,7 @@ def test_t3_trace_of_disc_2() -> None:
     ]
 
 
-def test_t3_checkpoints() -> None:
+def test_checkpoints() -> None:
     w1, w2, w3 = widths(Blds(), (100, 200, 400), 4)
     assert (0.29 - w1, 0.29 + w1) == pytest.approx((0.2698, 0.3102), abs=5e-5)
     assert (0.30 - w1, 0.30 + w1) == pytest.approx((0.2798, 0.3202), abs=5e-5)
@@ -132,14 +135,14 @@ def test_t3_checkpoints() -> None:
     assert (0.20 - w3, 0.20 + w3) == pytest.approx((0.1250, 0.2750), abs=5e-5)
 
 
-def test_t4_a_neighbour_that_is_clearly_worse_is_not_trained_again_in_that_pass() -> None:
+def test_a_neighbour_that_is_clearly_worse_is_not_trained_again_in_that_pass() -> None:
     """(0, 1) looks worse at first; once (0, 0) gets wider bounds on 200 rows, it is raised."""
     losses = by_table({(0, 0): {100: 0.30, 200: 0.30, 400: 0.0}, (0, 1): 0.36, (1, 0): 1.0, (1, 1): 1.0})
     trained = trainings(Blds(), plain(2, 2), 400, losses, 6, initial=((0, 0), (1, 1)))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100), ((0, 0), 200), ((0, 1), 200), ((0, 0), 400)]
 
 
-def test_t4_a_neighbour_that_is_clearly_better_is_taken_without_a_second_training() -> None:
+def test_a_neighbour_that_is_clearly_better_is_taken_without_a_second_training() -> None:
     losses = by_table({(0, 0): 0.5, (0, 1): 0.1, (1, 0): 0.9, (1, 1): 0.9})
     trained = trainings(Blds(), plain(2, 2), 400, losses, 4, initial=((0, 0),))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200), ((1, 1), 100)]
@@ -147,7 +150,7 @@ def test_t4_a_neighbour_that_is_clearly_better_is_taken_without_a_second_trainin
 
 @pytest.mark.parametrize("options", [{}, {"disc": 2}, {"until_rule": "local_optimum"}, {"examine_init": True}])
 @pytest.mark.parametrize("space", [plain(3, 3, 3), nested(), constrained()], ids=lambda space: space.name)
-def test_t5_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, options: dict[str, object]) -> None:
+def test_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, options: dict[str, object]) -> None:
     settings = Blds(**options)  # type: ignore[arg-type]
     losses = {leaf: number / 40 for number, leaf in enumerate(DiscrepancyTree(Structures(space)).leaves_in_order())}
     trained = trainings(settings, space, 450, lambda pipeline, rows: losses[pipeline] + 10 / rows, 10_000)
@@ -178,7 +181,7 @@ def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_se
 
 
 def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -> None:
-    """On all rows (0,) looks better than on half of them, and takes its own place in the midst of the search (A4)."""
+    """On all rows (0,) looks better than on half of them, and takes its own place in the midst of the search."""
     losses = by_table({(0,): {100: 0.4, 200: 0.1}, (1,): 0.5, (2,): 0.05})
     options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9)
     assert widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"

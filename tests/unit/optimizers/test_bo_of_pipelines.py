@@ -1,4 +1,7 @@
-"""Bayesian optimization of pipelines: one-hot vectors, what may be next, and what comes of it (ALGORITHMS.md 4.5)."""
+"""Bayesian optimization of pipelines: one-hot vectors, what may be next, and what comes of it.
+
+See spacelang/optimizers/README.md, section "Bayesian optimization of pipelines".
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""CMAB against ALGORITHMS.md 3.5: rewards, posteriors, the choice of a pipeline, and convergence."""
+"""CMAB: rewards, posteriors, the choice of a pipeline, and convergence.
+
+See spacelang/optimizers/README.md, section "CMAB".
+"""
 
 from itertools import product
 

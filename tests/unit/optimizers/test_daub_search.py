@@ -1,4 +1,7 @@
-"""DAUB against ALGORITHMS.md 3.6: slopes, bounds, the repair of a curve, the bootstrap and the order of returns."""
+"""DAUB: slopes, bounds, the repair of a curve, the bootstrap and the order of returns.
+
+See spacelang/optimizers/README.md, section "DAUB".
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""The fidelity grid of ALGORITHMS.md 2.1."""
+"""The fidelity grid (spacelang/optimizers/README.md, section "Fidelity grid")."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,7 @@
-"""Successive halving and Hyperband against ALGORITHMS.md 3.7: brackets, survivors, and what is asked for once."""
+"""Successive halving and Hyperband: brackets, survivors, and what is asked for once.
+
+See spacelang/optimizers/README.md, sections "Successive halving" and "Hyperband".
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise, product

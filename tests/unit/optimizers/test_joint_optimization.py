@@ -1,4 +1,7 @@
-"""Joint optimization: its cube, what it finds, and that it goes on where it was (ALGORITHMS.md 4.8)."""
+"""Joint optimization: its cube, what it finds, and that it goes on where it was.
+
+See spacelang/optimizers/README.md, section "JOPT".
+"""
 
 import numpy as np
 import pytest

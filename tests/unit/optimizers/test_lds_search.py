@@ -1,4 +1,7 @@
-"""LDS against ALGORITHMS.md 3.2: the order of the binary tree, counts of pipelines, descents to local optima."""
+"""LDS: the order of the binary tree, counts of pipelines, descents to local optima.
+
+See spacelang/optimizers/README.md, sections "Discrepancy search" and "LDS".
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise, product
@@ -71,7 +74,7 @@ def test_pipelines_by_discrepancy_are_elementary_symmetric_polynomials(sizes: tu
 
 
 def around(pipeline: Pipeline, sizes: tuple[int, ...], theta: int, stage: int = 0) -> Iterator[Pipeline]:
-    """The leaves of BLDS.SEARCH as ALGORITHMS.md 3.3 writes it down, by recursion."""
+    """The leaves of SEARCH as the BLDS paper writes it down, by recursion."""
     if theta == 0 or stage == len(sizes):
         yield pipeline
         return
@@ -83,7 +86,7 @@ def around(pipeline: Pipeline, sizes: tuple[int, ...], theta: int, stage: int = 
 def by_the_book(
     start: Pipeline, sizes: tuple[int, ...], disc: int, losses: Mapping[Pipeline, float]
 ) -> tuple[list[Pipeline], list[Pipeline]]:
-    """What one descent of 3.2 (c) evaluates, and the pipelines from which it searches."""
+    """What one descent evaluates, and the pipelines from which it searches."""
     asked, centres = [start], [start]
     while True:
         better = None

@@ -1,4 +1,4 @@
-"""MLDS against ALGORITHMS.md 3.4: BLDS without its bounds."""
+"""MLDS: BLDS without its bounds (spacelang/optimizers/README.md, section "MLDS")."""
 
 import pytest
 from hypothesis import given, settings
@@ -14,12 +14,12 @@ from spacelang.plugins import OptionError
 from spacelang.testing.driving import arbitrary, drive
 from spacelang.testing.small_spaces import plain, spaces
 
-T3 = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
+TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
 
 
-def test_the_trace_of_t3() -> None:
+def test_a_trace() -> None:
     """It ends with (1, 1): what follows is a restart."""
-    trained = trainings(Mlds(), plain(2, 2), 400, T3, 9, initial=((0, 0), (1, 0)))
+    trained = trainings(Mlds(), plain(2, 2), 400, TRACED, 9, initial=((0, 0), (1, 0)))
     assert trained == [
         ((0, 0), 100),
         ((0, 1), 100),

@@ -1,4 +1,7 @@
-"""Selectors against ALGORITHMS.md 4.5 and 4.9: what an iteration is, and what lasts from one call to the next."""
+"""Selectors: what an iteration is, and what lasts from one call to the next.
+
+See spacelang/optimizers/README.md, section "Selectors".
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -122,7 +125,7 @@ def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
 def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_they_were(
     seed: int, place: int, changed: int
 ) -> None:
-    """4.9: the next run never uses the stale value of what was tuned, and uses all others."""
+    """The next run never uses the stale value of what was tuned, and uses all others."""
     leaves = list(product(range(3), range(3), range(2)))
     tuned = leaves[place % len(leaves)]
     theta = [lambda leaf: int(leaf == tuned), theta_of(1), first][changed]

@@ -1,4 +1,7 @@
-"""Random search: the tests of ALGORITHMS.md 3.1, and how the last configurations of a space are found."""
+"""Random search, and how the last configurations of a space are found.
+
+See spacelang/optimizers/README.md, section "Random search".
+"""
 
 from collections import Counter
 from itertools import islice

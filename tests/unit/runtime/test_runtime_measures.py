@@ -74,7 +74,7 @@ def judged(*groups: tuple[list[int], list[float]], scorer=area) -> float:
     return disparity(scorer, Answers(Scored(), decisions), labels, rows)
 
 
-# One pair in so many of the wrong order: areas of 0.8, 0.75 and 0.9 (ALGORITHMS.md 9.2).
+# One pair in so many of the wrong order: areas of 0.8, 0.75 and 0.9.
 EIGHT = ([0] * 5 + [1] * 2, [1, 2, 3, 4, 6, 5, 4.5])
 THREE_QUARTERS = ([0, 0, 1, 1], [1, 3, 2, 4])
 NINE = ([0] * 5 + [1] * 2, [1, 2, 3, 4, 6, 7, 5])

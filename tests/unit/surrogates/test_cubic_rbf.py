@@ -1,4 +1,4 @@
-"""The cubic spline: what ALGORITHMS.md 2.8 says of it."""
+"""The cubic spline (spacelang/optimizers/README.md, section "Cubic spline")."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The forest: what ALGORITHMS.md 2.6 says of it."""
+"""The forest (spacelang/optimizers/README.md, section "Forest")."""
 
 import subprocess
 import sys

@@ -1,4 +1,7 @@
-"""The Gaussian process: the numbers of ALGORITHMS.md 2.4; rows, slopes and likelihoods are what they must be."""
+"""The Gaussian process: worked numbers; rows, slopes and likelihoods are what they must be.
+
+See spacelang/optimizers/README.md, section "Gaussian process".
+"""
 
 import numpy as np
 import pytest

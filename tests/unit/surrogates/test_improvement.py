@@ -1,4 +1,7 @@
-"""Expected improvement: the numbers of ALGORITHMS.md 2.4, its logarithm far out, and the point that promises most."""
+"""Expected improvement: worked numbers, its logarithm far out, and the point that promises most.
+
+See spacelang/optimizers/README.md, section "Expected improvement".
+"""
 
 import numpy as np
 import pytest

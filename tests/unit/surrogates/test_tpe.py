@@ -1,4 +1,7 @@
-"""Parzen estimators: what ALGORITHMS.md 2.5 says of them, on ranges, irregular members and categories."""
+"""Parzen estimators, on ranges, irregular members and categories.
+
+See spacelang/optimizers/README.md, section "Parzen estimators".
+"""
 
 import numpy as np
 import pytest

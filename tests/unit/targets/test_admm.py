@@ -68,12 +68,12 @@ def one(domain: Any, default: Any, *rules: Constraint) -> AdmmForm:
 @pytest.mark.parametrize(
     ("given", "wanted"), [(11.7, 10), (-3.0, 0), (2.5, 3), (2.49, 2), (3.4, 3), (2.6, 3), (10, 10)]
 )
-def test_t2_delta_min_clips_and_rounds_half_up(given: float, wanted: int) -> None:
+def test_delta_min_clips_and_rounds_half_up(given: float, wanted: int) -> None:
     box = one(Integer(0, 10), 3).theta_d
     assert box.nearest(np.array([given])).tolist() == [wanted]
 
 
-def test_t2_delta_min_is_the_nearest_member_of_d() -> None:
+def test_delta_min_is_the_nearest_member_of_d() -> None:
     rule = forbid(And((Compare(">", Reference("x"), Constant(3)), Compare("<", Reference("x"), Constant(8)))))
     form = one(Integer(0, 10), 3, rule)
     members = [0, 1, 2, 3, 8, 9, 10]
@@ -95,7 +95,7 @@ def test_what_is_no_number_becomes_the_default() -> None:
     assert form.project(Point(np.zeros(0), np.array([-4.0]), np.zeros(0))).theta_c.tolist() == [5e-324]
 
 
-def test_a13_units() -> None:
+def test_units() -> None:
     space = made(
         "units", number("a", Integer(50, 500), 100), number("b", Integer(4, 4), 4), number("c", Integer(0, 1), 0)
     )

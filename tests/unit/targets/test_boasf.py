@@ -1,4 +1,7 @@
-"""The arms of BOASF: the worked numbers of ALGORITHMS.md 6.4 and 6.5, and what is told of bad options."""
+"""The arms of BOASF: worked numbers, and what is told of bad options.
+
+See spacelang/optimizers/README.md, section "BOASF: arms".
+"""
 
 import time
 

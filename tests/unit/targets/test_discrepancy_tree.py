@@ -23,7 +23,7 @@ def tree_of(space: Space) -> DiscrepancyTree:
     ("sizes", "one", "two"),
     [((8, 8, 6, 8), 26, 252), ((8, 11, 7, 11), 33, 402), ((6, 3, 6), 12, 45), ((2, 2, 2), 3, 3)],
 )
-def test_t1_neighbours_of_the_papers_spaces(sizes: tuple[int, ...], one: int, two: int) -> None:
+def test_neighbours_of_the_papers_spaces(sizes: tuple[int, ...], one: int, two: int) -> None:
     tree = tree_of(plain(*sizes))
     for pipeline in (tree.default, tree.random_leaf(np.random.default_rng(0))):
         assert tree.leaves_at(pipeline, 1) == one == len(list(tree.walk(pipeline, 1))) - 1
@@ -31,7 +31,7 @@ def test_t1_neighbours_of_the_papers_spaces(sizes: tuple[int, ...], one: int, tw
         assert tree.leaves_within(pipeline, 2) == 1 + one + two == len(set(tree.walk(pipeline, 2)))
 
 
-def test_t1_the_numbers_of_blds_table_1() -> None:
+def test_the_numbers_of_blds_table_1() -> None:
     tree = tree_of(plain(8, 8, 6, 8))
     assert tree.leaves == 3072
     assert tree.leaves_within(tree.default, 2) == 279

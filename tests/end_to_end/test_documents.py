@@ -39,6 +39,9 @@ IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 SHORTER: Final = {"30s": "30s" if IS_FULL else "3s", "60s": "60s" if IS_FULL else "1s", "10m": "5s"}
 """What the documents take their time for, and how long it is given here."""
 
+FEWER: Final = {} if IS_FULL else {"50": "5", "100": "12"}
+"""As many trials as the documents have, and as many as are made here."""
+
 EXCLUDED: Final = {
     "pip install -e '.[dev]' && .venv/bin/python tests/run.py": "this is the test command, which runs this test",
     "python examples/blds_paper/compare.py": "an hour; tests/end_to_end/test_compare.py runs the script on less",
@@ -121,8 +124,9 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def shortened(text: str) -> str:
-    """The text with less time for what takes its time; nothing else is changed."""
-    return re.sub(rf"(?<=time[ =])\"?\b({'|'.join(SHORTER)})\b\"?", lambda found: _less(found[0], found[1]), text)
+    """The text with less time for what takes its time, and fewer trials; nothing else is changed."""
+    fewer = re.sub(r"(?<=\btrials=)\d+", lambda found: FEWER.get(found[0], found[0]), text)
+    return re.sub(rf"(?<=time[ =])\"?\b({'|'.join(SHORTER)})\b\"?", lambda found: _less(found[0], found[1]), fewer)
 
 
 def _less(whole: str, duration: str) -> str:

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-EXAMPLES = 200 if os.environ.get("SPACELANG_FULL") else 16
+EXAMPLES = 200 if os.environ.get("SPACELANG_FULL") else 12
 """Few enough that all laws together take minutes on a slow core; `tests/run.py --full` tries more."""
 
 LAW = settings(

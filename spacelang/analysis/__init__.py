@@ -36,6 +36,9 @@ class Checked:
 
     `symbols` are those of the data that the text mentions, each with its number (None: it is not bound). `vast` are
     those that stand for arbitrarily large numbers for good, as the space was compiled without numbers for them.
+
+    Where all that is wrong may be right for data of some size, `provisional` has the decisions, the operators and the
+    task of the space: conditions and constraints are not in it, and what has no domain without data has any.
     """
 
     space: Space | None
@@ -43,6 +46,7 @@ class Checked:
     diagnostics: tuple[Diagnostic, ...]
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
+    provisional: Space | None = None
 
 
 def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
@@ -67,12 +71,14 @@ def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
     if not module.is_torn:
         uses.check_unused(used, reuse.names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
-    space = resolve(Space(module.name, draft.root, title=module.title, task=task), draft, report)
+    bare = Space(module.name, draft.root, title=module.title, task=task)
+    space = resolve(bare, draft, report)
     structures = None if report.has_errors else meaning.check(space, draft, report)
     sound = not report.has_errors
     diagnostics, symbols = in_order(report.found), report.symbols.used
     counted = structures if sound else None
-    return Checked(None if counted is None else counted.space, counted, diagnostics, symbols)
+    provisional = bare if report.awaits_data else None
+    return Checked(None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional)
 
 
 def _check_compiled(

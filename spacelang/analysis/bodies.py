@@ -22,7 +22,7 @@ from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir import space as ir
-from spacelang.ir.domain import Domain, parts
+from spacelang.ir.domain import BOOLEANS, Domain, parts
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
@@ -238,7 +238,10 @@ class _BodyReader:
             return
         place = self._place.inside(written.name.text)
         entry = self._entry if parameter is not None else None
+        before = len(self._report.found)
         domain = DomainReader(entry, parameter, self._report).read(written.domain)
+        if self._report.symbols.free(written.domain.span):
+            self._report.await_data(before)
         self._report.symbols.record(written.name.span, written.domain)
         advice = annotations.read(written.annotations, "hyperparameters", self._report)
         if written.condition is not None:
@@ -247,6 +250,9 @@ class _BodyReader:
         if domain is None:
             self.scope.dubious.add(written.name.text)
             self._operators.draft.dubious.add(place.address)
+            if self._report.symbols.within(written.domain.span):
+                stand_in = ir.Hyperparameter(written.name.text, place.address, place.key, BOOLEANS, True)
+                self.children.append(stand_in)
             return
         self.scope.addresses[written.name.text] = place.address
         self._operators.draft.domains[place.address] = as_written(written.domain.span, domain)

@@ -152,8 +152,8 @@ def _loosened(
             free = replace(node, condition=Reference(_switch(node.address)))
             yield node, free, Related(node.condition.span, f"the condition of `{node.name}`")
         written = symbols.domain(node.span)
-        wide = next((each for each in widest(written) if each != node.domain), None) if written is not None else None
-        if written is not None and wide is not None:
+        wide = None if written is None else widest(written)
+        if written is not None and wide is not None and wide != node.domain:
             premise = symbols.premise(symbols.within(written.span)).rstrip()
             message = f"the domain of `{node.name}` {premise}"
             yield node, replace(node, domain=wide, default=wide.middle), Related(written.span, message)

@@ -6,7 +6,6 @@ from typing import Final
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import VAST, Symbols
 from spacelang.analysis.values import NoValue, judge, plain
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
@@ -132,18 +131,25 @@ def as_written(span: Span, domain: Domain) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "…"
 
 
-def widest(written: ast.Domain) -> tuple[Domain, ...]:
-    """The domains for more data than there is, tall or wide; none where they then have no value."""
-    found = (DomainReader(None, None, Report(Symbols(sizes))).read(written) for sizes in VAST)
-    return tuple(domain for domain in found if domain is not None)
+def widest(written: ast.Domain) -> Domain | None:
+    """The domain with each range as far as any data lets it go; None where a part of it has no value for any."""
+    match written:
+        case ast.UnionDomain():
+            found = [widest(part) for part in written.parts]
+            simple = tuple(part for part in found if part is not None and not isinstance(part, Union))
+            return Union(simple) if len(simple) == len(found) else None
+        case ast.Range():
+            return RangeReader.widest(written)
+        case _:
+            return DomainReader(None, None, Report()).read(written)
 
 
-def drawn_in(value: Value, domain: Domain, wide: tuple[Domain, ...]) -> Value | Missing:
+def drawn_in(value: Value, domain: Domain, wide: Domain | None) -> Value | Missing:
     """The number of a domain that is nearest to a value which only data keeps from being a member.
 
-    `wide` are the domains for more data than there is. MISSING where the value is of none of them, or no number.
+    `wide` is the domain as far as any data lets it go. MISSING where the value is not in it, or no number.
     """
-    if not is_number(value) or (wide and not any(contains(each, value) for each in wide)):
+    if not is_number(value) or wide is None or not contains(wide, value):
         return MISSING
     assert isinstance(value, int | float)
     ends = [end for part in parts(domain) if isinstance(part, Integer | Real) for end in _nearest(part, value)]

@@ -219,8 +219,7 @@ class ExpressionReader:
 
     def _report_unbound(self, written: ast.Expression) -> None:
         symbols = self._report.symbols
-        free = [name for name in symbols.within(written.span) if not symbols.is_bound(name)]
-        at = symbols.place(written.span, free)
+        at = symbols.place(written.span, symbols.free(written.span))
         self._report.add(UnboundSymbol(primary=at, symbol=at.text))
 
     def _sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:

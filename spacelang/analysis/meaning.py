@@ -223,7 +223,10 @@ def _check_alternatives(structures: Structures, report: Report) -> Iterator[Cons
         found = conflict(space, space.constraints, symbols, checks)
         first, *others = found.constraints
         related = tuple(Related(constraint.span, "together with this") for constraint in others[:MOST_SHOWN])
+        before = len(report.found)
         report.add(EmptySpace(primary=first.span, related=(*related, *found.others), notes=_premises(found, report)))
+        if not _is_bound(found, report):
+            report.await_data(before)
         yield from found.constraints
         return
     constraints = _Constraints(structures)

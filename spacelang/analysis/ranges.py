@@ -7,7 +7,7 @@ from typing import Final
 
 from spacelang.analysis.arithmetic import known_call, outcome, plain, unlimited
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import SYMBOLS
+from spacelang.analysis.symbols import EXTREMES, SYMBOLS, Symbols
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.rules import Piece
@@ -64,11 +64,32 @@ class RangeReader:
             if not self._step_fits(written, written.step, lower, upper):
                 return None
             upper = _on_grid(written.step, lower, upper)
-        found = self._integers(written, lower, upper) if written.kind == "int" else self._reals(written, lower, upper)
+        found = _members(written, lower, upper)
         if found is None:
             self._report_empty(written, lower, upper)
             return None
         return found if self._is_accepted(written, found, lower, upper) else None
+
+    @classmethod
+    def widest(cls, written: ast.Range) -> Real | Integer | None:
+        """From the least that the lower bound is for any data to the greatest that the upper one is.
+
+        None where one of them is no number for any data.
+        """
+        readers = [cls(None, None, Report(Symbols(sizes))) for sizes in EXTREMES]
+        lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
+        uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
+        if not lowers or not uppers:
+            return None
+        lower = min(lowers, key=lambda end: (end.value, end.is_open))
+        upper = max(uppers, key=lambda end: (end.value, not end.is_open))
+        # Where the lower bound moves, the row of members moves with it: any number may be in it.
+        step = written.step if lower.value == max(end.value for end in lowers) else None
+        bare = replace(written, step=step, log=written.log if lower.value > 0 else None)
+        upper = upper if step is None else _on_grid(step, lower, upper)
+        if lower.value > upper.value:
+            return None
+        return _members(bare, lower, upper)
 
     # ---- bounds
 
@@ -99,7 +120,7 @@ class RangeReader:
     def _report_limitless(
         self, bound: ast.Expression, expression: Expr, written: ast.Range, symbols: tuple[str, ...]
     ) -> None:
-        free = [name for name in symbols if not self._report.symbols.is_bound(name)]
+        free = self._report.symbols.free(bound.span)
         if free:
             place = unlimited(expression)
             at = place if place is not None and place.text in free else self._report.symbols.place(bound.span, free)
@@ -196,7 +217,7 @@ class RangeReader:
 
     def _report_log(self, lower: _End) -> None:
         symbols = self._report.symbols
-        free = [name for name in lower.symbols if not symbols.is_bound(name)]
+        free = symbols.free(lower.span)
         if free and not lower.value:
             # Zero is what the bound tends to: for data of any size it lies above.
             at = symbols.place(lower.span, free)
@@ -205,19 +226,7 @@ class RangeReader:
         notes = symbols.notes(lower.symbols)
         self._report.add(LogNotPositive(primary=lower.span, lower=literal(lower.value), notes=notes))
 
-    # ---- members
-
-    def _integers(self, written: ast.Range, lower: _End, upper: _End) -> Integer | None:
-        step = int(written.step.value) if written.step is not None else 1
-        first = int(lower.value) + (step if lower.is_open else 0)
-        last = int(upper.value) - (step if upper.is_open else 0)
-        return None if first > last else Integer(first, last, written.log is not None, step)
-
-    def _reals(self, written: ast.Range, lower: _End, upper: _End) -> Real | None:
-        step = float(written.step.value) if written.step is not None else None
-        ends = float(lower.value), float(upper.value)
-        found = Real(*ends, lower.is_open, upper.is_open, written.log is not None, step)
-        return None if step is not None and not found.size else found
+    # ---- steps
 
     def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
         reason = remedy = None
@@ -275,6 +284,24 @@ class RangeReader:
             )
         )
         return False
+
+
+def _members(written: ast.Range, lower: _End, upper: _End) -> Real | Integer | None:
+    return _integers(written, lower, upper) if written.kind == "int" else _reals(written, lower, upper)
+
+
+def _integers(written: ast.Range, lower: _End, upper: _End) -> Integer | None:
+    step = int(written.step.value) if written.step is not None else 1
+    first = int(lower.value) + (step if lower.is_open else 0)
+    last = int(upper.value) - (step if upper.is_open else 0)
+    return None if first > last else Integer(first, last, written.log is not None, step)
+
+
+def _reals(written: ast.Range, lower: _End, upper: _End) -> Real | None:
+    step = float(written.step.value) if written.step is not None else None
+    ends = float(lower.value), float(upper.value)
+    found = Real(*ends, lower.is_open, upper.is_open, written.log is not None, step)
+    return None if step is not None and not found.size else found
 
 
 def _is_finite(value: float, kind: str) -> bool:

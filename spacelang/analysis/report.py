@@ -2,6 +2,8 @@
 
 from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
+from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.text import Span
 
 
 class Report:
@@ -10,6 +12,7 @@ class Report:
     def __init__(self, symbols: Symbols | None = None) -> None:
         self.found: list[Diagnostic] = []
         self._brought: set[Diagnostic] = set()
+        self._awaiting: set[Span] = set()
         self.symbols = Symbols() if symbols is None else symbols
 
     def add(self, diagnostic: Diagnostic) -> None:
@@ -29,3 +32,14 @@ class Report:
     def has_errors(self) -> bool:
         """Whether something was found that keeps the space from being used."""
         return any(diagnostic.severity is Severity.ERROR for diagnostic in self.found)
+
+    def await_data(self, start: int) -> None:
+        """Note that the problems from number `start` on may be none for data of some size."""
+        self._awaiting.update(problem.primary for problem in self.found[start:])
+
+    @property
+    def awaits_data(self) -> bool:
+        """Whether there are errors, and none of them but may be none for data of some size."""
+        errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
+        waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]
+        return bool(errors) and all(waiting)

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from spacelang.text import Source, Span
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
 SYMBOLS: Final = ("n_classes", "n_features", "n_samples")
 """What expressions may ask of the data."""
 
-VAST: Final[tuple[Mapping[str, int], ...]] = (
-    {"n_samples": 10**12, "n_features": 10**8, "n_classes": 10**4},
-    {"n_samples": 10**8, "n_features": 10**12, "n_classes": 10**4},
+EXTREMES: Final[tuple[Mapping[str, int], ...]] = tuple(
+    {"n_classes": classes, "n_features": columns, "n_samples": rows}
+    for classes, columns, rows in product((1, 2, 10**4), (1, 2, 10**12), (1, 2, 10**12))
 )
-"""The sizes of tall and of wide data, larger than there is: what no size of data lets in is in neither."""
+"""The sizes of the smallest data and of larger data than there is: bounds rise or fall with each, and end here."""
 
 
 class Symbols:
@@ -47,6 +48,10 @@ class Symbols:
         mentions = self._mentions.get(span.source, [])
         start, end = bisect_left(mentions, (span.start, "")), bisect_left(mentions, (span.end, ""))
         return tuple(dict.fromkeys(name for _, name in mentions[start:end]))
+
+    def free(self, span: Span) -> tuple[str, ...]:
+        """Those of them that have no number."""
+        return tuple(name for name in self.within(span) if name not in self._bindings)
 
     def place(self, span: Span, names: Iterable[str]) -> Span:
         """The first place inside a span that mentions one of the symbols."""

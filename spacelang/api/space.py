@@ -6,13 +6,11 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from spacelang.analysis import Surroundings, check
+from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
-from spacelang.analysis.symbols import VAST
 from spacelang.api.compiling import RefusalError, compiled, document_of
 from spacelang.carried import Carried
-from spacelang.diagnostics.diagnostic import Diagnostic, Severity
-from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
@@ -47,7 +45,7 @@ class Space:
 
     `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,
     it stands for an arbitrarily large number). `vast` are those that a compiled space has no numbers for, which nothing
-    can bind any more. A space that a program made has no `source`.
+    can bind any more. A space that a program made has no `source`. One that `is_provisional` waits for data.
     """
 
     checked: ir.Space
@@ -57,6 +55,7 @@ class Space:
     vast: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
     surroundings: Surroundings = field(default=ALONE, repr=False)
+    is_provisional: bool = False
 
     def bind(self, **numbers: int) -> "Space":
         """The space for data of this size: `bind(n_features=20)`; what was bound before and is not given stays.
@@ -66,7 +65,7 @@ class Space:
         bindings = {**self.surroundings.bindings, **check_bindings(numbers)}
         if self.source is None:
             return self
-        return _space(self.source, replace(self.surroundings, bindings=bindings))
+        return _read(self.source, replace(self.surroundings, bindings=bindings))
 
     @property
     def bound(self) -> dict[str, int | None]:
@@ -231,7 +230,7 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
     `allow` names the packages that it may `use`: they are trusted to be imported. `bind` says how large the data is, as
     in `{"n_features": 30}`; raises ValueError for what is no symbol or no number above 0.
     """
-    return _space(_source(reference), _surroundings(allow, bind))
+    return _read(_source(reference), _surroundings(allow, bind))
 
 
 def load_for_data(
@@ -239,29 +238,22 @@ def load_for_data(
 ) -> Space:
     """The space that `load` gives, also where bounds have no limit as long as the data is not known.
 
-    These then are very large; only what `bound_by` makes of it for some data may be searched.
+    It is provisional then (see `analysis.Checked`): only what `bound_by` makes of it for some data may be searched.
     """
     source, surroundings = _source(reference), _surroundings(allow, bind)
-    try:
-        return _space(source, surroundings)
-    except SpaceError as error:
-        if not all(isinstance(each, UnboundSymbol) for each in error.diagnostics if each.severity is Severity.ERROR):
-            raise
-        for sizes in VAST:
-            provisional = check(source, replace(surroundings, bindings={**sizes, **surroundings.bindings}))
-            if provisional.space is not None and provisional.structures is not None:
-                symbols = {name: surroundings.bindings.get(name) for name in provisional.symbols}
-                return Space(
-                    provisional.space, provisional.structures, (), symbols, source=source, surroundings=surroundings
-                )
-        raise
+    checked = check(source, surroundings)
+    if checked.provisional is None:
+        return _space(checked, source, surroundings)
+    counted = Structures(checked.provisional)
+    symbols = checked.symbols
+    return Space(counted.space, counted, symbols=symbols, source=source, surroundings=surroundings, is_provisional=True)
 
 
 def parse(
     text: str, name: str = "<text>", *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> Space:
     """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError."""
-    return _space(Source(name, text), _surroundings(allow, bind))
+    return _read(Source(name, text), _surroundings(allow, bind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,8 +301,11 @@ def configuration_of(given: Mapping[str, Any]) -> Configuration:
     )
 
 
-def _space(source: Source, surroundings: Surroundings) -> Space:
-    checked = check(source, surroundings)
+def _read(source: Source, surroundings: Surroundings) -> Space:
+    return _space(check(source, surroundings), source, surroundings)
+
+
+def _space(checked: Checked, source: Source, surroundings: Surroundings) -> Space:
     if checked.space is None or checked.structures is None:
         raise SpaceError(checked.diagnostics)
     found, symbols, vast = checked.diagnostics, checked.symbols, checked.vast

@@ -169,6 +169,33 @@ def test_a_default_that_the_data_keeps_out_is_drawn_in(
 
 
 @settings(LAW)
+@given(constants() | growing(), constants() | growing(), st.integers(0, 60), bindings())
+def test_a_default_that_some_data_lets_in_is_drawn_in_whichever_bound_keeps_it_out(
+    lower: Arithmetic, upper: Arithmetic, default: int, bound: dict[str, int]
+) -> None:
+    start, end = math.ceil(lower.value(bound)), math.floor(upper.value(bound))
+    least, most = lower.value(dict.fromkeys(SYMBOLS, 1)), upper.value(HUGE)
+    assume(start <= end and least <= most)
+    assume(all(side.mentions or side.value(bound).denominator == 1 for side in (lower, upper)))
+    found = checked(f"stage e = SVC {{ coef0 : int[{lower.text}, {upper.text}] = {default} }}", bound)
+    if least <= default <= most:
+        assert only(found).default == max(start, min(default, end))
+    else:
+        assert codes(found) == ["SL401"]
+
+
+@settings(LAW)
+@given(arithmetic(), arithmetic(), arithmetic(), bindings())
+def test_what_is_sound_for_some_data_is_not_refused_before_the_data_is_known(
+    lower: Arithmetic, upper: Arithmetic, limit: Arithmetic, bound: dict[str, int]
+) -> None:
+    text = f"stage e = SVC {{ coef0 : int[{lower.text}, {upper.text}] }}\nrequire e.SVC.coef0 < {limit.text}"
+    assume(not any(error.startswith("SL4") or error == "SL506" for error in codes(checked(text, bound))))
+    unbound = checked(text, {})
+    assert unbound.space is not None or unbound.provisional is not None, unbound.diagnostics
+
+
+@settings(LAW)
 @given(
     st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
     arithmetic().filter(lambda side: side.mentions),

@@ -1,10 +1,17 @@
 """Spaces that depend on the data, from Python: bound by hand, and by the data of a search."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import spacelang as sl
+from spacelang.api import load_for_data
+from spacelang.api._comparing.arenas import DataArena
+from spacelang.api._comparing.folder import plan_of
+from spacelang.api._comparing.setting import Setting
+from spacelang.runtime.data.loading import make_table
 
 TEXT = """stage scaler = none | QuantileTransformer { n_quantiles : int[10, min(2000, n_samples)] log = 1000 }
 stage selector = none | SelectKBest { k : int[1, MOST] = 10 }
@@ -70,3 +77,45 @@ def test_data_for_which_a_space_is_empty() -> None:
     features, labels = table(12)
     with pytest.raises(sl.SpaceError, match="for n_samples = 9 the upper bound is 9"):
         sl.search(sl.parse(LIMITED), features, labels, trials=3)
+
+
+GROWING = """stage selector = SelectKBest { k : int[ceil(sqrt(n_features)), BOUND] = DEFAULT }
+stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, ceil(50 / n_features)] = 1 }
+require n_samples < 1000
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "default", "drawn"), [("n_features", 10, 5), ("4", 1, 3), ("min(4, n_features)", 3, 3)]
+)
+def test_bounds_that_no_large_data_has_are_those_of_the_data_that_is_given(
+    bound: str, default: int, drawn: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "growing.space"
+    path.write_text(GROWING.replace("BOUND", bound).replace("DEFAULT", str(default)), encoding="utf-8")
+    features, labels = table(30)
+    result = sl.search(path, features, labels, optimizer="random", trials=3, initial="default", seed=1)
+    assert result.trials["configuration"][0]["selector.k"] == drawn
+    compared = sl.compare(path, {"mine": (features, labels)}, ["random"], repeats=1, trials=2)
+    assert list(compared.runs["trials"]) == [2]
+
+
+def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "growing.space"
+    plans = []
+    for rule in ("", "forbid estimator is GaussianNB and selector.SelectKBest.k > 3\n"):
+        path.write_text(GROWING.replace("BOUND", "4").replace("DEFAULT", "3") + rule, encoding="utf-8")
+        setting = Setting(load_for_data(path), None, 1)
+        judged = DataArena(setting, "mine", make_table(*table(30))).check(0, ())
+        plans.append(plan_of(setting, (0,), {"mine": judged}, ()))
+    assert [line.partition(":")[0] for line in plans[0].differences(plans[1])] == ["data `mine`, space"]
+    assert plans[0].differences(plans[0]) == []
+
+
+def test_what_no_data_makes_sound_is_refused_before_there_is_any(tmp_path: Path) -> None:
+    path = tmp_path / "growing.space"
+    text = GROWING.replace("BOUND", "4").replace("DEFAULT", "3")
+    for wrong, code in (("GausianNB", "SL201"), ("GaussianNB { var_smoothing : float[2, 1] }", "SL403")):
+        path.write_text(text.replace("GaussianNB", wrong), encoding="utf-8")
+        with pytest.raises(sl.SpaceError, match=code):
+            load_for_data(path)

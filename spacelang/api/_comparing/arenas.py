@@ -93,6 +93,7 @@ class DataArena:
             self._kept(objective),
             initial,
             remarks,
+            self.setting.identity_of(space),
         )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":
@@ -178,6 +179,7 @@ class TableArena:
             bounds,
             objective.training_size,
             initial=self._initial,
+            space=self.setting.identity_of(space),
         )
 
     def facts(self, seed: int, judged: Judged) -> "DataFacts":  # noqa: ARG002 - the table is the same for all seeds

@@ -52,6 +52,7 @@ def plan_of(
                 # Not there without any: comparisons that were begun before there were such things go on.
                 **({"test rows": each.test} if each.test else {}),
                 **({"initial": ", ".join(first.identity for first in each.initial)} if each.initial else {}),
+                **({"space": each.space} if each.space else {}),
             }
             for label, each in judged.items()
         },

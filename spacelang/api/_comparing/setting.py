@@ -35,6 +35,12 @@ class Setting:
     archive: "Archive | None" = None
     norm: Norm = Norm.L1
 
+    def identity_of(self, bound: Space) -> str:
+        """What tells a space that data has bound from others; empty where that of the setting says it for all data."""
+        from spacelang.runtime.storing.header import identity
+
+        return identity(bound.checked) if self.space.is_provisional else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -51,3 +57,5 @@ class Judged:
     """The configurations that every run begins with."""
     remarks: tuple[str, ...] = ()
     """What an archive suggested that was passed over, for people."""
+    space: str = ""
+    """The identity of the space for this data where that of the comparison waits for data; else empty."""

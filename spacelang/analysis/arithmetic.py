@@ -9,7 +9,9 @@ from typing import Final, TypeAlias
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction
-from spacelang.ir.expr import FUNCTIONS, VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references
+from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references
+from spacelang.ir.rationals import FUNCTIONS, Between, decimal
+from spacelang.ir.rationals import Number as Known
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -134,9 +136,7 @@ def _is_infinite(value: Value) -> bool:
 
 
 def _number(value: int | Number) -> Number:
-    if isinstance(value, float):
-        return Fraction(repr(value)) if math.isfinite(value) else value
-    return Fraction(value)
+    return value if isinstance(value, float) and not math.isfinite(value) else decimal(value)
 
 
 def _short(function: Callable[..., Number], *arguments: Number) -> Number:
@@ -161,6 +161,16 @@ def _rounded(function: Callable[[Number], int]) -> Callable[[Number], Number]:
     return lambda number: number if isinstance(number, float) else Fraction(function(number))
 
 
+def _nearest(nearest: Callable[[Number], float], known: Callable[[Fraction], Known]) -> Callable[[Number], Number]:
+    """A function's rational value where it has one, else the nearest float."""
+
+    def apply(number: Number) -> Number:
+        found = nearest(number) if isinstance(number, float) else known(number)
+        return nearest(number) if isinstance(found, Between) else found
+
+    return apply
+
+
 _OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
@@ -172,6 +182,6 @@ _FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
     "max": max,
     "ceil": _rounded(math.ceil),
     "floor": _rounded(math.floor),
-    "sqrt": math.sqrt,
-    "log2": math.log2,
+    "sqrt": _nearest(math.sqrt, FUNCTIONS["sqrt"]),
+    "log2": _nearest(math.log2, FUNCTIONS["log2"]),
 }

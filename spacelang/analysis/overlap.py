@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from spacelang.ir.domain import MISSING, Categorical, Integer, Missing, Real, Simple
+from spacelang.ir.rationals import decimal
 from spacelang.ir.value import Value
 
 
@@ -38,7 +39,7 @@ def _grid(domain: Real | Integer) -> _Grid | None:
     """The grid that a domain is; None for an interval."""
     if domain.size is None:
         return None
-    start, step = Fraction(repr(domain.lower)), Fraction(repr(domain.step or 1.0))
+    start, step = decimal(domain.lower), decimal(domain.step or 1)
     return _Grid(start + domain.first_index * step, step, start + domain.last_index * step)
 
 
@@ -61,7 +62,7 @@ def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
 def _member_inside(grid: _Grid | None, interval: Real | Integer) -> Value | Missing:
     """The smallest member of a grid inside an interval, whose lower end may be excluded."""
     assert grid is not None
-    index = max(0, math.ceil((Fraction(interval.lower) - grid.first) / grid.step))
+    index = max(0, math.ceil((decimal(interval.lower) - grid.first) / grid.step))
     for place in (index, index + 1):
         number = grid.first + place * grid.step
         if number <= grid.last and not isinstance(found := interval.find(_value(number)), Missing):

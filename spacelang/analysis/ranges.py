@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Final
 
 from spacelang.analysis.arithmetic import known_call, outcome, plain, unlimited
@@ -17,6 +16,7 @@ from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.domain import Integer, Real, literal
 from spacelang.ir.expr import Arithmetic, Constant, Expr
+from spacelang.ir.rationals import decimal
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -237,9 +237,9 @@ class RangeReader:
         elif written.log is not None:
             reason, remedy = "a logarithmic range has no even step", "leave out `log` or `step`"
         elif not lower.symbols and not upper.symbols:
-            steps = (_exact(upper.value) - _exact(lower.value)) / _exact(step.value)
+            steps = (decimal(upper.value) - decimal(lower.value)) / decimal(step.value)
             if steps.denominator != 1:
-                last = _exact(lower.value) + math.floor(steps) * _exact(step.value)
+                last = decimal(lower.value) + math.floor(steps) * decimal(step.value)
                 reached = int(last) if written.kind == "int" else float(last)
                 reason = "does not lead from the lower to the upper bound"
                 remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
@@ -313,10 +313,10 @@ def _is_finite(value: float, kind: str) -> bool:
 
 def _on_grid(step: ast.Number, lower: _End, upper: _End) -> _End:
     """The upper end drawn in to the last member, where the data decides how far the row of members goes."""
-    steps = (_exact(upper.value) - _exact(lower.value)) / _exact(step.value)
+    steps = (decimal(upper.value) - decimal(lower.value)) / decimal(step.value)
     if steps.denominator == 1:
         return upper
-    last = _exact(lower.value) + math.floor(steps) * _exact(step.value)
+    last = decimal(lower.value) + math.floor(steps) * decimal(step.value)
     return replace(upper, value=plain(last), is_open=False)
 
 
@@ -345,7 +345,3 @@ def _rewritten(written: ast.Range, wanted: Piece, legal: Piece) -> str:
 def _rest(written: ast.Range) -> str:
     """What follows the bounds: the modifiers."""
     return written.span.source.text[written.upper.span.end + 1 : written.span.end]
-
-
-def _exact(number: float) -> Fraction:
-    return Fraction(repr(number))

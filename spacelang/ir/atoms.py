@@ -1,6 +1,5 @@
 """Atoms: the smallest parts of a condition that are true or false, and where along the numbers they change."""
 
-import math
 from collections.abc import Iterator
 
 from spacelang.ir.expr import (
@@ -19,8 +18,9 @@ from spacelang.ir.expr import (
     nodes,
     references,
 )
-from spacelang.ir.linear import Number, difference
-from spacelang.ir.rounding import changes
+from spacelang.ir.linear import difference
+from spacelang.ir.rationals import Rational, rational
+from spacelang.ir.value import Value
 
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
@@ -43,34 +43,25 @@ def is_related(atom: Expr) -> bool:
     return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
 
 
-def cuts_of(atom: Expr) -> tuple[Number, ...] | None:
-    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known.
-
-    The numbers are finite and not rounded, of any size.
-    """
+def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
+    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known."""
     match atom:
         case Reference():
             return ()
         case In(item=Reference()):
-            return tuple(cut for value in atom.values for cut in _cut(Constant(value)))
+            return tuple(cut for value in atom.values for cut in _cut(value))
         case (
             Compare(left=Reference(), right=Constant() as constant)
             | Compare(left=Constant() as constant, right=Reference())
         ):
-            return _cut(constant)
+            return _cut(constant.value)
         case Compare():
             form = difference(atom)
-            roots = None if form is None else form.roots
-            if not roots:
-                return roots
-            rounded = changes(atom, roots[0])
-            return None if rounded is None else (*roots, *rounded)
+            return None if form is None else form.roots
         case _:
             return None
 
 
-def _cut(constant: Constant) -> tuple[Number, ...]:
-    value = constant.value
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return ()
-    return () if isinstance(value, float) and not math.isfinite(value) else (value,)
+def _cut(value: Value) -> tuple[Rational, ...]:
+    number = rational(value)
+    return () if number is None else (number,)

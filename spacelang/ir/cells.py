@@ -7,27 +7,23 @@ speaks for all of them, and a range of a million integers costs as many cells as
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, members, parts, run
-from spacelang.ir.linear import Number
+from spacelang.ir.rationals import Rational, decimal
 from spacelang.ir.value import Value
 
 Signature = Callable[[Value], tuple[object, ...]]
 """What an expression can tell about a value: the truth of every atom, and more where values are compared."""
 
-ROUNDING = 1e-9
-"""How near to a cut a member may be moved to its other side by the rounding of an atom's arithmetic."""
 ENUMERABLE = 10_000
 """The largest finite domain that is looked at value by value where an atom relates several hyperparameters."""
 
 
-def cells(domain: Domain, cuts: Sequence[Number], signature: Signature) -> tuple[Simple, ...]:
+def cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[Simple, ...]:
     """The cells of a domain: disjoint, covering, none of them empty.
 
-    `cuts` are the finite numbers at which an atom may change its truth, of any size and not rounded; `signature`
-    decides among the values of sets.
+    `cuts` are the numbers at which an atom may change its truth; `signature` decides among the values of sets.
     """
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
@@ -51,7 +47,7 @@ def mass(cell: Simple, domain: Domain) -> float:
     raise ValueError("the cell does not belong to the domain")
 
 
-def _cells_of(part: Simple, cuts: Sequence[Number], signature: Signature) -> list[Simple]:
+def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> list[Simple]:
     match part:
         case Categorical():
             groups: dict[tuple[object, ...], list[Value]] = {}
@@ -66,50 +62,38 @@ def _cells_of(part: Simple, cuts: Sequence[Number], signature: Signature) -> lis
             return list(_cut_grid(part, cuts))
 
 
-def _cut_grid(part: Integer | Real, cuts: Sequence[Number]) -> list[Simple]:
-    """Runs of members between the cuts; a member at a cut is a run of its own.
-
-    So is one so near that rounding in the atom's arithmetic may move it to the other side.
-    """
+def _cut_grid(part: Integer | Real, cuts: Sequence[Rational]) -> list[Simple]:
+    """Runs of members between the cuts; a member at a cut is a run of its own."""
     first, last = part.first_index, part.last_index
     bounds = {first, last + 1}
     for cut in cuts:
         above = _first_from(part, cut, first, last + 1)
         bounds.add(above)
-        for place in (above - 1, above):
-            if first <= place <= last and _is_near(part.at(place), cut):
-                bounds.update((place, place + 1))
-    ordered = sorted(bounds)
-    return [run(part, start, end - 1) for start, end in pairwise(ordered)]
+        if above <= last and decimal(part.at(above)) == cut:
+            bounds.add(above + 1)
+    return [run(part, start, end - 1) for start, end in pairwise(sorted(bounds))]
 
 
-def _first_from(part: Integer | Real, cut: Number, first: int, end: int) -> int:
+def _first_from(part: Integer | Real, cut: Rational, first: int, end: int) -> int:
     """The place of the first member that is at least a number; `end` where there is none.
 
     Places are Python's integers: those of `bisect` have to fit a machine word.
     """
     while first < end:
         middle = (first + end) // 2
-        if part.at(middle) < cut:
+        if decimal(part.at(middle)) < cut:
             first = middle + 1
         else:
             end = middle
     return first
 
 
-def _is_near(member: Number, cut: Number) -> bool:
-    if isinstance(member, float) and isinstance(cut, float):
-        return math.isclose(member, cut, rel_tol=ROUNDING, abs_tol=ROUNDING)
-    one, other = Fraction(member), Fraction(cut)
-    return abs(one - other) <= Fraction(ROUNDING) * max(Fraction(1), abs(one), abs(other))
-
-
-def _cut_interval(part: Real, cuts: Sequence[Number]) -> list[Simple]:
+def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[Simple]:
     """Open intervals between the cuts, and each cut as a point; no interval without a number inside.
 
     A cut between two floats is moved to one of them: it is told apart from those below it and those above.
     """
-    inner = sorted({float(cut) + 0.0 for cut in cuts if part.lower <= cut <= part.upper})
+    inner = sorted({float(cut) + 0.0 for cut in cuts if decimal(part.lower) <= cut <= decimal(part.upper)})
     result: list[Simple] = []
     lower, lower_open = part.lower, part.lower_open
     for cut in inner:

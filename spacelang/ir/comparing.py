@@ -1,13 +1,29 @@
-"""The truth of linear comparisons for many values at once, equal to what one by one evaluation says."""
+"""The truth of linear comparisons for many values at once, equal to what one by one evaluation says.
+
+Floats say it wherever they are further apart than all rounding together can have moved them.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from spacelang.ir.codes import EXACT, Array, Codes, decoded, nearest_float, numbers
 from spacelang.ir.domain import Domain
-from spacelang.ir.expr import INACTIVE, Arithmetic, Call, Compare, Constant, Expr, Reference, Worth, holds, references
+from spacelang.ir.expr import (
+    INACTIVE,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    Reference,
+    Worth,
+    holds,
+    nodes,
+    references,
+)
 
 _RELATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "==": np.equal,
@@ -24,6 +40,9 @@ _OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "/": np.divide,
 }
 
+ROUNDING: Final = 2.0**-45
+"""More than what the operations of a comparison round away, as a part of all that they add up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -35,36 +54,48 @@ class Rows:
 
 
 def truths(atom: Compare, rows: Rows) -> Array:
-    """Whether a linear comparison holds, for each entry.
-
-    Floats do what one by one evaluation does unless integers beyond their precision appear: such entries, and those
-    that are no numbers, are evaluated one by one.
-    """
+    """Whether a linear comparison holds, for each entry."""
     values = {address: numbers(rows.domains[address], rows.codes[address]) for address in references(atom)}
-    doubtful = np.zeros(rows.count, bool)
     with np.errstate(all="ignore"):
-        left, right = (_value(side, values, doubtful) for side in (atom.left, atom.right))
+        (left, size), (right, other) = (_value(side, values) for side in (atom.left, atom.right))
         found: Array = np.broadcast_to(_RELATIONS[atom.relation](left, right), rows.count).copy()
-    for entry in np.flatnonzero(doubtful).tolist():
+        is_clear = np.abs(left - right) > ROUNDING * (size + other)  # not with NaN
+        is_clear = np.broadcast_to(is_clear | _are_whole(atom, values, size + other), rows.count)
+    for entry in np.flatnonzero(~is_clear).tolist():
         found[entry] = holds(atom, _lookup(rows, entry))
     return found
 
 
-def _value(expression: Expr, values: Mapping[str, Array], doubtful: Array) -> Array:
+def _are_whole(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
+    """Where nothing is rounded because all numbers are integers that floats tell apart."""
+    found: Array = size < EXACT
+    for node in nodes(atom):
+        if isinstance(node, Constant):
+            found = found & (nearest_float(node.value) % 1 == 0)
+        elif isinstance(node, Reference):
+            found = found & (values[node.address] % 1 == 0)
+        elif isinstance(node, Arithmetic) and node.operation == "/":
+            return np.array(False)
+    return found
+
+
+def _value(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
+    """What an expression is worth, and the sum of the sizes of all that it is made of."""
     match expression:
         case Constant():
             found = np.array(nearest_float(expression.value))
         case Reference():
             found = values[expression.address]
         case Arithmetic():
-            left, right = (_value(side, values, doubtful) for side in (expression.left, expression.right))
-            found = _OPERATIONS[expression.operation](left, right)
+            (left, size), (right, other) = (_value(side, values) for side in (expression.left, expression.right))
+            is_sum = expression.operation in "+-"
+            sizes = size + other if is_sum else size * other if expression.operation == "*" else size / np.abs(right)
+            return _OPERATIONS[expression.operation](left, right), sizes
         case Call(arguments=(argument,)):  # `min` or `max` of one
-            found = _value(argument, values, doubtful)
+            return _value(argument, values)
         case _:
             raise ValueError("not a linear expression")
-    doubtful |= ~(np.abs(found) < EXACT)  # NaN too
-    return found
+    return found, np.abs(found)
 
 
 def _lookup(rows: Rows, entry: int) -> Callable[[str], Worth]:

@@ -10,10 +10,24 @@ from spacelang.ir.atoms import atoms_of, cuts_of, is_related
 from spacelang.ir.cells import ENUMERABLE, cells, representative, singletons
 from spacelang.ir.domain import Simple, is_finite
 from spacelang.ir.elimination import Factor, State, Table
-from spacelang.ir.expr import INACTIVE, Active, And, Compare, Expr, Is, Not, Or, Worth, holds, references
+from spacelang.ir.expr import (
+    INACTIVE,
+    RELATIONS,
+    Active,
+    And,
+    Compare,
+    Expr,
+    Is,
+    Not,
+    Or,
+    Worth,
+    holds,
+    references,
+)
 from spacelang.ir.groups import Group, scope
 from spacelang.ir.inequalities import SearchTooLongError
-from spacelang.ir.linear import Number, Rows, difference, feasible, rows
+from spacelang.ir.linear import Rows, difference, feasible, rows, scale
+from spacelang.ir.rationals import Rational
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value, identity, is_number
 
@@ -256,9 +270,8 @@ class _Compiler:
             else:
                 whole.update(named)
         blocks = [self._alike(name, alone[name], apart=name in whole) for name in names]
-        for joint in product(*blocks):
-            worths = {name: self._worth(name, states[0]) for name, states in zip(names, joint, strict=True)}
-            yield joint, holds(expression, worths.__getitem__)
+        options = {n: [self._worth(n, states[0]) for states in found] for n, found in zip(names, blocks, strict=True)}
+        return zip(product(*blocks), truths_over(expression, options), strict=True)
 
     def _alike(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
         """The states of a variable in blocks on which all of these leaves of an expression agree."""
@@ -319,6 +332,18 @@ class _Compiler:
             raise UndecidableError(atom) from error
 
 
+def truths_over(expression: Expr, options: Mapping[str, Sequence[Worth]]) -> Iterator[bool]:
+    """The truth of an expression for all combinations of what its variables may be worth, the last ones first."""
+    scaled = scale(expression, options) if isinstance(expression, Compare) else None
+    if isinstance(expression, Compare) and scaled is not None:
+        relation, constant = RELATIONS[expression.relation], scaled.constant
+        for summands in product(*scaled.summands):
+            yield relation(sum(summands, constant), 0)
+        return
+    for worths in product(*options.values()):
+        yield holds(expression, dict(zip(options, worths, strict=True)).__getitem__)
+
+
 def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
     """The alternatives of which one must hold for a linear comparison of numbers to have the given truth."""
     form = difference(atom)
@@ -349,7 +374,7 @@ def _atoms(group: Group) -> tuple[Expr, ...]:
 
 def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[Simple, ...]:
     """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
-    places: list[Number] = []
+    places: list[Rational] = []
     for atom in atoms:
         cuts = cuts_of(atom)
         if cuts is None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
+from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value, identity, is_number, same
 
 
@@ -70,7 +71,7 @@ class Real:
         if self.step is None:
             return 0  # a point
         start, step, below = decimals(self)
-        steps, left = divmod(Fraction(repr(self.upper)) * below - start, step)
+        steps, left = divmod(decimal(self.upper) * below - start, step)
         return int(steps) - (self.upper_open and left == 0)
 
     def at(self, index: int) -> float:
@@ -164,7 +165,7 @@ class Integer:
     def find(self, value: Value) -> Value | Missing:
         """The member equal to `value`, as an int; MISSING where there is none."""
         if isinstance(value, float) and value.is_integer():
-            value = int(value)
+            value = int(decimal(value))
         if not isinstance(value, int) or isinstance(value, bool):
             return MISSING
         inside = self.lower <= value <= self.upper and (value - self.lower) % self.step == 0
@@ -277,7 +278,7 @@ def exact_float(value: Value) -> float | None:
         number = float(value) + 0.0
     except OverflowError:
         return None
-    return number if number == value else None
+    return number if number == value or rational(number) == value else None
 
 
 Simple: TypeAlias = Real | Integer | Categorical | Ordinal
@@ -289,7 +290,8 @@ BOOLEANS: Final = Categorical((True, False))
 @lru_cache(maxsize=4096)
 def decimals(grid: Real) -> tuple[int, int, int]:
     """Whole numbers a, b and c of a range with a step: its member with index i is (a + b i) / c, rounded once."""
-    lower, step = Fraction(repr(grid.lower)), Fraction(repr(grid.step))
+    assert grid.step is not None
+    lower, step = decimal(grid.lower), decimal(grid.step)
     below = math.lcm(lower.denominator, step.denominator)
     return int(lower * below), int(step * below), below
 

@@ -1,16 +1,18 @@
 """Expressions: what `when`, `forbid` and `require` say, with every name resolved to an address of the space.
 
 An atom over an inactive hyperparameter is false (grammars/REFERENCE.md, "Conditions and constraints"), and so is one
-that arithmetic leaves undefined: a division by zero, or an order between a number and `none`.
+that arithmetic leaves undefined: a division by zero, or an order between a number and `none`. Numbers are the decimals
+that they are written as (see `rationals`).
 """
 
-import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Final, Literal, TypeAlias, assert_never
 
-from spacelang.ir.value import Value, identity, is_number, same
+from spacelang.ir.rationals import FUNCTIONS, OPERATIONS, Between, number_of, order
+from spacelang.ir.value import Value, identity, same
 from spacelang.text import NOWHERE, Span
 
 
@@ -23,6 +25,8 @@ class Inactive:
 
 INACTIVE: Final = Inactive()
 Worth: TypeAlias = Value | Inactive
+Result: TypeAlias = Worth | Fraction | Between
+"""What arithmetic makes of worths: numbers that need not be written as a value."""
 Lookup: TypeAlias = Callable[[str], Worth]
 """The value at an address: the branch's name for a decision, INACTIVE for what is not active."""
 
@@ -142,27 +146,14 @@ class Call:
 
 Expr: TypeAlias = Constant | Reference | Is | Active | Compare | In | Not | And | Or | Arithmetic | Call
 
-_RELATIONS: Final[dict[str, Callable[[float, float], bool]]] = {
+RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
-_OPERATIONS: Final[dict[str, Callable[[float, float], float]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
-_FUNCTIONS: Final[dict[str, Callable[..., float]]] = {
-    "min": min,
-    "max": max,
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "sqrt": math.sqrt,
-    "log2": math.log2,
-}
-FUNCTIONS: Final = tuple(_FUNCTIONS)
 VARIADIC: Final = ("min", "max")
 """The functions that take two arguments or more; the others take one."""
 
@@ -184,49 +175,50 @@ def holds(expression: Expr, lookup: Lookup) -> bool:
             return _compare(expression, lookup)
         case In():
             item = worth(expression.item, lookup)
-            return not isinstance(item, Inactive) and any(same(item, value) for value in expression.values)
+            return any(_related("==", item, value) for value in expression.values)
         case Constant() | Reference() | Arithmetic() | Call():
             return worth(expression, lookup) is True
 
 
-def worth(expression: Expr, lookup: Lookup) -> Worth:
-    """The value of an expression under an assignment; INACTIVE where it has none."""
+def worth(expression: Expr, lookup: Lookup) -> Result:
+    """The value of an expression under an assignment, never rounded; INACTIVE where it has none."""
     match expression:
         case Constant():
             return expression.value
         case Reference():
             return lookup(expression.address)
         case Arithmetic():
-            arguments = (worth(expression.left, lookup), worth(expression.right, lookup))
-            return _apply(_OPERATIONS[expression.operation], arguments)
+            operands = (worth(expression.left, lookup), worth(expression.right, lookup))
+            return _apply(OPERATIONS[expression.operation], operands)
         case Call():
-            return _apply(
-                _FUNCTIONS[expression.function],
-                tuple(worth(argument, lookup) for argument in expression.arguments),
-            )
+            arguments = tuple(worth(argument, lookup) for argument in expression.arguments)
+            return _apply(FUNCTIONS[expression.function], arguments)
         case And() | Or() | Not() | Is() | Active() | Compare() | In():
             return holds(expression, lookup)
 
 
 def _compare(expression: Compare, lookup: Lookup) -> bool:
-    left, right = worth(expression.left, lookup), worth(expression.right, lookup)
+    return _related(expression.relation, worth(expression.left, lookup), worth(expression.right, lookup))
+
+
+def _related(relation: Comparison, left: Result, right: Result) -> bool:
     if isinstance(left, Inactive) or isinstance(right, Inactive):
         return False
-    if expression.relation == "==":
-        return same(left, right)
-    if expression.relation == "!=":
-        return not same(left, right)
-    if not (is_number(left) and is_number(right)):
-        return False
-    return _RELATIONS[expression.relation](left, right)  # type: ignore[arg-type]
+    if (type(left) is int and type(right) is int) or (type(left) is float and type(right) is float):
+        return RELATIONS[relation](left, right)  # floats are in the order of their decimals
+    one, other = number_of(left), number_of(right)
+    if one is not None and other is not None:
+        return RELATIONS[relation](order(one, other), 0)
+    is_same = one is None and other is None and same(left, right)  # type: ignore[arg-type]
+    return is_same if relation == "==" else relation == "!=" and not is_same
 
 
-def _apply(function: Callable[..., float], arguments: tuple[Worth, ...]) -> Worth:
-    if not all(is_number(argument) for argument in arguments):
+def _apply(function: Callable[..., Result], operands: tuple[Result, ...]) -> Result:
+    numbers = [number_of(operand) for operand in operands]
+    if None in numbers:
         return INACTIVE
     try:
-        result = function(*arguments)
-        return result if math.isfinite(result) else INACTIVE
+        return function(*numbers)
     except (ZeroDivisionError, ValueError, OverflowError):
         return INACTIVE
 

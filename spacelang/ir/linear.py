@@ -1,7 +1,6 @@
 """Linear atoms: comparisons of sums of hyperparameters with constant factors, and whether several can hold together.
 
-Everything is rational arithmetic, so that the answers are exact. A float stands for the decimal that it prints as; a
-whole one for itself, which beyond 2**53 is not always what it prints as, and is what integers are compared with.
+Everything is rational arithmetic, so that the answers are exact.
 """
 
 import math
@@ -9,15 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import TypeAlias
 
 from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.inequalities import Row, solve
+from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value
-
-Number: TypeAlias = int | float | Fraction
-"""A number as it was written or computed, never rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +31,44 @@ class Linear:
         return tuple(-self.constant / factor for factor in self.factors.values())
 
 
-def exact(value: Value) -> Fraction | None:
-    """The rational number that a value is written as; None for what is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, int):
-        return Fraction(value)
-    if not math.isfinite(value):
-        return None
-    return Fraction(value) if value.is_integer() else Fraction(repr(value))
-
-
 def difference(atom: Compare) -> Linear | None:
     """Left minus right as a linear form; None where it is not one."""
     left, right = linear(atom.left), linear(atom.right)
     return None if left is None or right is None else _sum(left, right, -1)
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear comparison brought to whole numbers: a sum of one of each of `summands`, and `constant`, beside 0."""
+
+    summands: tuple[tuple[int, ...], ...]
+    constant: int
+
+
+def scale(atom: Compare, worths: Mapping[str, Sequence[object]]) -> Scale | None:
+    """A comparison for some values of each hyperparameter, in their order: what each of them adds to the sum.
+
+    None where it is not linear, or where some of the values are no numbers.
+    """
+    form = difference(atom)
+    if form is None:
+        return None
+    columns: list[list[Fraction]] = []
+    for address, values in worths.items():
+        numbers = [rational(value) for value in values]
+        columns.append([form.factors.get(address, Fraction(0)) * number for number in numbers if number is not None])
+        if len(columns[-1]) < len(numbers):
+            return None
+    whole = math.lcm(form.constant.denominator, *(term.denominator for column in columns for term in column))
+    return Scale(tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole))
+
+
 def linear(expression: Expr) -> Linear | None:
     """The linear form of an arithmetic expression; None where it has none."""
     match expression:
         case Constant():
-            number = exact(expression.value)
-            return None if number is None else Linear({}, number)
+            number = rational(expression.value)
+            return None if number is None else Linear({}, Fraction(number))
         case Reference():
             return Linear({expression.address: Fraction(1)}, Fraction(0))
         case Arithmetic():
@@ -157,20 +168,18 @@ class _Variable:
     def of(cls, cell: Simple) -> "_Variable":
         match cell:
             case Real(step=None):
-                lower, upper = exact(cell.lower), exact(cell.upper)
-                assert lower is not None
-                assert upper is not None
-                return cls(Fraction(0), Fraction(1), lower, upper, cell.lower_open, cell.upper_open)
+                ends = decimal(cell.lower), decimal(cell.upper)
+                return cls(Fraction(0), Fraction(1), *ends, cell.lower_open, cell.upper_open)
             case Real():
                 first, last = Fraction(cell.first_index), Fraction(cell.last_index)
-                return cls(Fraction(repr(cell.lower)), Fraction(repr(cell.step)), first, last, grid=True)
+                return cls(decimal(cell.lower), decimal(cell.step or 0), first, last, grid=True)
             case Integer():
                 return cls(Fraction(cell.lower), Fraction(cell.step), Fraction(0), Fraction(cell.size - 1), grid=True)
             case Categorical():
-                number = exact(cell.values[0])
+                number = rational(cell.values[0])
                 assert len(cell.values) == 1
                 assert number is not None
-                return cls(number, Fraction(0), Fraction(0), Fraction(0), grid=True)
+                return cls(Fraction(number), Fraction(0), Fraction(0), Fraction(0), grid=True)
 
     def bounds(self, name: str) -> tuple[Row, Row]:
         one = Fraction(1)

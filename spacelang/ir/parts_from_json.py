@@ -5,7 +5,7 @@ from typing import Final, TypeVar, cast
 
 from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, Union, contains
 from spacelang.ir.expr import (
-    FUNCTIONS,
+    RELATIONS,
     VARIADIC,
     Active,
     And,
@@ -40,6 +40,7 @@ from spacelang.ir.json_fields import (
     word,
 )
 from spacelang.ir.lines import PLACE, Lines, Place
+from spacelang.ir.rationals import FUNCTIONS, OPERATIONS
 from spacelang.ir.space import Prior
 from spacelang.ir.task import (
     UNLIMITED,
@@ -159,8 +160,6 @@ def prior(value: object, path: str) -> Prior:
 
 # ---- expressions
 
-RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=")
-OPERATIONS: Final = ("+", "-", "*", "/")
 EXPRESSIONS: Final = {
     "hyperparameter": (),
     "is": ("decision",),

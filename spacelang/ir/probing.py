@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import islice
 from math import prod
 from typing import Final
 
 from spacelang.ir.cells import representative, singletons
-from spacelang.ir.compiled import UNREACHED
+from spacelang.ir.compiled import UNREACHED, truths_over
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, contains, parts
-from spacelang.ir.expr import Active, And, Expr, Is, Not, holds, nodes
+from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes
 from spacelang.ir.groups import Context, common_context, scope
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Product, Space, Variable
 from spacelang.ir.value import Value
@@ -88,10 +88,10 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
     if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
         return None
     samples = [_samples(variable, taken) for variable in variables]
-    addresses = [variable.address for variable in variables]
     found: set[bool] = set()
-    for values in islice(product(*samples), MOST_TRIED):
-        found.add(holds(statement.expression, dict(zip(addresses, values, strict=True)).__getitem__))
+    options = {variable.address: sample for variable, sample in zip(variables, samples, strict=True)}
+    for truth in islice(truths_over(statement.expression, options), MOST_TRIED):
+        found.add(truth)
         if len(found) == 2:
             return found
     sizes = [_size(variable, taken) for variable in variables]

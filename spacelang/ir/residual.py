@@ -150,4 +150,7 @@ def _number(arguments: tuple[Expr | Inactive, ...], rebuilt: Callable[..., Expr]
     if not all(isinstance(term, Constant) for term in terms):
         return left
     value = worth(left, lambda _: INACTIVE)
-    return INACTIVE if isinstance(value, Inactive) else Constant(value)
+    if isinstance(value, Inactive):
+        return INACTIVE
+    # What no value says exactly stays arithmetic.
+    return Constant(value) if isinstance(value, int | float) else left

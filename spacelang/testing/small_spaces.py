@@ -6,8 +6,8 @@ from itertools import product
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, parts
-from spacelang.ir.expr import And, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.domain import Categorical, Domain, Integer, Real, members, parts
+from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
 from spacelang.ir.value import Value
@@ -104,6 +104,15 @@ def pinned() -> Space:
     return made("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
 
 
+def shares() -> Space:
+    """A finite space whose constraint the sums of floats break: 0.1 + 0.2 is 0.3, as it is written."""
+    first = number("e.f.first", Real(0.0, 0.3, step=0.1), 0.1)
+    second = number("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
+    third = number("e.f.third", Integer(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
+    whole = Compare("==", Arithmetic("+", Reference("e.f.first"), Reference("e.f.second")), Constant(0.3))
+    return made("shares", choice("e", branch("f", first, second, third), "g"), constraints=(require(whole),))
+
+
 FINITE = (plain(2, 2, 2), plain(2, 3, 2), nested(), constrained(), tuned(), single())
 SMALL = (*FINITE, continuous(), pinned())
 
@@ -142,12 +151,8 @@ def members_by_force(space: Space, structure: Structure) -> Iterator[Configurati
 
 
 def values(domain: Domain) -> list[Value]:
-    """All values of a domain made of integers and sets."""
-    found: list[Value] = []
-    for part in parts(domain):
-        assert isinstance(part, Integer | Categorical)
-        found.extend(part.at(place) for place in range(part.size))
-    return found
+    """All values of a finite domain."""
+    return [value for part in parts(domain) for value in members(part)]
 
 
 def admissible_structures(space: Space) -> list[Structure]:

@@ -27,6 +27,7 @@ from spacelang.testing.small_spaces import (
     made,
     members_by_force,
     number,
+    shares,
     spaces,
     span_of,
 )
@@ -100,7 +101,7 @@ class TargetConformance(Suite):
             assert verdicts
             assert all(verdict.message and verdict.message[0] not in " ." for verdict in verdicts)
 
-    @pytest.mark.parametrize("space", FINITE, ids=named)
+    @pytest.mark.parametrize("space", [*FINITE, shares()], ids=named)
     def test_every_member_is_reached_and_comes_back(self, space: Space) -> None:
         form = self.lowered(space)
         found = TargetConformance.members(self, space)
@@ -116,7 +117,7 @@ class TargetConformance(Suite):
 
         self.holds(law, space=self.drawn())
 
-    @pytest.mark.parametrize("space", SMALL, ids=named)
+    @pytest.mark.parametrize("space", [*SMALL, shares()], ids=named)
     def test_what_the_form_draws_is_a_member(self, space: Space) -> None:
         draws_members(self.lowered(space), space, seed=0)
 

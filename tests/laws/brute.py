@@ -6,7 +6,9 @@ Nothing of the package's own walking, evaluating, counting or membership is used
 import json
 import math
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -110,7 +112,7 @@ def truth(expression: Any, look: Any) -> bool:
         return any(look(expression.address) == branch for branch in expression.branches)
     if kind == "In":
         value = number(expression.item, look)
-        return any(equal(value, other) for other in expression.values)
+        return any(compared("==", value, other) for other in expression.values)
     if kind == "Compare":
         return compared(expression.relation, number(expression.left, look), number(expression.right, look))
     return number(expression, look) is True
@@ -119,10 +121,13 @@ def truth(expression: Any, look: Any) -> bool:
 def compared(relation: str, left: Any, right: Any) -> bool:
     if left is ABSENT or right is ABSENT:
         return False
-    if relation in ("==", "!="):
+    if relation in ("==", "!=") and not (is_number(left) and is_number(right)):
         return equal(left, right) is (relation == "==")
     if not is_number(left) or not is_number(right):
         return False
+    left, right = written(left), written(right)
+    if relation in ("==", "!="):
+        return (left == right) is (relation == "==")
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[relation]
 
 
@@ -139,21 +144,43 @@ def number(expression: Any, look: Any) -> Any:
     values = [number(part, look) for part in parts]
     if not all(is_number(value) for value in values):
         return ABSENT
+    values = [written(value) for value in values]
     name = expression.function if kind == "Call" else expression.operation
     if (name == "/" and values[1] == 0) or (name == "sqrt" and values[0] < 0) or (name == "log2" and values[0] <= 0):
         return ABSENT
-    functions = {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "log2": math.log2}
+    functions = {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor, "sqrt": root, "log2": logarithm}
     operations = {
         "+": lambda a, b: a + b,
         "-": lambda a, b: a - b,
         "*": lambda a, b: a * b,
-        "/": lambda a, b: a / b,
+        "/": lambda a, b: Fraction(a) / b,
     }
     return {**functions, **operations}[name](*values)
 
 
+def root(value: Fraction) -> Fraction:
+    """So many digits that what is no square is told apart from all that a law compares it with."""
+    whole = math.isqrt(value.numerator), math.isqrt(value.denominator)
+    if whole[0] ** 2 == value.numerator and whole[1] ** 2 == value.denominator:
+        return Fraction(*whole)
+    with localcontext(prec=60):
+        return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
+
+
+def logarithm(value: Fraction) -> Fraction:
+    with localcontext(prec=60):
+        found = (Decimal(value.numerator) / Decimal(value.denominator)).ln() / Decimal(2).ln()
+    return Fraction(round(found)) if Fraction(2) ** round(found) == value else Fraction(found)
+
+
 def is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float, Fraction)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def written(value: Any) -> Any:
+    """A number as the decimal that it is written as."""
+    return Fraction(repr(value)) if type(value) is float else value
 
 
 def equal(left: Any, right: Any) -> bool:

@@ -267,8 +267,9 @@ def test_a_constant_leaves_exactly_the_members_on_its_side(data: st.DataObject) 
     lower = data.draw(st.sampled_from((0, anchor - 3, -abs(anchor), -LARGEST)))
     upper = min(lower + data.draw(st.sampled_from((9, 2**63 - 1, 2**63, 2**64, 10**40, 2 * LARGEST))), LARGEST)
     limit, relation = data.draw(near(anchor)), data.draw(st.sampled_from(RELATIONS))
+    written = Fraction(repr(limit))
     space = one(Integer(lower, upper), constraints=[require(Compare(relation, x(0), Constant(limit)))])
-    floor, ceiling = math.floor(limit), math.ceil(limit)
+    floor, ceiling = math.floor(written), math.ceil(written)
     below, up_to = (min(max(each - lower, 0), upper - lower + 1) for each in (ceiling, floor + 1))
     total = upper - lower + 1
     expected = {"<": below, "<=": up_to, ">": total - up_to, ">=": total - below}

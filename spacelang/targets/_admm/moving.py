@@ -14,9 +14,10 @@ from spacelang.ir.defaults import Completer, nearest_admissible
 from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, part_of, parts, run
 from spacelang.ir.elimination import Elimination, State
 from spacelang.ir.expr import references
-from spacelang.ir.linear import Rows, exact, feasible, witness
+from spacelang.ir.linear import Rows, feasible, witness
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.model import Solution
+from spacelang.ir.rationals import decimal
 from spacelang.ir.situations import Component
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
@@ -141,7 +142,7 @@ class _Cells(Existence):
 
 
 def _is_broken(space: Space, compiled: Compiled, given: Mapping[str, Value]) -> bool:
-    """Whether values break a constraint of a group, by the arithmetic of floats."""
+    """Whether values break a constraint of a group."""
     assignment = Assignment(space, {}, lambda node: given[node.address])
     return any(violates(constraint, assignment) for constraint in compiled.group.constraints)
 
@@ -222,8 +223,8 @@ def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], a
     cell = cells[address]
     if not isinstance(cell, Integer | Real):
         return cell
-    centre = _exact(value)
-    near, far = Fraction(0), max(centre - _exact(cell.lower), _exact(cell.upper) - centre)
+    centre = decimal(value)
+    near, far = Fraction(0), max(centre - decimal(cell.lower), decimal(cell.upper) - centre)
     for _ in range(_steps(cell, far)):
         middle = (near + far) / 2
         smaller = _around(cell, centre, middle)
@@ -234,28 +235,21 @@ def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], a
     return _around(cell, centre, far) or cell
 
 
-def _exact(value: Value) -> Fraction:
-    """A number as the decimal that it prints as."""
-    found = exact(value)
-    assert found is not None
-    return found
-
-
 def _steps(cell: Integer | Real, far: Fraction) -> int:
     """Halvings until members of a grid are told apart; of a continuous range, enough."""
     if cell.step is None:
         return HALVINGS
-    return max(1, math.ceil(far / _exact(cell.step))).bit_length() + 2
+    return max(1, math.ceil(far / decimal(cell.step))).bit_length() + 2
 
 
 def _around(cell: Integer | Real, centre: Fraction, distance: Fraction) -> Simple | None:
     """The values of a cell that are no further than a distance from a centre; None where there are none."""
     lower, upper = centre - distance, centre + distance
     if isinstance(cell, Real) and cell.step is None:
-        start = replace(cell, lower=float(lower), lower_open=False) if lower > _exact(cell.lower) else cell
-        found = replace(start, upper=float(upper), upper_open=False) if upper < _exact(cell.upper) else start
+        start = replace(cell, lower=float(lower), lower_open=False) if lower > decimal(cell.lower) else cell
+        found = replace(start, upper=float(upper), upper_open=False) if upper < decimal(cell.upper) else start
         return found if found.lower <= found.upper and contains(found, found.middle) else None
-    origin, step = _exact(cell.lower), _exact(cell.step or 1)
+    origin, step = decimal(cell.lower), decimal(cell.step or 1)
     low = max(cell.first_index, math.ceil((lower - origin) / step))
     high = min(cell.last_index, math.floor((upper - origin) / step))
     return None if low > high else run(cell, low, high)
@@ -278,8 +272,8 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
     assert is_number(value)
     if isinstance(cell, Real) and cell.step is None:
         return min(max(value, cell.least), cell.greatest)  # type: ignore[type-var]
-    step, start = _exact(cell.step or 1), _exact(cell.lower)
-    index = math.floor((_exact(value) - start) / step + Fraction(1, 2))
+    step, start = decimal(cell.step or 1), decimal(cell.lower)
+    index = math.floor((decimal(value) - start) / step + Fraction(1, 2))
     return cell.at(min(max(index, cell.first_index), cell.last_index))
 
 

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -82,12 +83,10 @@ def test_only_numbers_have_an_order(relation: str, other: Expr) -> None:
 
 
 def test_arithmetic_that_is_not_defined_makes_its_atom_false() -> None:
-    huge = Constant(1e308)
     for undefined in (
         Arithmetic("/", ONE, ZERO),
-        Arithmetic("*", huge, huge),
-        Arithmetic("*", Constant(10**400), HALF),
-        Arithmetic("+", Constant(10**400), ONE),
+        Arithmetic("/", ONE, Arithmetic("-", Call("sqrt", (Constant(2),)), Call("sqrt", (Constant(2),)))),
+        Call("sqrt", (Constant(Fraction(10**800 + 1, 3)),)),  # type: ignore[arg-type]
         Arithmetic("+", NOTHING, ONE),
         Arithmetic("+", YES, ONE),
         Call("sqrt", (Constant(-1),)),
@@ -98,6 +97,37 @@ def test_arithmetic_that_is_not_defined_makes_its_atom_false() -> None:
         assert worth(undefined, WORTHS.__getitem__) is INACTIVE
         assert not true(Compare("==", undefined, undefined))
         assert not true(Compare("!=", undefined, ONE))
+
+
+def test_arithmetic_is_that_of_decimals_of_any_size() -> None:
+    tenth, fifth = Constant(0.1), Constant(0.2)
+    assert worth(Arithmetic("+", tenth, fifth), WORTHS.__getitem__) == Fraction(3, 10)
+    assert true(Compare("==", Arithmetic("+", tenth, fifth), Constant(0.3)))
+    assert true(In(Arithmetic("+", tenth, fifth), (0.3,)))
+    assert true(Compare("==", Constant(1e23), Constant(10**23)))
+    assert true(Compare("<", Constant(2**60), Constant(float(2**60))))  # which prints as 1.152921504606847e+18
+    huge = Constant(1e308)
+    assert true(Compare("==", Arithmetic("/", Arithmetic("*", huge, huge), huge), huge))
+    assert true(Compare("<", Arithmetic("*", Constant(10**400), HALF), Constant(10**400)))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "order"),
+    [
+        (Call("sqrt", (Constant(0.09),)), Constant(0.3), 0),
+        (Call("sqrt", (Constant(1e-300),)), Constant(1e-150), 0),
+        (Call("log2", (Constant(0.125),)), Constant(-3), 0),
+        (Call("sqrt", (Constant(2),)), Constant(1.41421356), 1),
+        (Call("log2", (Constant(3),)), Constant(1.58496251), -1),
+        (Call("log2", (Constant(1.000000001),)), Constant(1.44269e-09), 1),
+        (Arithmetic("*", Call("sqrt", (Constant(2),)), Call("sqrt", (Constant(2),))), Constant(2), 0),
+        (Call("ceil", (Call("sqrt", (Constant(2),)),)), Constant(2), 0),
+        (Call("max", (Call("sqrt", (Constant(2),)), Constant(1.5))), Constant(1.5), 0),
+    ],
+)
+def test_what_roots_and_logarithms_leave_undecided_counts_as_equal(left: Expr, right: Expr, order: int) -> None:
+    held = [true(Compare(relation, left, right)) for relation in ("<", "<=", "==", "!=", ">=", ">")]  # type: ignore[arg-type]
+    assert held == [order < 0, order <= 0, order == 0, order != 0, order >= 0, order > 0]
 
 
 def test_functions_and_operations() -> None:

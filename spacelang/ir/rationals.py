@@ -1,0 +1,149 @@
+"""Numbers as the decimals that are written, and arithmetic that rounds none of them.
+
+A float stands for the shortest decimal that it prints as, so that 0.1 + 0.2 is 0.3. A square root or a logarithm that
+is no rational number is known by two floats between which it lies; what such numbers leave undecided counts as equal:
+
+    FUNCTIONS["sqrt"](Fraction(9, 100)) == Fraction(3, 10)
+    order(FUNCTIONS["sqrt"](2), decimal(1.4142)) == 1
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+Rational: TypeAlias = int | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A number that is not known any better than by the ends of an interval, both included."""
+
+    low: Rational
+    high: Rational
+
+
+Number: TypeAlias = int | Fraction | Between
+
+
+@lru_cache(maxsize=1 << 16, typed=True)
+def decimal(number: float | Fraction) -> Fraction:
+    """A finite number as it is written; raises ValueError for infinities and nan."""
+    return Fraction(float.__repr__(number)) if isinstance(number, float) else Fraction(number)
+
+
+def rational(value: object) -> Rational | None:
+    """The number that a value is written as; None for what is no finite number."""
+    if isinstance(value, float):
+        return decimal(value) if math.isfinite(value) else None
+    return value if isinstance(value, int | Fraction) and not isinstance(value, bool) else None
+
+
+def number_of(value: object) -> Number | None:
+    """A value, or what arithmetic made of values, as an exact number; None for what is none."""
+    return value if isinstance(value, Between) else rational(value)
+
+
+def order(left: Number, right: Number) -> int:
+    """-1 where the left number is less, 1 where it is greater, 0 where they are equal or not told apart."""
+    low, high = _ends(left)
+    other_low, other_high = _ends(right)
+    return (low > other_high) - (high < other_low)
+
+
+def _ends(number: Number) -> tuple[Rational, Rational]:
+    return (number.low, number.high) if isinstance(number, Between) else (number, number)
+
+
+# ---- arithmetic: ZeroDivisionError, ValueError and OverflowError say that something is not defined
+
+
+def _spread(function: Callable[[Rational, Rational], Rational]) -> Callable[[Number, Number], Number]:
+    """An operation on intervals, which takes its least and its greatest value in their corners."""
+
+    def apply(left: Number, right: Number) -> Number:
+        if not isinstance(left, Between) and not isinstance(right, Between):
+            return function(left, right)
+        corners = [function(one, other) for one in _ends(left) for other in _ends(right)]
+        return _interval(min(corners), max(corners))
+
+    return apply
+
+
+def _monotone(function: Callable[..., Rational]) -> Callable[..., Number]:
+    """A function of intervals that is least at their lower ends."""
+
+    def apply(*numbers: Number) -> Number:
+        lows, highs = zip(*map(_ends, numbers), strict=True)
+        return _interval(function(*lows), function(*highs))
+
+    return apply
+
+
+def _interval(low: Rational, high: Rational) -> Number:
+    return low if low == high else Between(low, high)
+
+
+def _quotient(left: Number, right: Number) -> Number:
+    low, high = _ends(right)
+    if low <= 0 <= high:
+        raise ZeroDivisionError
+    return _divided(left, right)
+
+
+_divided: Final = _spread(lambda left, right: Fraction(left) / right)
+
+
+def _root(number: Number) -> Number:
+    low, high = _ends(number)
+    if high < 0:
+        raise ValueError("the root of a negative number")
+    least, greatest = _root_of(max(low, 0)), _root_of(high)
+    return _interval(_ends(least)[0], _ends(greatest)[1])
+
+
+def _root_of(number: Rational) -> Number:
+    above, below = math.isqrt(number.numerator), math.isqrt(number.denominator)
+    if above * above == number.numerator and below * below == number.denominator:
+        return Fraction(above, below)
+    return _outwards(math.sqrt(number), math.sqrt(number))
+
+
+def _logarithm(number: Number) -> Number:
+    low, high = _ends(number)
+    if low <= 0:
+        raise ValueError("the logarithm of what is not above 0")
+    return _interval(_ends(_logarithm_of(low))[0], _ends(_logarithm_of(high))[1])
+
+
+def _logarithm_of(number: Rational) -> Number:
+    above, below = number.numerator, number.denominator
+    if not above & (above - 1) and not below & (below - 1):
+        return above.bit_length() - below.bit_length()
+    if isinstance(number, int):
+        return _outwards(math.log2(number), math.log2(number))
+    near = float(number)
+    return _outwards(math.log2(math.nextafter(near, 0)), math.log2(math.nextafter(near, math.inf)))
+
+
+def _outwards(low: float, high: float) -> Between:
+    """What floats say that were rounded once: true numbers lie between those beside them."""
+    return Between(Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf)))
+
+
+OPERATIONS: Final[Mapping[str, Callable[[Number, Number], Number]]] = {
+    "+": _spread(lambda left, right: left + right),
+    "-": _spread(lambda left, right: left - right),
+    "*": _spread(lambda left, right: left * right),
+    "/": _quotient,
+}
+FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
+    "min": _monotone(min),
+    "max": _monotone(max),
+    "ceil": _monotone(math.ceil),
+    "floor": _monotone(math.floor),
+    "sqrt": _root,
+    "log2": _logarithm,
+}

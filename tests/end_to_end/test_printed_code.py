@@ -26,7 +26,7 @@ from spacelang.runtime.evaluation.objective import DataObjective
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = {path.stem: path for path in [*sorted(folder("spaces").glob("*.space")), *sorted(EXAMPLES.rglob("*.space"))]}
-DRAWS = 8 if os.environ.get("SPACELANG_FULL") else 2
+DRAWS = 8 if os.environ.get("SPACELANG_FULL") else 1
 
 ROWS = 260
 """As many as it takes for a column to be text."""

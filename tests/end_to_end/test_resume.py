@@ -69,7 +69,7 @@ def test_a_resumed_run_equals_one_that_was_not_stopped(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-@pytest.mark.parametrize("workers", ["0", "1", "2"])
+@pytest.mark.parametrize("workers", ["0", "1", "2"] if os.environ.get("SPACELANG_FULL") else ["2"])
 def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, workers: str) -> None:
     budget = (*RUN, "--trials", str(TRIALS))
     arguments = (*budget, "--store", "killed.db", "--resume", "--workers", workers)

@@ -33,6 +33,9 @@ COUNTS: Final = Interval(Numbers.INTEGER, 0, math.inf, "left")
 INTEGERS: Final = Interval(Numbers.INTEGER, -math.inf, math.inf, "neither")
 AMOUNTS: Final = Interval(Numbers.REAL, 0, math.inf, "left")
 SHARES: Final = Interval(Numbers.REAL, 0, 1, "right")
+CHANCES: Final = Interval(Numbers.REAL, 0, 1, "both")
+PARTS: Final = Interval(Numbers.REAL, 0, 1, "neither")
+BINS: Final = Interval(Numbers.INTEGER, 2, math.inf, "left")
 POSITIVE: Final = Interval(Numbers.REAL, 0, math.inf, "neither")
 SEEDS: Final = Interval(Numbers.INTEGER, 0, 2**32 - 1, "both")
 SWITCH: Final = Options((True, False))
@@ -59,7 +62,7 @@ _XGBOOST: Final[Mapping[str, Supplement]] = {
     "importance_type": Supplement((Options(("gain", "weight", "cover", "total_gain", "total_cover")),)),
     "interaction_constraints": Supplement((OfType(("tuple",)),)),
     "learning_rate": Supplement((AMOUNTS,), 0.3),
-    "max_bin": Supplement((Interval(Numbers.INTEGER, 2, math.inf, "left"),), 256),
+    "max_bin": Supplement((BINS,), 256),
     "max_cat_threshold": Supplement((SIZES,), 64),
     "max_cat_to_onehot": Supplement((SIZES,), 4),
     "max_delta_step": Supplement((AMOUNTS,), 0.0),
@@ -105,6 +108,87 @@ _LIGHTGBM: Final[Mapping[str, Supplement]] = {
 SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {"xgboost": _XGBOOST, "lightgbm": _LIGHTGBM}
 """By catalogue and parameter."""
 
+_XGBOOST_HANDED_ON: Final[Mapping[str, Supplement]] = {
+    # Of the booster `dart`.
+    "normalize_type": Supplement((Options(("tree", "forest")),), "tree"),
+    "one_drop": Supplement((SWITCH,), False),
+    "rate_drop": Supplement((CHANCES,), 0.0),
+    "sample_type": Supplement((Options(("uniform", "weighted")),), "uniform"),
+    "skip_drop": Supplement((CHANCES,), 0.0),
+    # Of the booster `gblinear`.
+    "feature_selector": Supplement((Options(("cyclic", "shuffle", "random", "greedy", "thrifty")),), "cyclic"),
+    "top_k": Supplement((COUNTS,), 0),
+    "updater": Supplement((Options(("shotgun", "coord_descent")),), "shotgun"),
+    # Of objectives.
+    "huber_slope": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),), 1.0),
+    "tweedie_variance_power": Supplement((Interval(Numbers.REAL, 1, 2, "neither"),), 1.5),
+    # Of all boosters.
+    "seed_per_iteration": Supplement((SWITCH,), False),
+}
+
+_LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
+    # How trees grow.
+    "cat_l2": Supplement((AMOUNTS,), 10.0),
+    "cat_smooth": Supplement((AMOUNTS,), 10.0),
+    "cegb_penalty_split": Supplement((AMOUNTS,), 0.0),
+    "cegb_tradeoff": Supplement((AMOUNTS,), 1.0),
+    "extra_trees": Supplement((SWITCH,), False),
+    "feature_fraction_bynode": Supplement((SHARES,), 1.0),
+    "linear_lambda": Supplement((AMOUNTS,), 0.0),
+    "linear_tree": Supplement((SWITCH,), False),
+    "max_cat_threshold": Supplement((SIZES,), 32),
+    "max_cat_to_onehot": Supplement((SIZES,), 4),
+    "max_delta_step": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),), 0.0),
+    "min_data_per_group": Supplement((SIZES,), 100),
+    "path_smooth": Supplement((AMOUNTS,), 0.0),
+    # Which rows a tree sees.
+    "data_sample_strategy": Supplement((Options(("bagging", "goss")),), "bagging"),
+    "neg_bagging_fraction": Supplement((SHARES,), 1.0),
+    "other_rate": Supplement((PARTS,), 0.1),
+    "pos_bagging_fraction": Supplement((SHARES,), 1.0),
+    "top_rate": Supplement((PARTS,), 0.2),
+    # Of the booster `dart`.
+    "drop_rate": Supplement((CHANCES,), 0.1),
+    "max_drop": Supplement((INTEGERS,), 50),
+    "skip_drop": Supplement((CHANCES,), 0.5),
+    "uniform_drop": Supplement((SWITCH,), False),
+    "xgboost_dart_mode": Supplement((SWITCH,), False),
+    # Of histograms.
+    "enable_bundle": Supplement((SWITCH,), True),
+    "feature_pre_filter": Supplement((SWITCH,), True),
+    "is_enable_sparse": Supplement((SWITCH,), True),
+    "max_bin": Supplement((BINS,), 255),
+    "min_data_in_bin": Supplement((SIZES,), 3),
+    "num_grad_quant_bins": Supplement((BINS,), 4),
+    "quant_train_renew_leaf": Supplement((SWITCH,), False),
+    "stochastic_rounding": Supplement((SWITCH,), True),
+    "use_missing": Supplement((SWITCH,), True),
+    "use_quantized_grad": Supplement((SWITCH,), False),
+    "zero_as_missing": Supplement((SWITCH,), False),
+    # Of objectives.
+    "alpha": Supplement((POSITIVE,), 0.9),
+    "boost_from_average": Supplement((SWITCH,), True),
+    "fair_c": Supplement((POSITIVE,), 1.0),
+    "is_unbalance": Supplement((SWITCH,), False),
+    "poisson_max_delta_step": Supplement((POSITIVE,), 0.7),
+    "reg_sqrt": Supplement((SWITCH,), False),
+    "scale_pos_weight": Supplement((POSITIVE,), 1.0),
+    "sigmoid": Supplement((POSITIVE,), 1.0),
+    "tweedie_variance_power": Supplement((Interval(Numbers.REAL, 1, 2, "left"),), 1.5),
+    # Of all boosters.
+    "deterministic": Supplement((SWITCH,), False),
+}
+
+HANDED_ON: Final[Mapping[str, Mapping[str, Supplement]]] = {
+    "xgboost": _XGBOOST_HANDED_ON,
+    "lightgbm": _LIGHTGBM_HANDED_ON,
+}
+"""What constructors take by `**kwargs` and hand on to the library, by catalogue and parameter, with its default there.
+
+Left out are second names of parameters that constructors name, and what opens files, talks to other machines, says
+something of each feature of one data set, or sets a part of the seed.
+"""
+
 _XGBOOST_CLASSES: Final = ("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob")
 _XGBOOST_NUMBERS: Final = (
     "reg:squarederror",
@@ -142,6 +226,8 @@ def supplemented(operator: Operator) -> Operator:
     if operator.catalogue not in SUPPLEMENTS:
         return operator
     parameters = {name: _supplemented(operator, parameter) for name, parameter in operator.parameters.items()}
+    for name, known in HANDED_ON[operator.catalogue].items():
+        parameters.setdefault(name, Parameter(name, known.default, known.accepts))
     return replace(operator, parameters=parameters)
 
 

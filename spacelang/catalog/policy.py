@@ -47,7 +47,10 @@ HOLDS_OBJECTS: Final = frozenset(
 _BY_P_VALUE: Final = ("chi2", "f_classif", "f_regression")
 _BY_SCORE: Final = (*_BY_P_VALUE, "mutual_info_classif", "mutual_info_regression", "r_regression")
 
+_OF_NUMPY: Final = ("mean", "median", "max", "min")
+
 NAMED: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("FeatureAgglomeration", "pooling_func"): _OF_NUMPY,
     ("GenericUnivariateSelect", "score_func"): _BY_SCORE,
     ("SelectKBest", "score_func"): _BY_SCORE,
     ("SelectPercentile", "score_func"): _BY_SCORE,
@@ -58,8 +61,11 @@ NAMED: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 }
 """The functions that may be named, by operator and parameter."""
 
-OBJECTS: Final[Mapping[str, str]] = dict.fromkeys(_BY_SCORE, "sklearn.feature_selection")
-"""The module of every named function."""
+OBJECTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_BY_SCORE, "sklearn.feature_selection"),
+    **dict.fromkeys(_OF_NUMPY, "numpy"),
+}
+"""The module of every named function: the library's own, but for those that are listed here."""
 
 OPERATOR_PARAMETERS: Final = frozenset(
     {

@@ -25,6 +25,7 @@ from spacelang.catalog.catalogue import (
     Role,
     installed_version,
 )
+from spacelang.catalog.policy import OBJECTS
 from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Options, Rule
 from spacelang.ir.value import Value, from_json
 
@@ -210,8 +211,9 @@ def read(text: str, path: str = "<text>") -> Catalogue:
         raise SnapshotError(path, "the name, distribution or version is missing")
     if not isinstance(operators, dict) or not isinstance(objects, dict):
         raise SnapshotError(path, "the operators or objects are missing")
-    for module in objects.values():
-        _check_module(module, cast(str, head["name"]), path)
+    for called, module in objects.items():
+        if OBJECTS.get(called) != module:
+            _check_module(module, cast(str, head["name"]), path)
     # A catalogue that a former version of this program wrote has none: then scorers are known by the library alone.
     scorers = data.get("scorers", {})
     if not isinstance(scorers, dict) or not all(isinstance(kind, str) for kind in scorers.values()):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign import ContradictoryDeclaration, UnreadableDeclaration
+from spacelang.diagnostics.foreign import ContradictoryDeclaration, NothingToImport, UnreadableDeclaration
 from spacelang.importers._foreign import (
     Clause,
     Condition,
@@ -31,6 +31,7 @@ from spacelang.text import Source, Span
 _DECLARATION: Final = re.compile(
     r"(?P<name>[^\s{}\[\]|,=]+)\s*(?:(?<=\s)(?P<type>categorical|ordinal|integer|real)\s*)?"
     r"(?P<domain>\{[^{}]*\}|\[[^\[\]]*\])\s*\[(?P<default>[^\[\]]*)\]\s*(?P<flags>[A-Za-z]*)"
+    r"\s*(?P<stray>[^\w\s{}\[\]|]*)"
 )
 _TEST: Final = re.compile(
     r"\s*(?P<name>[^\s{}\[\]|,=!<>]+)\s*(?P<sign>==|!=|<|>|(?<=\s)in(?=[\s{]))\s*(?P<values>\{[^{}]*\}|[^\s{}|]+)\s*"
@@ -60,7 +61,7 @@ class Pcs:
             tuple(line for line in lines if isinstance(line, Parameter)),
             conjoined([line for line in lines if isinstance(line, Conditional)]),
             tuple(line for line in lines if isinstance(line, Clause)),
-            tuple(line for line in lines if isinstance(line, Diagnostic)),
+            (*(line for line in lines if isinstance(line, Diagnostic)), *_strays(source)),
         )
 
 
@@ -98,6 +99,16 @@ def _parameter(text: str, span: Span) -> Parameter | Diagnostic:
         expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
         return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
     return _of_set(found, span) if is_set else _of_range(found, span)
+
+
+def _strays(source: Source) -> Iterator[NothingToImport]:
+    """The signs behind declarations, such as a semicolon: ConfigSpace does not look at them."""
+    for span in _lines(source):
+        found = _DECLARATION.fullmatch(span.text)
+        if found is not None and found["stray"]:
+            at = Span(source, span.start + found.start("stray"), span.end)
+            what, reason = f"`{found['stray']}` says nothing here", "ConfigSpace does not look at it"
+            yield NothingToImport(primary=at, what=what, reason=reason)
 
 
 def _of_set(found: re.Match[str], span: Span) -> Parameter | Diagnostic:

@@ -1,6 +1,7 @@
 """What xgboost and LightGBM take, tried on the libraries: whatever the rules take can be fitted."""
 
 import contextlib
+import json
 import math
 import os
 import sys
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 import xgboost
 
+import spacelang as sl
 from spacelang.catalog import Operator, load
-from spacelang.catalog.boosting import SUPPLEMENTS
+from spacelang.catalog.boosting import HANDED_ON, SUPPLEMENTS
 from spacelang.catalog.rules import Interval, Options
 
 PROBES = (-2, -1, 0, 1, 2, 7, 131_072, 131_073, -1.5, -0.5, 0.0, 1e-9, 0.25, 1.0, 1.0001, 2.0, 100.0)
+FEW_PROBES = (-1, 0, 1, 0.25, 1.5)
 LENIENT = {
     ("xgboost", "n_estimators"),  # no trees at all where it is not positive
     ("xgboost", "max_cat_to_onehot"),
@@ -27,8 +30,23 @@ LENIENT = {
     ("xgboost", "colsample_bytree"),
     ("lightgbm", "random_state"),
     ("lightgbm", "subsample_freq"),
+    ("xgboost", "top_k"),
+    ("xgboost", "tweedie_variance_power"),
+    ("lightgbm", "num_grad_quant_bins"),
+    ("lightgbm", "other_rate"),
+    ("lightgbm", "top_rate"),
 }
 """Parameters of which the library takes more than it documents."""
+
+BESIDE: dict[tuple[str, str], dict[str, object]] = {
+    **{("xgboost", name): {"booster": "dart"} for name in ("one_drop", "rate_drop", "skip_drop")},
+    **{("xgboost", name): {"booster": "gblinear", "updater": "coord_descent"} for name in ("feature_selector", "top_k")},
+    ("xgboost", "updater"): {"booster": "gblinear"},
+    ("xgboost", "tweedie_variance_power"): {"objective": "reg:tweedie"},
+    ("lightgbm", "top_rate"): {"data_sample_strategy": "goss", "other_rate": 1e-9},
+    ("lightgbm", "other_rate"): {"data_sample_strategy": "goss", "top_rate": 1e-9},
+}
+"""What else is given where the library looks at a parameter only then."""
 
 SLOW = {"max_depth", "n_estimators", "num_parallel_tree", "max_leaves"}
 """Parameters whose large values take time or memory."""
@@ -51,7 +69,8 @@ def cases() -> Iterator[tuple[str, str]]:
 
 
 def can_be_fitted(library: str, **arguments: Any) -> bool:
-    given = {"n_estimators": 2, "n_jobs": 1, "verbosity": QUIET[library]} | arguments
+    beside = BESIDE.get((library, next(iter(arguments))), {})
+    given = {"n_estimators": 2, "n_jobs": 1, "verbosity": QUIET[library]} | beside | arguments
     try:
         CLASSES[library](**given).fit(X, Y)
     except Exception:  # noqa: BLE001 - each library has its own
@@ -75,7 +94,7 @@ def _silence() -> Iterator[None]:
 @pytest.mark.parametrize(("library", "name"), [*cases()])
 def test_numbers(library: str, name: str) -> None:
     parameter = entry(library).parameters[name]
-    for probe in PROBES:
+    for probe in FEW_PROBES if name in HANDED_ON[library] else PROBES:
         if name in SLOW and probe > 1000:
             continue
         if parameter.rejects(probe) is None:
@@ -106,7 +125,7 @@ def test_every_parameter_is_known_and_has_a_legal_default(library: str) -> None:
     for name in load(library):
         for parameter in load(library).operators[name].parameters.values():
             if parameter.refused is None:
-                assert parameter.name in SUPPLEMENTS[library] or parameter.name == "objective"
+                assert parameter.name in SUPPLEMENTS[library] | HANDED_ON[library] or parameter.name == "objective"
                 assert parameter.name == "missing" or parameter.rejects(parameter.default) is None  # type: ignore[arg-type]
 
 
@@ -121,6 +140,52 @@ def test_the_defaults_that_none_stands_for_are_xgboosts() -> None:
     assert {"max_depth", "learning_rate", "reg_lambda", "n_estimators", "booster"} <= written.keys()
     plain, explicit = (xgboost.XGBClassifier(**given, n_jobs=1).fit(X, Y) for given in ({}, written))
     assert np.array_equal(plain.predict_proba(X), explicit.predict_proba(X))
+
+
+def test_what_is_handed_on_has_the_defaults_of_the_libraries() -> None:
+    kinds = ({"objective": "reg:tweedie"}, {"booster": "dart"}, {"booster": "gblinear"})
+    models = [xgboost.XGBRegressor(n_estimators=1, n_jobs=1, **kind).fit(X, Y) for kind in kinds]
+    said = dict(pair for model in models for pair in _leaves(json.loads(model.get_booster().save_config())))
+    for name, known in HANDED_ON["xgboost"].items():
+        if name in said:
+            assert said[name] == _spelled(known.default), name
+    assert {"rate_drop", "feature_selector", "updater", "tweedie_variance_power"} <= said.keys()
+    model = lightgbm.LGBMClassifier(n_estimators=1, n_jobs=1, verbosity=-1).fit(X, Y).booster_.model_to_string()
+    for name, known in HANDED_ON["lightgbm"].items():
+        assert f"[{name}: {_spelled(known.default)}]" in model, name
+
+
+def _leaves(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from _leaves(value)
+        elif isinstance(value, str):
+            yield name, value
+
+
+def _spelled(default: Any) -> str:
+    return default if isinstance(default, str) else f"{default:g}"
+
+
+def test_a_drawn_configuration_of_what_is_handed_on_can_be_fitted() -> None:
+    space = sl.parse(
+        """
+        use xgboost
+        use lightgbm
+        stage estimator =
+          | XGBClassifier {
+              booster = dart, rate_drop : float[0, 1] = 0.1, normalize_type : {tree, forest}, max_bin : int[2, 512]
+              n_estimators = 2
+            }
+          | LGBMClassifier {
+              extra_trees : bool = true, max_bin : int[2, 300] log, path_smooth : float[0, 2], n_estimators = 2
+              data_sample_strategy : {bagging, goss}, max_cat_threshold : int[1, 64]
+            }
+        """,
+        allow=("xgboost", "lightgbm"),
+    )
+    for configuration in (space.default(), *space.sample(4, seed=1)):
+        space.build(configuration).fit(X, Y)
 
 
 def test_a_parameter_of_another_version_takes_no_words() -> None:

@@ -87,7 +87,6 @@ def test_what_data_an_operator_accepts(name: str, missing: bool, categories: boo
         ("TransformedTargetRegressor", "inverse_func", "it takes code"),
         ("CountVectorizer", "tokenizer", "it takes code"),
         ("RANSACRegressor", "is_model_valid", "it takes code"),
-        ("FeatureAgglomeration", "pooling_func", "it takes code"),
     ],
 )
 def test_refused_parameters(name: str, parameter: str, reason: str) -> None:

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import spacelang as sl
 from spacelang.catalog import load
+from spacelang.catalog.catalogue import Named
 from spacelang.catalog.resolve import named_object, operator_class
 
 
@@ -13,6 +16,16 @@ def test_every_operator_resolves() -> None:
         found = operator_class(load(), name)
         assert found.__name__ == name
         assert found.__module__.startswith("sklearn.")
+
+
+def test_features_are_pooled_by_functions_of_numpy() -> None:
+    pooling = load().operators["FeatureAgglomeration"].parameters["pooling_func"]
+    assert (pooling.default, pooling.refused) == (Named("mean"), None)
+    space = sl.parse("stage s = FeatureAgglomeration { pooling_func : {median, max} = max }\nstage e = GaussianNB")
+    rows, labels = np.array([[1.0, 3.0, 5.0], [2.0, 8.0, 4.0], [0.0, 9.0, 9.0], [3.0, 1.0, 2.0]]), [0, 1, 0, 1]
+    built = space.build(space.default()).fit(rows, labels)
+    assert built[0].pooling_func is np.max
+    assert set(built[0].transform(rows)[0]) <= {1.0, 3.0, 5.0}
 
 
 def test_every_named_object_resolves() -> None:
@@ -35,6 +48,7 @@ def test_other_names_are_not_operators(name: str) -> None:
         ("SelectKBest", "score_func", "SelectKBest"),
         ("SelectFdr", "score_func", "mutual_info_classif"),
         ("SelectKBest", "k", "chi2"),
+        ("FeatureAgglomeration", "pooling_func", "load"),
         ("SelectKBest", "nothing", "chi2"),
         ("Nothing", "score_func", "chi2"),
     ],

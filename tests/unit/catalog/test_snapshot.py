@@ -78,6 +78,10 @@ HEAD = {"format": 1, "name": "sklearn", "distribution": "scikit-learn", "version
             json.dumps({**HEAD, "operators": {}, "objects": {"system": "os"}}),
             "the module 'os' is not one of sklearn",
         ),
+        (
+            json.dumps({**HEAD, "operators": {}, "objects": {"mean": "numpy", "load": "numpy"}}),
+            "the module 'numpy' is not one of sklearn",
+        ),
         (json.dumps({**HEAD, "operators": {}, "scorers": ["accuracy"]}), "the scorers are damaged"),
         (json.dumps({**HEAD, "operators": {}}), "it describes sklearn 1, not sklearn"),
     ],

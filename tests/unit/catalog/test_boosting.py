@@ -40,7 +40,9 @@ LENIENT = {
 
 BESIDE: dict[tuple[str, str], dict[str, object]] = {
     **{("xgboost", name): {"booster": "dart"} for name in ("one_drop", "rate_drop", "skip_drop")},
-    **{("xgboost", name): {"booster": "gblinear", "updater": "coord_descent"} for name in ("feature_selector", "top_k")},
+    **{
+        ("xgboost", name): {"booster": "gblinear", "updater": "coord_descent"} for name in ("feature_selector", "top_k")
+    },
     ("xgboost", "updater"): {"booster": "gblinear"},
     ("xgboost", "tweedie_variance_power"): {"objective": "reg:tweedie"},
     ("lightgbm", "top_rate"): {"data_sample_strategy": "goss", "other_rate": 1e-9},

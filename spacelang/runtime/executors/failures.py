@@ -65,7 +65,9 @@ def _exit_code(error: SystemExit) -> str:
 
 def too_long(limit: float, seconds: float) -> Failure:
     """The failure of an evaluation that was ended at its limit, in seconds."""
-    return Failure(Status.TIMEOUT, f"it took longer than {quantity(limit, SECONDS)}", seconds)
+    # What an arm or a sub-problem has left is a limit with all its digits.
+    said = round(limit, 3) or limit
+    return Failure(Status.TIMEOUT, f"it took longer than {quantity(said, SECONDS)}", seconds)
 
 
 def too_large(limit: float, taken: float, seconds: float) -> Failure:

@@ -182,6 +182,8 @@ def test_failures_say_what_happened() -> None:
     assert described(ValueError("\n  \n x ")) == "ValueError: x"
     assert len(described(ValueError("x" * 1000))) == LENGTH
     assert too_long(90, 91) == Failure(Status.TIMEOUT, "it took longer than 90s", 91)
+    assert too_long(0.6147620476682882, 1).reason == "it took longer than 615ms"
+    assert too_long(2.33333333, 3).reason == "it took longer than 2333ms"
     assert too_large(2e9, 2.34567e9, 1).reason == "it took 2,346MB of memory, more than 2GB"
     assert ended(-11, 1).reason == "its process was ended by signal 11 (SIGSEGV)"
     assert ended(-99, 1).reason == "its process was ended by signal 99"

@@ -109,8 +109,10 @@ class HyperoptTpe:
 def form_of(structures: Structures) -> Lowered[HyperoptSpace, Values]:
     """A space in hyperopt's words, without its constraints where these cannot be said: proposals are held to them.
 
-    Raises RefusedError where it cannot be said even so.
+    Raises RefusedError where it cannot be said even so, and MissingLibraryError. The library is imported here: whoever
+    times proposals shall not charge the first one for it.
     """
+    library("hyperopt")
     try:
         return Hyperopt().lower(structures)
     except RefusedError:

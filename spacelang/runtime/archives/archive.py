@@ -92,7 +92,7 @@ def read_archive(path: Path) -> Archive:
     try:
         document = json.loads(read_text(path, str(path)))
     except DataError as error:
-        raise ArchiveError(error.message, error.help) from error
+        raise ArchiveError(error.message, error.help or REMEDY) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ArchiveError(f"`{path}` is not JSON: {error.msg.lower()} at {place}", REMEDY) from error

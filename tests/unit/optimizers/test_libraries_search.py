@@ -167,11 +167,12 @@ def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
         (Optuna("CmaEsSampler"), "cmaes", 'pip install "spacelang[optuna]"'),
         (Optuna("GPSampler"), "torch", "pip install torch"),
         (Smac(), "smac", 'pip install "spacelang[smac]"'),
+        (Tpe(), "hyperopt", "pip install hyperopt"),
     ],
     ids=str,
 )
 def test_a_library_that_is_missing_is_named_with_its_command(
-    optimizer: Optuna | Smac, library: str, command: str, monkeypatch: pytest.MonkeyPatch
+    optimizer: Optuna | Smac | Tpe, library: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InputError, match=f"the package `{library}` is not installed") as error:

@@ -278,8 +278,8 @@ class _PartOf:
 
 
 def facts(plugin: Any) -> dict[str, object]:
-    """All fields of a plug-in by their names, for files: a part is its name with those of its own."""
-    values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin)}
+    """The fields of a plug-in that tell it from others, by their names, for files: a part is its name with its own."""
+    values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin) if entry.compare}
     return {
         name: {"name": value.name, "options": facts(value.plugin)} if isinstance(value, Part) else value
         for name, value in values.items()

@@ -21,7 +21,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._boasf.scores import chances, score, shares, staying
-from spacelang.plugins import OptionError
+from spacelang.plugins import OptionError, facts
 from spacelang.report.searched import lost_by
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
@@ -254,6 +254,14 @@ def test_what_proposals_took_is_told_again_and_not_measured_again() -> None:
     whole = told((), 0.5)
     assert told(whole, 99.0) == whole
     assert told((), 99.0) != whole
+
+
+def test_a_clock_tells_nobody_apart() -> None:
+    """A run that is kept goes on by any clock."""
+    usual, drawn = OPTIMIZERS.load("boasf")(), OPTIMIZERS.load("boasf")(clock=lambda: 0.0)
+    assert usual == drawn
+    assert facts(usual) == facts(drawn)
+    assert "clock" not in facts(usual)
 
 
 def test_who_was_dropped_is_not_evaluated_again_and_may_have_been_the_best() -> None:

@@ -48,7 +48,6 @@ class Mosaic:
     n_s: int = option(100, "draws of a node, over which the forest's predictions are averaged")
     n_r: int = option(1000, "draws below the selected node that are candidates, beside the neighbours of its best")
     kappa: int = option(3, "configurations drawn for each first alternative at the beginning, beside its default")
-    n_meta: int = option(25, "of the configurations that `metalearning` begins with, the first ones that are used")
     trees: int = option(60, "trees of the forest")
     features: float = option(0.5, "the share of the features that each split of a tree looks at")
 
@@ -59,7 +58,7 @@ class Mosaic:
         check(0 < self.pw <= 1, f"`pw` is {self.pw}", "it is greater than 0, and at most 1")
         check(self.kappa >= 0, f"`kappa` is {self.kappa}", "it is at least 0: the defaults alone")
         check(0 < self.features <= 1, f"`features` is {self.features}", "it is a share: greater than 0, and at most 1")
-        for name in ("n_s", "n_r", "n_meta", "trees"):
+        for name in ("n_s", "n_r", "trees"):
             value = getattr(self, name)
             check(value >= 1, f"`{name}` is {value}", "it is at least 1")
 
@@ -90,8 +89,7 @@ class _Run:
 
     def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
         self._options, self._rng = options, problem.rng
-        most = options.n_meta if options.variant == "metalearning" else None
-        self._given = problem.initial[:most]
+        self._given = problem.initial
         self._tree = options.form(structures).form
         sizes = Sizes(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))

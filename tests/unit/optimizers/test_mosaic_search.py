@@ -85,13 +85,13 @@ def test_where_there_are_fewer_configurations_each_is_evaluated_once() -> None:
 @pytest.mark.parametrize("workers", [1, 8])
 def test_with_an_archive_its_first_configurations_are_the_first_requests(workers: int) -> None:
     space = estimators(4)
-    given_ = tuple(Sampler(Structures(space)).configurations(30, default_rng(3)))
+    given_ = tuple(Sampler(Structures(space)).configurations(25, default_rng(3)))
     optimizer = Mosaic(variant="metalearning", **CHEAP)
     found = driven(optimizer, space, arbitrary, 60, initial=given_, workers=workers)
-    assert [request.configuration for request in found.requests[:25]] == [*given_[:25]]
+    assert [request.configuration for request in found.requests[:25]] == [*given_]
     tree = tree_of(space)
     root = retold(tree, found.trials[:25]).root
-    began = Counter(str(each["e"]) for each in given_[:25])
+    began = Counter(str(each["e"]) for each in given_)
     assert {name: child.visits for name, child in root.children.items()} == began
     rest = [request.configuration for request in found.requests[25:41]]
     assert rest[:4] == [tree.default_completion((f"e{k}",)) for k in range(4)]
@@ -251,7 +251,6 @@ def test_eight_workers_play_out_below_different_nodes() -> None:
         ({"pw": 1.5}, "`pw` is 1.5"),
         ({"n_s": 0}, "`n_s` is 0"),
         ({"n_r": 0}, "`n_r` is 0"),
-        ({"n_meta": 0}, "`n_meta` is 0"),
         ({"trees": 0}, "`trees` is 0"),
         ({"kappa": -1}, "`kappa` is -1"),
         ({"features": 0.0}, "`features` is 0"),

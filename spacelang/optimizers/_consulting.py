@@ -6,15 +6,15 @@ begun again, and what the library leaves with a trial is the memo of its request
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
-from spacelang.ir.asking import Ask, Later, Search
+from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._room import as_there_is_room
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
@@ -79,14 +79,7 @@ class _Run:
 
     def run(self) -> Search:
         """Begin as many as there is room for; end when nothing is left, and none is under way."""
-        wishes, told = self._wishes(), (yield Ask())
-        while True:
-            begin = tuple(islice(wishes, max(told.room, not self._places)))
-            if not begin and not self._places:
-                return
-            told = yield Ask(begin)
-            if told.ended is not None and told.asked is not None:
-                self._history.ended.append((self._places.pop(told.asked), told.ended))
+        yield from as_there_is_room(self._wishes(), self._note)
 
     def _wishes(self) -> Iterator[Request | Later]:
         """All that is begun, in its order."""
@@ -114,6 +107,9 @@ class _Run:
 
         later = Later(make, begun)
         return later
+
+    def _note(self, asked: Request | Later, trial: Trial) -> None:
+        self._history.ended.append((self._places.pop(asked), trial))
 
     def _begin(self, asked: Request | Later, request: Request) -> None:
         self._known = self._known + 1 if request.configuration in self._seen else 0

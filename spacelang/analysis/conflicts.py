@@ -1,6 +1,6 @@
 """Which lines of a space conflict: as few as can be found that together leave nothing."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -173,15 +173,30 @@ def depended(space: Space, expressions: Iterable[Expr]) -> list[Hyperparameter]:
     return [*found.values()]
 
 
-def is_of_data(space: Space, expression: Expr, span: Span, symbols: Symbols) -> bool:
-    """Whether the data has a say in an expression that stands at a span, or in what it depends on."""
+def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
+    """The addresses of the hyperparameters whose values or activity depend on the data, directly or through others."""
     if not symbols.used:
-        return False
-    return bool(symbols.within(span)) or any(
-        symbols.domain(node.span) is not None
-        or (node.condition is not None and bool(symbols.within(node.condition.span)))
-        for node in depended(space, (expression,))
-    )
+        return frozenset()
+    dependent: dict[str, list[str]] = {}
+    waiting: list[str] = []
+    for node in space.hyperparameters:
+        for address in scope(node.condition) if node.condition is not None else ():
+            dependent.setdefault(address, []).append(node.address)
+        by_condition = node.condition is not None and bool(symbols.within(node.condition.span))
+        if by_condition or symbols.domain(node.span) is not None:
+            waiting.append(node.address)
+    found: set[str] = set()
+    while waiting:
+        address = waiting.pop()
+        if address not in found:
+            found.add(address)
+            waiting.extend(dependent.get(address, ()))
+    return frozenset(found)
+
+
+def is_of_data(expression: Expr, span: Span, symbols: Symbols, of_data: Container[str]) -> bool:
+    """Whether the data has a say in an expression that stands at a span; `of_data` are what it decides."""
+    return bool(symbols.within(span)) or any(address in of_data for address in scope(expression))
 
 
 def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:

@@ -1,6 +1,6 @@
 """The default configuration: reported where the constraints exclude it, moved where only the data makes them do so."""
 
-from spacelang.analysis.conflicts import is_of_data
+from spacelang.analysis.conflicts import is_of_data, of_data
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import DefaultExcluded
 from spacelang.ir.counting import Structures
@@ -21,7 +21,8 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
     taken = default_structure(space)
     assignment = Assignment(space, taken, lambda node: node.default)
     broken = [constraint for constraint in space.constraints if violates(constraint, assignment)]
-    mistaken = tuple(c for c in broken if not is_of_data(space, c.expression, c.span, report.symbols))
+    decided = of_data(space, report.symbols) if broken else frozenset()
+    mistaken = tuple(c for c in broken if not is_of_data(c.expression, c.span, report.symbols, decided))
     for constraint in mistaken:
         _report(space, constraint, report)
     return (structures if mistaken or not broken else Structures(with_nearest_default(structures))), mistaken

@@ -6,6 +6,7 @@ from typing import Final
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
+from spacelang.analysis.symbols import VAST, Symbols
 from spacelang.analysis.values import NoValue, judge, plain
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
@@ -24,7 +25,6 @@ from spacelang.ir.domain import (
     Real,
     Simple,
     Union,
-    contains,
     describe,
     literal,
     parts,
@@ -144,12 +144,15 @@ def widest(written: ast.Domain) -> Domain | None:
             return DomainReader(None, None, Report()).read(written)
 
 
-def drawn_in(value: Value, domain: Domain, wide: Domain | None) -> Value | Missing:
-    """The number of a domain that is nearest to a value which only data keeps from being a member.
+def largest(written: ast.Domain) -> tuple[Domain, ...]:
+    """The domains for more data than there is, tall or wide; none where they then have no value."""
+    found = (DomainReader(None, None, Report(Symbols(sizes))).read(written) for sizes in VAST)
+    return tuple(domain for domain in found if domain is not None)
 
-    `wide` is the domain as far as any data lets it go. MISSING where the value is not in it, or no number.
-    """
-    if not is_number(value) or wide is None or not contains(wide, value):
+
+def drawn_in(value: Value, domain: Domain) -> Value | Missing:
+    """The number of a domain that is nearest to a value; MISSING where that is no number, or the domain has none."""
+    if not is_number(value):
         return MISSING
     assert isinstance(value, int | float)
     ends = [end for part in parts(domain) if isinstance(part, Integer | Real) for end in _nearest(part, value)]

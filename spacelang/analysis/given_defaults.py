@@ -1,12 +1,12 @@
 """The defaults of hyperparameters and nested decisions in bodies: what is written, else what the library has."""
 
-from spacelang.analysis.domains import as_written, drawn_in, widest
+from spacelang.analysis.domains import as_written, drawn_in, largest, widest
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
-from spacelang.ir.domain import Domain, Missing, parts
+from spacelang.ir.domain import Domain, Missing, contains, parts
 from spacelang.ir.space import Branch
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
@@ -22,7 +22,9 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
         value = plain(written.default, report)
         found = Missing() if isinstance(value, NoValue) else domain.find(value)
         if isinstance(found, Missing) and not isinstance(value, NoValue):
-            found = _drawn_in(written, value, domain, report)
+            wide = widest(written.domain) if _is_of_data(written, report) else None
+            if wide is not None and contains(wide, value):
+                found = drawn_in(value, domain)
             if isinstance(found, Missing):
                 _report_outside(written, written.default, value, domain, report)
         return domain.middle if isinstance(found, Missing) else found
@@ -31,7 +33,11 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
         return domain.middle
     value = default.name if isinstance(default, Named) else default
     found = domain.find(value)
-    found = _drawn_in(written, value, domain, report) if isinstance(found, Missing) else found
+    if isinstance(found, Missing) and _is_of_data(written, report):
+        # Nobody wrote it: what large data has no room for either is no default of this domain.
+        domains = largest(written.domain)
+        is_known = not domains or any(contains(each, value) for each in domains)
+        found = drawn_in(value, domain) if is_known else found
     return domain.middle if isinstance(found, Missing) else found
 
 
@@ -57,11 +63,8 @@ def read_nested(
     return 0
 
 
-def _drawn_in(written: ast.Parameter, value: Value, domain: Domain, report: Report) -> Value | Missing:
-    """The nearest member, for a default that only the data keeps outside."""
-    if report.symbols.domain(written.name.span) is None:
-        return Missing()
-    return drawn_in(value, domain, widest(written.domain))
+def _is_of_data(written: ast.Parameter, report: Report) -> bool:
+    return report.symbols.domain(written.name.span) is not None
 
 
 def _report_outside(written: ast.Parameter, default: ast.Value, value: Value, domain: Domain, report: Report) -> None:

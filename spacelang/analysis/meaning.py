@@ -6,7 +6,7 @@ from itertools import count as numbers
 from typing import Final
 
 from spacelang.analysis import defaults
-from spacelang.analysis.conflicts import Conflict, conflict, is_of_data
+from spacelang.analysis.conflicts import Conflict, conflict, is_of_data, of_data
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import (
@@ -24,7 +24,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes
 from spacelang.ir.groups import scope
-from spacelang.ir.probing import Statement, truths
+from spacelang.ir.probing import Statement, truths_of_all
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -91,21 +91,32 @@ class _Statements:
         self._fixings = draft.fixings
         self._said = draft.said
         self._report = report
+        self._of_data = of_data(space, report.symbols)
+        conditions = {
+            variable.address: Statement(variable.node.condition, owners=variable.owners)
+            for variable in space.variables.values()
+            if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None
+        }
+        self._conditions = conditions
+        self._activity = dict(zip(conditions, truths_of_all(space, [*conditions.values()]), strict=True))
+        """Whether each hyperparameter with a condition can be active, and inactive, whatever the constraints say."""
 
     def check(self, blamed: Set[Span]) -> None:
         """Report statements without effect; of the constraints that are blamed for an error enough is said already."""
         before = len(self._report.found)
-        written: list[Span] = []
-        for variable in self._space.variables.values():
-            condition = variable.node.condition if isinstance(variable.node, Hyperparameter) else None
-            if condition is not None:
-                written.append(condition.span)
-                if not self._is_of_data(condition, condition.span):
-                    self._check_condition(variable.node.name, Statement(condition, owners=variable.owners))
+        written = [statement.expression.span for statement in self._conditions.values()]
+        for address, statement in self._conditions.items():
+            if not self._is_of_data(statement.expression, statement.expression.span):
+                self._check_condition(self._name(address), statement, self._activity[address])
+        judged: list[tuple[Constraint, Statement]] = []
         for constraint, said in zip(self._space.constraints, self._said, strict=True):
             written.append(constraint.expression.span)
             if constraint.span not in blamed and not self._is_of_data(constraint.expression, constraint.span):
-                self._check_constraint(constraint, Statement(said.expression, said.owners, constraint.scope))
+                judged.append((constraint, Statement(said.expression, said.owners, constraint.scope)))
+        for (constraint, statement), can_be in zip(
+            judged, truths_of_all(self._space, [statement for _, statement in judged]), strict=True
+        ):
+            self._check_constraint(constraint, statement, can_be)
         # What stands in several bodies, by `include` or in a stage that is used twice, has an effect if one has.
         found = self._report.found[before:]
         uses, idle = Counter(written), Counter(problem.primary for problem in found)
@@ -114,10 +125,10 @@ class _Statements:
         }.values()
 
     def _is_of_data(self, expression: Expr, span: Span) -> bool:
-        return is_of_data(self._space, expression, span, self._report.symbols)
+        return is_of_data(expression, span, self._report.symbols, self._of_data)
 
-    def _check_condition(self, name: str, statement: Statement) -> None:
-        can_be_true, can_be_false = truths(self._space, statement)
+    def _check_condition(self, name: str, statement: Statement, can_be: tuple[bool, bool]) -> None:
+        can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
             return
         span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
@@ -129,8 +140,8 @@ class _Statements:
             notes = (f"`{name}` is never active",)
             self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
 
-    def _check_constraint(self, constraint: Constraint, statement: Statement) -> None:
-        can_be_true, can_be_false = truths(self._space, statement)
+    def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
+        can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
             return
         span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
@@ -203,9 +214,7 @@ class _Statements:
 
     def _is_dead(self, address: str) -> bool:
         """Whether a hyperparameter is never active, whatever the constraints say."""
-        variable = self._space.variables[address]
-        condition = getattr(variable.node, "condition", None)
-        return condition is not None and not truths(self._space, Statement(condition, owners=variable.owners))[0]
+        return address in self._activity and not self._activity[address][0]
 
     def _name(self, address: str) -> str:
         return self._space.variables[address].node.name
@@ -265,7 +274,7 @@ def _symbols(found: Conflict, report: Report) -> list[str]:
 
 def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     """The branches that are never taken; of those below a dead one nothing is said."""
-    space, alive = structures.space, structures.existence.supported_branches()
+    space, alive = structures.space, structures.supported_branches
     dead: set[tuple[str, str]] = set()
     orders = _orders(space.root)
     for choice in space.decisions:
@@ -302,7 +311,7 @@ class _Constraints:
             tests = [node for node in nodes(constraint.expression) if isinstance(node, Is)]
             for key in {(test.address, name) for test in tests for name in test.branches}:
                 self._naming.setdefault(key, []).append(constraint)
-        for context, compiled in structures.model.by_context.items():
+        for context, compiled in structures.decisive.by_context.items():
             for group in (each.group for each in compiled if each.group.constraints):
                 places: list[str | tuple[str, str]] = [*context, *(member.address for member in group.members)]
                 for place in places:

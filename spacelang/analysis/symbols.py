@@ -20,6 +20,12 @@ EXTREMES: Final[tuple[Mapping[str, int], ...]] = tuple(
 )
 """The sizes of the smallest data and of larger data than there is: bounds rise or fall with each, and end here."""
 
+VAST: Final[tuple[Mapping[str, int], ...]] = (
+    {"n_samples": 10**12, "n_features": 10**8, "n_classes": 10**4},
+    {"n_samples": 10**8, "n_features": 10**12, "n_classes": 10**4},
+)
+"""The sizes of tall and of wide data, larger than there is."""
+
 
 class Symbols:
     """The numbers of the symbols, and a record of every place that mentions one."""

@@ -108,7 +108,7 @@ class _Compiler:
 
     def run(self) -> Compiled:
         related = [atom for atom in self.atoms if is_related(atom)]
-        enumerable = [atom for atom in related if self._is_enumerable(atom)]
+        enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
             if atom not in enumerable:
                 self._add_range(atom)

@@ -1,15 +1,17 @@
 """Exact counts: structures, configurations, and structures by their discrepancy from a given one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
 from spacelang.ir.compiled import UNREACHED, TooTangledError
 from spacelang.ir.domain import Simple
 from spacelang.ir.elimination import Factor, State, Table
-from spacelang.ir.groups import Context
+from spacelang.ir.expr import references
+from spacelang.ir.groups import Context, scope
 from spacelang.ir.model import Model, Solution
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure
 
@@ -56,15 +58,34 @@ class Structures:
     """The admissible structures of a space, counted and tested without being listed."""
 
     def __init__(self, space: Space) -> None:
-        """Compile the counting model; raises UndecidableError (see `compiled`)."""
+        """Compile what decides which structures there are; raises UndecidableError (see `compiled`)."""
         self.space = space
-        self.model = Model(space)
-        self.existence = Solution(self.model, Existence())
+        self.decisive = Model(_decisive(space))
+        """The model without what has no say in which structures there are."""
+
+    @cached_property
+    def model(self) -> Model:
+        """The counting model of all hyperparameters."""
+        return self.decisive if self.decisive.space is self.space else Model(self.space)
+
+    @cached_property
+    def existence(self) -> Solution:
+        """The model with a weight of 1 for each structure."""
+        return Solution(self.model, Existence())
 
     @cached_property
     def count(self) -> int:
         """How many structures have at least one admissible configuration."""
-        return int(self.existence.total())
+        return int(self._decided.total())
+
+    @cached_property
+    def supported_branches(self) -> dict[str, frozenset[int]]:
+        """For every decision the places of the branches that some admissible configuration takes."""
+        return self._decided.supported_branches()
+
+    @cached_property
+    def _decided(self) -> Solution:
+        return self.existence if self.decisive.space is self.space else Solution(self.decisive, Existence())
 
     @cached_property
     def configurations(self) -> int | None:
@@ -157,6 +178,29 @@ class Structures:
                     hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
                     found.setdefault(context, []).append(hurdle)
         return found
+
+
+def _decisive(space: Space) -> Space:
+    """The space without the conditions that have no say in which structures there are.
+
+    Those are of hyperparameters of which nothing else speaks, and test decisions alone: some value always exists.
+    Thousands of alternatives may have them, each beside decisions that stand elsewhere, and need not be tied to these.
+    """
+    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
+    said = [*conditions, *(constraint.expression for constraint in space.constraints)]
+    mentioned = {address for expression in said for address in scope(expression)}
+    idle = {
+        node.address
+        for node in space.hyperparameters
+        if node.condition is not None and node.address not in mentioned and not references(node.condition)
+    }
+    if not idle:
+        return space
+    return replace(space, root=rebuilt(space.root, lambda leaf: _freed(leaf) if leaf.address in idle else leaf))
+
+
+def _freed(leaf: Hyperparameter) -> Hyperparameter:
+    return replace(leaf, condition=None)
 
 
 @dataclass(frozen=True, slots=True)

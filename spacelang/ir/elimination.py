@@ -7,6 +7,7 @@ constraints tie together cost, never the size of the space. Integers are Python'
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
@@ -116,10 +117,14 @@ def _sum_over(
     for number, factor in alive.items():
         for name in factor.scope:
             touching[name][number] = None
-    costs = {name: _cost([alive[number].scope for number in touching[name]], states) for name in sorted(waiting)}
+    costs = {name: _cost([alive[number].scope for number in touching[name]], states) for name in waiting}
+    queue = [(cost, name) for name, cost in costs.items()]
+    heapify(queue)
     buckets: list[Bucket] = []
-    while costs:
-        variable = min(costs, key=costs.__getitem__)  # ties by name, so that runs are alike
+    while queue:
+        cost, variable = heappop(queue)  # ties by name, so that runs are alike
+        if costs.get(variable) != cost:
+            continue  # it is gone, or costs something else by now
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
         mine, message = touching.pop(variable), _sum_out(bucket, exists=exists)
@@ -131,6 +136,7 @@ def _sum_over(
             touching[name] = {other: None for other in touching[name] if other not in mine} | dict.fromkeys(told)
             if name in costs:
                 costs[name] = _cost([alive[number].scope for number in touching[name]], states)
+                heappush(queue, (costs[name], name))
     return _Reduced(tuple(alive.values()), tuple(buckets))
 
 

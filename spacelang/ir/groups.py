@@ -29,7 +29,7 @@ def groups_of(space: Space) -> tuple[Group, ...]:
 
     Constraints that name no variable at all come last, in a group without members.
     """
-    ties = _Ties(space.variables)
+    ties = Ties(space.variables)
     for variable in space.variables.values():
         if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
             ties.tie([variable.address, *scope(variable.node.condition)])
@@ -72,13 +72,14 @@ def _outside(space: Space, constraint: Constraint) -> Iterator[str]:
         yield from (owner for owner, _ in space.variables[address].owners)
 
 
-class _Ties:
+class Ties:
     """Disjoint sets of addresses."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self._parent = {address: address for address in addresses}
 
     def root(self, address: str) -> str:
+        """The address that stands for all that are tied to one."""
         while self._parent[address] != address:
             self._parent[address] = self._parent[self._parent[address]]
             address = self._parent[address]
@@ -93,7 +94,7 @@ class _Ties:
         return bool(others)
 
 
-def _tie_owners(variables: Mapping[str, Variable], ties: _Ties) -> None:
+def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:
     """Add the decisions between a group's context and its members: whether a member is reached depends on them."""
     changed = True
     while changed:
@@ -109,7 +110,7 @@ def _inner_owners(members: tuple[Variable, ...]) -> Iterator[tuple[str, str]]:
     return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
 
 
-def _members(variables: Mapping[str, Variable], ties: _Ties) -> dict[str, tuple[Variable, ...]]:
+def _members(variables: Mapping[str, Variable], ties: Ties) -> dict[str, tuple[Variable, ...]]:
     members: dict[str, list[Variable]] = {}
     for address, variable in variables.items():
         members.setdefault(ties.root(address), []).append(variable)

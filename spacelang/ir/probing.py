@@ -1,17 +1,17 @@
 """Whether a condition or constraint can be true, and whether it can be false, where it says something at all."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
 from typing import Final
 
 from spacelang.ir.cells import representative, singletons
-from spacelang.ir.compiled import UNREACHED, truths_over
+from spacelang.ir.compiled import UNREACHED, TooTangledError, truths_over
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes
-from spacelang.ir.groups import Context, common_context, scope
+from spacelang.ir.groups import Context, Ties, common_context, scope
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Product, Space, Variable
 from spacelang.ir.value import Value
 
@@ -20,6 +20,9 @@ FEW: Final = 64
 
 MOST_TRIED: Final = 4_096
 """So many combinations of values are tried at most, before anything is decided by reasoning."""
+
+MANY: Final = 8
+"""Statements that depend on so many variables are reasoned about together where these are tied to each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +43,28 @@ def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
 
     Looks at the variables that the expression depends on and at nothing else of the space. Raises UndecidableError.
     """
-    tried = _try_values(space, statement)
-    if tried is not None:
-        return True in tried, False in tried
-    wanted = _dependencies(space, (*scope(statement.expression), *statement.active))
-    # A constraint over hyperparameters says nothing where these are not reached; anything else does.
-    own = (statement.owners,) if statement.owners or not statement.active else ()
-    context = common_context([*(space.variables[address].owners for address in wanted), *own])
-    inner = statement.owners[len(context) :]
-    reached: tuple[Expr, ...] = (
-        *(Is(owner, (branch,)) for owner, branch in inner),
-        *(Active(address) for address in statement.active),
-    )
-    # Two hyperparameters that are active exactly where the statement is true, and where it is false.
-    tests = {"true": statement.expression, "false": Not(statement.expression)}
-    probes = [Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test))) for name, test in tests.items()]
-    tree = _Tree(space, context, (*wanted, *(owner for owner, _ in inner)), [probe.condition for probe in probes])
-    small = Space("", Product(Kind.SEQUENCE, (tree.below(context), *probes)))
-    supported = Structures(small).existence.supported()
-    return supported["true"] != {UNREACHED}, supported["false"] != {UNREACHED}
+    return truths_of_all(space, (statement,))[0]
+
+
+def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    """The `truths` of each statement.
+
+    Where statements depend on many of the same variables, as the conditions of a long chain do, they are reasoned
+    about together: one after the other would look at the beginning of the chain once for each.
+    """
+    found: dict[int, tuple[bool, bool]] = {}
+    many: list[int] = []
+    for place, statement in enumerate(statements):
+        tried = _try_values(space, statement)
+        if tried is not None:
+            found[place] = True in tried, False in tried
+        elif len(_dependencies(space, _named(statement), MANY)) < MANY:
+            (found[place],) = _reasoned(space, (statement,))
+        else:
+            many.append(place)
+    for together in _tied(space, {place: statements[place] for place in many}):
+        found |= zip(together, _reasoned_together(space, [statements[place] for place in together]), strict=True)
+    return [found[place] for place in range(len(statements))]
 
 
 def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
@@ -148,19 +154,75 @@ def _some(domain: Domain) -> list[Value]:
 # ---- reasoning
 
 
-def _dependencies(space: Space, addresses: Iterable[str]) -> dict[str, None]:
-    """The variables, and those on which it depends, through conditions, whether they are active."""
+def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    """The truths of statements at once, or one by one where all of them tie too much together."""
+    try:
+        return _reasoned(space, statements)
+    except TooTangledError:
+        if len(statements) == 1:
+            raise
+    return [_reasoned(space, (statement,))[0] for statement in statements]
+
+
+def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    wanted = _dependencies(space, [address for statement in statements for address in _named(statement)])
+    # A constraint over hyperparameters says nothing where these are not reached; anything else does.
+    own = [each.owners for each in statements if each.owners or not each.active]
+    context = common_context([*(space.variables[address].owners for address in wanted), *own])
+    inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
+    # Two hyperparameters for each statement, active exactly where it is true, and where it is false.
+    probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
+    tree = _Tree(space, context, (*wanted, *inner), [probe.condition for probe in probes])
+    small = Space("", Product(Kind.SEQUENCE, (tree.below(context), *probes)))
+    supported = Structures(small).existence.supported()
+    can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
+    return [*zip(can_be[::2], can_be[1::2], strict=True)]
+
+
+def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparameter]:
+    reached: tuple[Expr, ...] = (
+        *(Is(owner, (branch,)) for owner, branch in statement.owners[depth:]),
+        *(Active(address) for address in statement.active),
+    )
+    for word, test in (("true", statement.expression), ("false", Not(statement.expression))):
+        name = f"{word} {place}"  # no address of a space has a blank
+        yield Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test)))
+
+
+def _named(statement: Statement) -> tuple[str, ...]:
+    return (*scope(statement.expression), *statement.active)
+
+
+def _tied(space: Space, statements: Mapping[int, Statement]) -> list[list[int]]:
+    """The statements that depend on variables that are tied to each other, together; each by its number."""
+    wanted = _dependencies(space, [address for each in statements.values() for address in _named(each)])
+    ties = Ties(wanted)
+    for address in wanted:
+        ties.tie((address, *_needed(space, address)))
+    found: dict[str, list[int]] = {}
+    for statement in statements.values():
+        ties.tie(_named(statement))
+    for place, statement in statements.items():
+        found.setdefault(ties.root(_named(statement)[0]), []).append(place)
+    return [*found.values()]
+
+
+def _dependencies(space: Space, addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
+    """The variables, and those on which it depends, through conditions, whether they are active; at most so many."""
     wanted: dict[str, None] = {}
     waiting = [*addresses]
-    while waiting:
+    while waiting and len(wanted) != most:
         address = waiting.pop()
-        if address in wanted:
-            continue
-        wanted[address] = None
-        node = space.variables[address].node
-        if isinstance(node, Hyperparameter) and node.condition is not None:
-            waiting.extend(scope(node.condition))
+        if address not in wanted:
+            wanted[address] = None
+            waiting.extend(_needed(space, address))
     return wanted
+
+
+def _needed(space: Space, address: str) -> tuple[str, ...]:
+    """What the condition of a variable speaks of."""
+    node = space.variables[address].node
+    return scope(node.condition) if isinstance(node, Hyperparameter) and node.condition is not None else ()
 
 
 class _Tree:

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/front_end.py
 
-Peers: a bare interpreter for the command, Lark's own tree building for parsing.
+Peers: an interpreter that imports Lark for the command, Lark's own tree building for parsing, half of the chain for a
+chain of conditions. Seconds are those of the processor, so that other programs of the machine matter little.
 """
 
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from statistics import median
+from resource import RUSAGE_CHILDREN, getrusage
 
 import spacelang
 from spacelang.analysis import check
@@ -25,19 +26,37 @@ REPEATS = 7
 def main() -> None:
     """Print all figures."""
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}")
-    interpreter = shell(["-c", "pass"])
-    print(f"interpreter: {interpreter * 1000:.0f} ms")
+    peer = shell(["-c", "import lark"])
+    print(f"an interpreter that imports lark: {peer * 1000:.0f} ms")
     for name in bundled():
         seconds = shell(["-m", "spacelang", "check", name])
-        print(f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / interpreter:.1f} interpreters")
+        print(f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / peer:.1f} times the import of lark")
+    chains()
     for variant in VARIANTS:
         for alternatives in (250, 500, 1000):
             grow(alternatives, variant)
 
 
 def shell(arguments: list[str]) -> float:
-    """Median seconds of a Python command."""
-    return median(timed(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
+    """The least seconds of a Python command."""
+    return min(timed(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
+
+
+def chains() -> None:
+    """Chains of conditions, each twice as long as the one before: a ratio of 2 is linear."""
+    before = None
+    for length in (100, 200, 400, 800):
+        source = Source("chain", chain(length))
+        seconds = min(timed(lambda source=source: check(source), 2))  # type: ignore[misc]
+        ratio = "" if before is None else f" = {seconds / before:.1f} times half of it"
+        print(f"a chain of {length} conditions: {seconds:.2f} s{ratio}")
+        before = seconds
+
+
+def chain(length: int) -> str:
+    """A body in which every hyperparameter is there for some values of the one before."""
+    members = [f"  x{number} : int[0, 9] = 5 when x{number - 1} > 2" for number in range(1, length)]
+    return "\n".join(["abstract A", "stage e = A {", "  x0 : int[0, 9] = 5", *members, "}"])
 
 
 def grow(alternatives: int, variant: str) -> None:
@@ -95,10 +114,16 @@ def timed(action: Callable[[], object], repeats: int = REPEATS) -> list[float]:
     """Seconds of each repetition."""
     seconds = []
     for _ in range(repeats):
-        started = time.perf_counter()
+        started = processor()
         action()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(processor() - started)
     return seconds
+
+
+def processor() -> float:
+    """The processor's seconds of this process and of those that it waited for."""
+    ended = getrusage(RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 if __name__ == "__main__":

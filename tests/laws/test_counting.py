@@ -25,6 +25,14 @@ def test_counts_equal_brute_force(space: Space) -> None:
 
 @settings(LAW)
 @given(finite_spaces())
+def test_what_has_no_say_in_structures_changes_none(space: Space) -> None:
+    structures = Structures(space)
+    assert structures.count == structures.existence.total()
+    assert structures.supported_branches == structures.existence.supported_branches()
+
+
+@settings(LAW)
+@given(finite_spaces())
 def test_admits_equals_brute_force(space: Space) -> None:
     structures, members = Structures(space), brute.structures(space)
     for taken, _ in brute.pipelines(space.root):

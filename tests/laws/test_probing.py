@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from spacelang.ir import probing
 from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.probing import Statement, leaves_nothing, truths
+from spacelang.ir.probing import Statement, leaves_nothing, truths, truths_of_all
 from spacelang.ir.space import Space
 
 from . import brute
@@ -59,6 +59,14 @@ def test_reasoning_equals_brute_force(space: Space) -> None:
     with patch.object(probing, "_try_values", return_value=None):
         for statement in statements(space):
             assert truths(space, statement) == brute_truths(space, statement)
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_reasoning_about_all_at_once_equals_brute_force(space: Space) -> None:
+    with patch.object(probing, "_try_values", return_value=None), patch.object(probing, "MANY", 1):
+        asked = [*statements(space)]
+        assert truths_of_all(space, asked) == [brute_truths(space, statement) for statement in asked]
 
 
 @settings(LAW)

@@ -3,9 +3,11 @@
 import pytest
 
 from spacelang.ir import probing
+from spacelang.ir.compiled import TooTangledError
+from spacelang.ir.counting import Structures
 from spacelang.ir.domain import BOOLEANS, Categorical, Integer, Real
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
-from spacelang.ir.probing import Statement, truths
+from spacelang.ir.probing import Statement, truths, truths_of_all
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Operator, Product, Space
 
 
@@ -108,4 +110,18 @@ def test_the_tree_that_is_reasoned_about_has_only_what_matters(monkeypatch: pyte
     assert truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
     (small,) = asked
     assert [branch.name for branch in small.decisions[0].branches] == ["SVC", "Tree"]
-    assert set(small.variables) == {"e", "e.SVC.kernel", "e.SVC.degree", "true", "false"}
+    assert set(small.variables) == {"e", "e.SVC.kernel", "e.SVC.degree", "true 0", "false 0"}
+
+
+def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = probing.Structures
+
+    def structures(small: Space) -> Structures:
+        if len([name for name in small.variables if name.startswith("true")]) > 1:
+            raise TooTangledError(())
+        return real(small)
+
+    monkeypatch.setattr(probing, "Structures", structures)
+    monkeypatch.setattr(probing, "MANY", 1)
+    asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
+    assert truths_of_all(SPACE, asked) == [(True, True), (True, True)]

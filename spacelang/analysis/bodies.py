@@ -232,7 +232,7 @@ class _BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         parameter = self._known(written.name)
-        structure = _structure(written.domain)
+        structure = _structure(written.domain) or _listed(written.domain)
         if structure is not None:
             self._nested(written, structure, parameter)
             return
@@ -355,6 +355,29 @@ def _structure(domain: ast.Domain) -> ast.Structure | None:
             isinstance(part, ast.Operator | ast.Nothing | ast.Group) for part in parts
         ):
             return ast.Joined("|", parts, domain.span)  # type: ignore[arg-type]
+        case _:
+            return None
+
+
+def _listed(domain: ast.Domain) -> ast.Structure | None:
+    """The choice that a set of operators is, of which one has a body: what stands beside it is an operator, too."""
+    if not isinstance(domain, ast.Values) or domain.ordered:
+        return None
+    parts = [_alternative(value) for value in domain.values]
+    found = tuple(part for part in parts if part is not None)
+    has_bodies = any(isinstance(value, ast.OperatorValue) for value in domain.values)
+    return ast.Joined("|", found, domain.span) if has_bodies and len(found) == len(parts) else None
+
+
+def _alternative(value: ast.Value) -> ast.Structure | None:
+    """What a member of a set is as an alternative; None for a plain value."""
+    match value:
+        case ast.OperatorValue(name=name, body=body):
+            return ast.Operator(name, None, body, (), value.span)
+        case ast.Dotted():
+            return ast.Operator(value, None, None, (), value.span)
+        case ast.Keyword(value=None):
+            return ast.Nothing((), value.span)
         case _:
             return None
 

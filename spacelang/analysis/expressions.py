@@ -1,5 +1,6 @@
 """Expressions as written to expressions as meant: names to addresses, words to values, sides that can be compared."""
 
+from itertools import islice
 from typing import Final
 
 from spacelang.analysis.arithmetic import is_large, known_call, settled
@@ -11,9 +12,9 @@ from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.domains import UnboundSymbol
+from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
 from spacelang.diagnostics.structure import SeveralUses
-from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, literal, parts
 from spacelang.ir.expr import (
     And,
@@ -36,6 +37,11 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 ORDER: Final = ("<", "<=", ">", ">=")
+
+LONGEST: Final = 10_000
+"""Parts of an expression; each comparison of truth values says both of its sides twice."""
+
+LIMIT: Final = f"{LONGEST:,} parts, each side counted twice"
 
 
 class ExpressionReader:
@@ -67,7 +73,7 @@ class ExpressionReader:
             case ast.Membership():
                 return self._membership(written)
             case ast.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">="):
-                return self._comparison(written)
+                return self._of_truths(written) if _compares_truths(written) else self._comparison(written)
             case ast.Dotted():
                 return self._truth(written)
             case ast.Keyword(value=bool()):
@@ -178,6 +184,20 @@ class ExpressionReader:
         return Is(choice.address, branches, written.span) if all(found) else None
 
     # ---- comparisons
+
+    def _of_truths(self, written: ast.Binary) -> Expr | None:
+        """Two truth values that are the same, or are not: said by `and`, `or` and `not`."""
+        left, right = self._condition(written.left), self._condition(written.right)
+        if left is None or right is None:
+            return None
+        other = Not(right, written.right.span)
+        same, opposite = (right, other) if written.operator == "==" else (other, right)
+        terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
+        found = Or(terms, written.span)
+        if sum(1 for _ in islice(nodes(found), LONGEST + 1)) > LONGEST:
+            self._report.add(TooLarge(primary=written.span, what="the comparison of truth values", limit=LIMIT))
+            return None
+        return found
 
     def _comparison(self, written: ast.Binary) -> Expr | None:
         left, right = self._sides(written.left, written.right)
@@ -322,8 +342,8 @@ class ExpressionReader:
                 self._wrong(written, f"`{written.span.text}` has a unit", "units belong into the `task` block")
                 return None
             case _:
-                construct = "a truth value as a side of a comparison"
-                self._report.add(NotSupportedYet(primary=written.span, construct=construct))
+                remedy = "truth values are compared by `==` and `!=` alone"
+                self._wrong(written, f"`{written.span.text}` is a truth value, not a number", remedy)
                 return None
 
     def _number(self, written: ast.Expression) -> Expr | None:
@@ -360,6 +380,23 @@ class ExpressionReader:
 
     def _wrong(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))
+
+
+def _compares_truths(written: ast.Binary) -> bool:
+    return written.operator in ("==", "!=") and (_is_truth(written.left) or _is_truth(written.right))
+
+
+def _is_truth(written: ast.Expression) -> bool:
+    """Whether an expression can only be true or false; a name and a constant may be values, too."""
+    match written:
+        case ast.Logical() | ast.Membership() | ast.IsTest():
+            return True
+        case ast.Unary(operator=operator):
+            return operator == "not"
+        case ast.Binary(operator=operator):
+            return operator in ("==", "!=", *ORDER)
+        case _:
+            return False
 
 
 def _named(value: ast.Dotted | ast.Text | ast.Keyword) -> ast.Dotted | None:

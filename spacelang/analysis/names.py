@@ -1,6 +1,6 @@
 """What the names in expressions stand for, and which known name a wrong one is near."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from spacelang.analysis.drafts import Draft, Fixing, Scope, stage_of
@@ -37,7 +37,7 @@ class Names:
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"
             return WrongComparison(primary=written.span, problem=problem, reason="nothing to compare")
-        address = scope.addresses.get(name) or scope.names.address(name)
+        address = self._address(name, scope)
         if name in scope.dubious or self._is_dubious(address):
             return None
         if address in self._variables:
@@ -45,6 +45,39 @@ class Names:
         if name in SYMBOLS:
             return Constant(self._symbols.mention(name, written.span), written.span)
         return self._unknown(written, scope)
+
+    def _address(self, name: str, scope: Scope) -> str:
+        """The address that a name stands for: an alternative may be left out of it where only one has what follows."""
+        address = scope.addresses.get(name) or scope.names.address(name)
+        found = () if address in self._variables else self._shortened(address, scope)
+        return found[0] if len(found) == 1 else address
+
+    def _shortened(self, address: str, scope: Scope) -> tuple[str, ...]:
+        """The addresses that become this one when alternatives are left out of them."""
+        if "." not in address:
+            return ()
+        inside = stage_of(scope.place) in self._left_out
+        return tuple(each for each in self._by_short.get(address, ()) if inside or stage_of(each) not in self._left_out)
+
+    @cached_property
+    def _by_short(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for address, variable in self._variables.items():
+            for short in self._short(address, variable):
+                found[short] = (*found.get(short, ()), address)
+        return found
+
+    def _short(self, address: str, variable: Variable) -> Iterator[str]:
+        """The address without some of the alternatives in it: not where what follows reads like an alternative."""
+        whole, shorter = address, [address]
+        for decision, branch in reversed(variable.owners):
+            beginning = f"{decision}.{branch}."
+            choice = self._variables[decision].node
+            rest = whole.removeprefix(beginning)
+            assert isinstance(choice, Choice)
+            if rest != whole and rest.split(".", 1)[0] not in choice.places:
+                shorter += [f"{decision}.{each.removeprefix(beginning)}" for each in shorter]
+        yield from shorter[1:]
 
     def note_fixed(self, written: ast.Dotted, scope: Scope, place: Span) -> None:
         """Keep what a name is fixed to, for who asks why an expression that says it at a place cannot change."""
@@ -76,7 +109,7 @@ class Names:
     def is_known(self, name: str, scope: Scope) -> bool:
         """Whether a name stands for something that could be read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators
-        return known or scope.names.address(name) in self._variables
+        return known or self._address(name, scope) in self._variables
 
     def is_dubious(self, name: str, scope: Scope) -> bool:
         """Whether a name is declared but could not be read whole: what is said of it is not judged."""
@@ -99,6 +132,11 @@ class Names:
 
     def _unknown(self, written: ast.Dotted, scope: Scope) -> UnknownName:
         name = written.text
+        several = self._shortened(scope.names.address(name), scope)
+        if len(several) > 1:
+            reason = "more than one alternative has it"
+            remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
+            return UnknownName(primary=written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
         stages = [address for address in self._below[""] if address not in self._left_out]
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
@@ -112,7 +150,7 @@ class Names:
             near = nearest(name, [*scope.addresses, *scope.constants, *self._below[""]])
             return near or self._by_name.get(name)
         if name in self._by_key:
-            # `stage.parameter`, as configurations print it: the alternative is missing.
+            # `stage.parameter`, as configurations print it, where the parameter is called like an alternative.
             return self._by_key[name]
         address = ""
         for word in words:

@@ -289,6 +289,13 @@ class Writer:
         if kind > 2:
             return left
         right, word = self.atom(siblings), "and" if kind == 1 else "or"
+        if self.draw(st.integers(0, 3)) == 0:
+            sign, wanted = self.draw(st.sampled_from((("==", True), ("!=", False))))
+            return Expression(
+                f"({left.text} or false) {sign} ({right.text})",
+                lambda look: (left.holds(look) == right.holds(look)) is wanted,
+                left.names | right.names,
+            )
         join = all if kind == 1 else any
         return Expression(
             f"{left.text} {word} {right.text}",

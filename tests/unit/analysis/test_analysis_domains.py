@@ -251,3 +251,11 @@ def test_common_values(left: object, right: object, shared: object) -> None:
             assert one_side.find(value) == other.find(value) == value  # type: ignore[attr-defined]
         else:
             assert value is MISSING if shared is MISSING else value == shared
+
+
+def test_a_set_of_operators_of_which_one_has_a_body_is_a_choice() -> None:
+    text = "stage e = BaggingClassifier {{ estimator : {} = LogisticRegression }}"
+    tree = "DecisionTreeClassifier { max_depth : int[1, 3] = 2 }"
+    alike = (text.format(f"{{{tree}, LogisticRegression, none}}"), text.format(f"{tree} | LogisticRegression | none"))
+    assert space(alike[0]) == space(alike[1])
+    assert [each.split()[0] for each in found(text.format(f"{{{tree}, 3}}"))] == ["SL190", "SL302"]

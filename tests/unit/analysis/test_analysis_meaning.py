@@ -53,7 +53,8 @@ def test_the_order_of_ordered_sets(written: str, values: str) -> None:
         ("forbid estimator", "SL508 estimator"),
         ("forbid estimator > 3", "SL508 estimator > 3"),
         ("forbid estimator + 1 > 3", "SL508 estimator"),
-        ("forbid (C > 2) == true", "SL190 C > 2"),
+        ("forbid (C > 2) > false", "SL508 C > 2"),
+        ("forbid (C > 2) == 3", "SL508 3"),
         ("forbid C > 3s", "SL508 3s"),
     ],
 )

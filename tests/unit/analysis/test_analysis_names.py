@@ -93,7 +93,6 @@ def test_unknown_names(condition_text: str, underlined: str) -> None:
 @pytest.mark.parametrize(
     ("name", "help_text"),
     [
-        ("estimator.C", "did you mean `estimator.SVC.C`?"),
         ("estimator.SVX.C", "did you mean `estimator.SVC.C`?"),
         ("estmator.SVC.degre", "did you mean `estimator.SVC.degree`?"),
         ("degree", "did you mean `estimator.SVC.degree`?"),
@@ -194,3 +193,46 @@ def test_nothing_else_may_speak_of_a_stage_that_is_left_out() -> None:
 def test_words_of_the_language_are_no_names(name: str) -> None:
     assert "SL101 " + name in found(f"stage {name} = PCA\nstage estimator = SVC")
     assert "SL101 " + name in found(f"stage estimator = SVC as {name}")
+
+
+# ---- alternatives that are left out of a name
+
+ENSEMBLE = """
+stage scaler = none | StandardScaler
+stage e =
+  | SVC { C : float[0.1, 10], tol : float[0.01, 0.1], gamma : float[0.1, 1] when %s }
+  | SVC as tol { degree : int[1, 3] }
+  | KNeighborsClassifier { n_neighbors : int[1, 5] }
+  | LinearSVC { C : float[0.1, 10] }
+  | AdaBoostClassifier { estimator : DecisionTreeClassifier { max_depth : int[1, 3] } | SVC }
+forbid scaler is none and %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [
+        ("e.degree == 2", "e.tol.degree == 2"),
+        ("e.n_neighbors > 3", "e.KNeighborsClassifier.n_neighbors > 3"),
+        ("e.estimator is SVC", "e.AdaBoostClassifier.estimator is SVC"),
+        ("e.estimator.max_depth > 2", "e.AdaBoostClassifier.estimator.DecisionTreeClassifier.max_depth > 2"),
+        (
+            "e.AdaBoostClassifier.estimator.max_depth > 2",
+            "e.AdaBoostClassifier.estimator.DecisionTreeClassifier.max_depth > 2",
+        ),
+    ],
+)
+def test_an_alternative_is_left_out_where_one_alone_has_what_follows(short: str, whole: str) -> None:
+    first, second = (space(ENSEMBLE % ("scaler is none", each)) for each in (short, whole))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("written", "problems"),
+    [
+        ("e.C > 3", ["SL203 e.C"]),  # two have it
+        ("e.tol > 0.05", ["SL203 e.tol"]),  # the name of an alternative goes before that of a parameter
+    ],
+)
+def test_which_alternative_is_meant_is_said(written: str, problems: list[str]) -> None:
+    assert found(ENSEMBLE % ("scaler is none", written)) == problems

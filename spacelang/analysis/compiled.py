@@ -26,7 +26,7 @@ from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.as_json import VERSION
 from spacelang.ir.compiled import TooTangledError, UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import BOOLEANS, Categorical, Integer, Missing, Real, describe, literal, parts
+from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Missing, Real, describe, literal, parts
 from spacelang.ir.from_json import from_json
 from spacelang.ir.json_fields import DefinitionError, at_least
 from spacelang.ir.membership import violates
@@ -234,14 +234,14 @@ class _Judge:
                     values = (True,) if part == BOOLEANS else part.values
                     for value in values:
                         judge(value, node.span, entry, parameter, self._report)
-                case Integer() | Real():
+                case Grid() | Real():
                     self._range(part, node.span, entry, parameter)
 
-    def _range(self, part: Integer | Real, span: Span, entry: Entry, parameter: Parameter) -> None:
+    def _range(self, part: Grid | Real, span: Span, entry: Entry, parameter: Parameter) -> None:
         expected = parameter.rejects_range(
             part.lower,
             part.upper,
-            integer=isinstance(part, Integer),
+            integer=isinstance(part, Grid) and part.is_integral,
             lower_open=isinstance(part, Real) and part.lower_open,
             upper_open=isinstance(part, Real) and part.upper_open,
         )

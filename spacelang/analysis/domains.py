@@ -19,7 +19,7 @@ from spacelang.ir.domain import (
     MISSING,
     Categorical,
     Domain,
-    Integer,
+    Grid,
     Missing,
     Ordinal,
     Real,
@@ -155,14 +155,14 @@ def drawn_in(value: Value, domain: Domain) -> Value | Missing:
     if not is_number(value):
         return MISSING
     assert isinstance(value, int | float)
-    ends = [end for part in parts(domain) if isinstance(part, Integer | Real) for end in _nearest(part, value)]
+    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _nearest(part, value)]
     return min(ends, key=lambda end: abs(end - value), default=MISSING)
 
 
-def _nearest(part: Integer | Real, value: float) -> tuple[int | float, ...]:
+def _nearest(part: Grid | Real, value: float) -> tuple[int | float, ...]:
     """The members next to a number that is none: below it and above it, where there are such."""
-    if isinstance(part, Real) and part.size is None:
+    if isinstance(part, Real):
         return (part.least if value < part.least else part.greatest,)
-    first, last = part.first_index, part.last_index
-    place = bisect_left(range(first, last + 1), value, key=part.at) + first
-    return tuple(part.at(index) for index in (place - 1, place) if first <= index <= last)
+    places = range(part.size)
+    place = bisect_left(places, value, key=part.at)
+    return tuple(part.at(index) for index in (place - 1, place) if index in places)

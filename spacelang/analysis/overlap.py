@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from spacelang.ir.domain import MISSING, Categorical, Integer, Missing, Real, Simple
+from spacelang.ir.domain import MISSING, Categorical, Grid, Missing, Real, Simple
 from spacelang.ir.rationals import decimal
 from spacelang.ir.value import Value
 
@@ -35,12 +35,12 @@ def common_value(left: Simple, right: Simple) -> Value | Missing:
     return _member_inside(mine, right) if mine is not None else _member_inside(its, left)
 
 
-def _grid(domain: Real | Integer) -> _Grid | None:
+def _grid(domain: Grid | Real) -> _Grid | None:
     """The grid that a domain is; None for an interval."""
     if domain.size is None:
         return None
-    start, step = decimal(domain.lower), decimal(domain.step or 1)
-    return _Grid(start + domain.first_index * step, step, start + domain.last_index * step)
+    start, step = decimal(domain.lower), decimal(domain.step) if isinstance(domain, Grid) else Fraction(1)
+    return _Grid(start, step, start + domain.last_index * step)
 
 
 def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
@@ -59,7 +59,7 @@ def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
     return found if found <= min(left.last, right.last) else None
 
 
-def _member_inside(grid: _Grid | None, interval: Real | Integer) -> Value | Missing:
+def _member_inside(grid: _Grid | None, interval: Real | Grid) -> Value | Missing:
     """The smallest member of a grid inside an interval, whose lower end may be excluded."""
     assert grid is not None
     index = max(0, math.ceil((decimal(interval.lower) - grid.first) / grid.step))
@@ -70,7 +70,7 @@ def _member_inside(grid: _Grid | None, interval: Real | Integer) -> Value | Miss
     return MISSING
 
 
-def _common_point(left: Real | Integer, right: Real | Integer) -> Value | Missing:
+def _common_point(left: Grid | Real, right: Grid | Real) -> Value | Missing:
     lower, upper = max(left.lower, right.lower), min(left.upper, right.upper)
     if lower > upper:
         return MISSING

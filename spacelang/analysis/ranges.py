@@ -14,7 +14,7 @@ from spacelang.catalog.wording import spell
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.domain import Integer, Real, literal
+from spacelang.ir.domain import Grid, Real, grid, literal
 from spacelang.ir.expr import Arithmetic, Constant, Expr
 from spacelang.ir.rationals import decimal
 from spacelang.suggest import nearest
@@ -48,7 +48,7 @@ class RangeReader:
         self._parameter = parameter
         self._report = report
 
-    def read(self, written: ast.Range) -> Real | Integer | None:
+    def read(self, written: ast.Range) -> Grid | Real | None:
         """The range, or None where it has none; the reasons are reported."""
         lower = self._end(written.lower, written, is_lower=True)
         upper = self._end(written.upper, written, is_lower=False)
@@ -60,10 +60,8 @@ class RangeReader:
         if written.log is not None and lower.value <= 0:
             self._report_log(lower)
             return None
-        if written.step is not None:
-            if not self._step_fits(written, written.step, lower, upper):
-                return None
-            upper = _on_grid(written.step, lower, upper)
+        if written.step is not None and not self._step_fits(written, written.step, lower, upper):
+            return None
         found = _members(written, lower, upper)
         if found is None:
             self._report_empty(written, lower, upper)
@@ -71,7 +69,7 @@ class RangeReader:
         return found if self._is_accepted(written, found, lower, upper) else None
 
     @classmethod
-    def widest(cls, written: ast.Range) -> Real | Integer | None:
+    def widest(cls, written: ast.Range) -> Grid | Real | None:
         """From the least that the lower bound is for any data to the greatest that the upper one is.
 
         None where one of them is no number for any data.
@@ -86,7 +84,6 @@ class RangeReader:
         # Where the lower bound moves, the row of members moves with it: any number may be in it.
         step = written.step if lower.value == max(end.value for end in lowers) else None
         bare = replace(written, step=step, log=written.log if lower.value > 0 else None)
-        upper = upper if step is None else _on_grid(step, lower, upper)
         if lower.value > upper.value:
             return None
         return _members(bare, lower, upper)
@@ -254,11 +251,11 @@ class RangeReader:
 
     # ---- what the parameter takes
 
-    def _is_accepted(self, written: ast.Range, found: Real | Integer, lower: _End, upper: _End) -> bool:
+    def _is_accepted(self, written: ast.Range, found: Grid | Real, lower: _End, upper: _End) -> bool:
         if self._parameter is None or self._entry is None:
             return True
-        is_integer = isinstance(found, Integer)
-        wanted = Piece(found.lower, found.upper, *(() if is_integer else (lower.is_open, upper.is_open)))
+        is_integer = isinstance(found, Grid) and found.is_integral
+        wanted = Piece(found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open)))
         expected = self._parameter.rejects_range(
             wanted.lower,
             wanted.upper,
@@ -286,22 +283,14 @@ class RangeReader:
         return False
 
 
-def _members(written: ast.Range, lower: _End, upper: _End) -> Real | Integer | None:
-    return _integers(written, lower, upper) if written.kind == "int" else _reals(written, lower, upper)
-
-
-def _integers(written: ast.Range, lower: _End, upper: _End) -> Integer | None:
-    step = int(written.step.value) if written.step is not None else 1
-    first = int(lower.value) + (step if lower.is_open else 0)
-    last = int(upper.value) - (step if upper.is_open else 0)
-    return None if first > last else Integer(first, last, written.log is not None, step)
-
-
-def _reals(written: ast.Range, lower: _End, upper: _End) -> Real | None:
-    step = float(written.step.value) if written.step is not None else None
-    ends = float(lower.value), float(upper.value)
-    found = Real(*ends, lower.is_open, upper.is_open, written.log is not None, step)
-    return None if step is not None and not found.size else found
+def _members(written: ast.Range, lower: _End, upper: _End) -> Grid | Real | None:
+    """What lies between two ends; None where nothing does."""
+    log, ends = written.log is not None, {"lower_open": lower.is_open, "upper_open": upper.is_open}
+    if written.step is None and written.kind == "float":
+        return Real(float(lower.value), float(upper.value), **ends, log=log)
+    step = 1 if written.step is None else written.step.value
+    found = grid(lower.value, upper.value, int(step) if written.kind == "int" else float(step), **ends, log=log)
+    return found if found.size else None
 
 
 def _is_finite(value: float, kind: str) -> bool:
@@ -309,15 +298,6 @@ def _is_finite(value: float, kind: str) -> bool:
         return math.isfinite(float(value))
     except OverflowError:  # an integer beyond every float
         return kind == "int"
-
-
-def _on_grid(step: ast.Number, lower: _End, upper: _End) -> _End:
-    """The upper end drawn in to the last member, where the data decides how far the row of members goes."""
-    steps = (decimal(upper.value) - decimal(lower.value)) / decimal(step.value)
-    if steps.denominator == 1:
-        return upper
-    last = decimal(lower.value) + math.floor(steps) * decimal(step.value)
-    return replace(upper, value=plain(last), is_open=False)
 
 
 def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from spacelang.codings.members import at, index_of
 from spacelang.ir.codes import Array, Codes, code_type
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, part_of, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, part_of, parts
 from spacelang.ir.value import Value
 
 
@@ -45,10 +45,8 @@ class Piece:
     def start_and_step(self) -> tuple[float, float]:
         """What numbers stand for: `start + step * (number - first)`; of a set, their places."""
         match self.part:
-            case Integer():
+            case Grid():
                 return self.part.lower, self.part.step
-            case Real(step=float(step)):
-                return self.part.least, step
             case Real():
                 return self.part.lower, 0.0
             case Categorical():
@@ -58,17 +56,17 @@ class Piece:
         """The number of a value that lies in it."""
         if self.is_continuous:
             return self.first
-        return self.first + self.part.index_of(value) - self.part.first_index
+        return self.first + self.part.index_of(value)
 
     def value(self, number: int) -> Value:
         """The value of a number of a finite part."""
-        return self.part.at(number - self.first + self.part.first_index)
+        return self.part.at(number - self.first)
 
     def codes(self, numbers: Array) -> Array:
         """The codes in `whole` that numbers of a finite part stand for."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._places[(numbers - self.first).astype(np.int64)])
-        return at(self.part, numbers - self.first + self.part.first_index)
+        return at(self.part, numbers - self.first)
 
     def numbers(self, codes: Array) -> Array:
         """The other way; whatever for codes that are not in the part."""
@@ -76,7 +74,7 @@ class Piece:
             return np.asarray(self._by_place[codes.astype(np.int64)] + self.first)
         if self.is_continuous:
             return np.full(len(codes), self.first, float)
-        return index_of(self.part, codes) - self.part.first_index + self.first
+        return index_of(self.part, codes) + self.first
 
     def has(self, codes: Array) -> Array:
         """Which codes of `whole` lie in it."""
@@ -184,4 +182,4 @@ class Indexed:
 
 def _first(domain: Domain) -> int:
     """The first number: an integer range is told by its integers themselves."""
-    return domain.lower if isinstance(domain, Integer) and domain.step == 1 else 0
+    return int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0

@@ -6,7 +6,7 @@ import numpy as np
 
 from spacelang.codings.indexed import Piece
 from spacelang.ir.codes import Array
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.unit import scale
 
 
@@ -52,7 +52,7 @@ class _Line:
 
     def __init__(self, piece: Piece, margin: float, *, integral: bool) -> None:
         part = piece.part
-        self._log = isinstance(part, Integer | Real) and part.log and not (integral and piece.is_continuous)
+        self._log = isinstance(part, Grid | Real) and part.log and not (integral and piece.is_continuous)
         self._first, self._start, self._step = 0.0, 0.0, 1.0
         if integral:
             lower, upper = piece.first - margin, piece.last + margin

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from spacelang.ir.codes import EXACT, is_exact
-from spacelang.ir.domain import Integer, Simple, parts
+from spacelang.ir.domain import Grid, Simple, parts
 from spacelang.ir.space import Hyperparameter, Space
 
 BEYOND: Final = "values are coded as floats, which tell integers apart up to 2^53 only"
@@ -12,7 +12,7 @@ BEYOND: Final = "values are coded as floats, which tell integers apart up to 2^5
 
 def is_held(part: Simple) -> bool:
     """Whether floats tell all members of a domain apart, and their places."""
-    if isinstance(part, Integer) and not is_exact(part):
+    if isinstance(part, Grid) and not is_exact(part):
         return False
     return part.size is None or part.last_index < EXACT
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from spacelang.ir.codes import EXACT, Array
-from spacelang.ir.domain import Categorical, Integer, Real, Simple, decimals
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, decimals
 from spacelang.ir.unit import Scale, scale
 
 NEAR: Final = 2**50
@@ -27,12 +27,12 @@ def at(part: Simple, indices: Array) -> Array:
     match part:
         case Categorical():
             return np.asarray(indices, float)
-        case Integer():
+        case Grid(is_integral=True):
             return part.lower + part.step * np.asarray(indices, float)
-        case Real(step=None):
-            return np.full(np.shape(indices), part.lower)
-        case Real():
+        case Grid():
             return _at_on(part, np.asarray(indices, float))
+        case Real():
+            return np.full(np.shape(indices), part.lower)
 
 
 def index_of(part: Simple, codes: Array) -> Array:
@@ -40,12 +40,12 @@ def index_of(part: Simple, codes: Array) -> Array:
     match part:
         case Categorical():
             return half_up(codes)
-        case Integer():
+        case Grid(is_integral=True):
             return half_up((np.asarray(codes, float) - part.lower) / part.step)
-        case Real(step=None):
-            return np.zeros(np.shape(codes))
-        case Real():
+        case Grid():
             return _index_on(part, np.asarray(codes, float))
+        case Real():
+            return np.zeros(np.shape(codes))
 
 
 def nearest(part: Simple, codes: Array) -> Array:
@@ -56,7 +56,7 @@ def nearest(part: Simple, codes: Array) -> Array:
     inside = _between(given, part.least, part.greatest)
     if part.size is None:
         return inside + 0.0
-    return half_up(inside) if part.step == 1 and isinstance(part, Integer) else at(part, index_of(part, inside))
+    return half_up(inside) if isinstance(part, Grid) and part.is_consecutive else at(part, index_of(part, inside))
 
 
 def to_unit(part: Simple, codes: Array) -> Array:
@@ -83,14 +83,14 @@ def _between(numbers: Array, lower: float, upper: float) -> Array:
     return np.asarray(np.minimum(np.maximum(numbers, lower), upper))
 
 
-def _at_on(part: Real, indices: Array) -> Array:
+def _at_on(part: Grid, indices: Array) -> Array:
     start, step, below = decimals(part)
     if max(abs(start), abs(start + step * part.last_index), below) < EXACT:
         return np.asarray((start + step * indices) / below)  # of whole numbers that floats hold: rounded once
     return np.array([part.at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
 
 
-def _index_on(part: Real, codes: Array) -> Array:
+def _index_on(part: Grid, codes: Array) -> Array:
     start, step, below = decimals(part)
     if max(abs(start), abs(start + step * part.last_index)) < step * NEAR:
         return half_up((codes * below - start) / step)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Final, TypeAlias, assert_never
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.space import (
     NOTHING,
@@ -235,9 +235,10 @@ def _simple(domain: Simple) -> Object:
             return {"ordered": _values(domain.values)}
         case Categorical():
             return {"set": _values(domain.values)}
-        case Integer():
-            log: Object = {"log": True} if domain.log else {}
-            return {"int": [domain.lower, domain.upper], **log, **({"step": domain.step} if domain.step != 1 else {})}
+        case Grid():
+            document: Object = {"int" if domain.is_integral else "float": [domain.lower, domain.upper]}
+            document |= {"log": True} if domain.log else {}
+            return document if domain.is_consecutive else {**document, "step": domain.step}
         case Real():
             return _real(domain)
         case _:
@@ -250,8 +251,6 @@ def _real(domain: Real) -> Object:
         document["open"] = [*(["lower"] if domain.lower_open else []), *(["upper"] if domain.upper_open else [])]
     if domain.log:
         document["log"] = True
-    if domain.step is not None:
-        document["step"] = domain.step
     return document
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, contains, members, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, contains, members, parts, run
 from spacelang.ir.rationals import Rational, decimal
 from spacelang.ir.value import Value
 
@@ -54,31 +54,30 @@ def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> l
             for value in part.values:
                 groups.setdefault(signature(value), []).append(value)
             return [Categorical(tuple(values)) for values in groups.values()]
-        case Integer():
+        case Grid():
             return list(_cut_grid(part, cuts))
-        case Real(step=None):
-            return list(_cut_interval(part, cuts))
         case Real():
-            return list(_cut_grid(part, cuts))
+            return list(_cut_interval(part, cuts))
 
 
-def _cut_grid(part: Integer | Real, cuts: Sequence[Rational]) -> list[Simple]:
+def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[Simple]:
     """Runs of members between the cuts; a member at a cut is a run of its own."""
-    first, last = part.first_index, part.last_index
-    bounds = {first, last + 1}
+    size = part.size
+    bounds = {0, size}
     for cut in cuts:
-        above = _first_from(part, cut, first, last + 1)
+        above = _first_from(part, cut)
         bounds.add(above)
-        if above <= last and decimal(part.at(above)) == cut:
+        if above < size and decimal(part.at(above)) == cut:
             bounds.add(above + 1)
     return [run(part, start, end - 1) for start, end in pairwise(sorted(bounds))]
 
 
-def _first_from(part: Integer | Real, cut: Rational, first: int, end: int) -> int:
-    """The place of the first member that is at least a number; `end` where there is none.
+def _first_from(part: Grid, cut: Rational) -> int:
+    """The place of the first member that is at least a number; the size of the grid where there is none.
 
     Places are Python's integers: those of `bisect` have to fit a machine word.
     """
+    first, end = 0, part.size
     while first < end:
         middle = (first + end) // 2
         if decimal(part.at(middle)) < cut:
@@ -116,19 +115,19 @@ def _size(part: Simple) -> int:
 def _share_of_members(cell: Simple, part: Simple) -> float | None:
     if cell.size is None or not contains(part, cell.middle):
         return None
-    if isinstance(part, Integer) and part.log:
-        lower, upper = (cell.lower, cell.upper) if isinstance(cell, Integer) else (cell.middle, cell.middle)
+    if isinstance(part, Grid) and part.log:
+        lower, upper = (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.middle, cell.middle)
         return log_share(lower, upper, part)  # type: ignore[arg-type]
     return cell.size / _size(part)
 
 
-def log_share(lower: int, upper: int, part: Integer) -> float:
+def log_share(lower: float, upper: float, part: Grid) -> float:
     """The probability of the members between two members, both included, when an integer is drawn log-uniformly."""
     start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
     return log_ratio(start, 2 * upper + part.step) / log_length(part)
 
 
-def log_length(part: Integer) -> float:
+def log_length(part: Grid) -> float:
     """The distance between the logarithms of `log_ends`, exact enough even where these are all but equal."""
     doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # whole, so not rounded
     return log_ratio(*doubled)
@@ -141,7 +140,7 @@ def log_ratio(lower: float, upper: float) -> float:
     return math.log1p((upper - lower) / lower)
 
 
-def log_ends(part: Integer) -> tuple[float, float]:
+def log_ends(part: Grid) -> tuple[float, float]:
     """The logarithms between which a log-uniform draw falls.
 
     Each member stands for the interval of half a step around it, so that the smallest one is not drawn too often;

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, part_of, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, part_of, parts
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
@@ -46,7 +46,7 @@ def concatenated(pieces: Sequence[Codes]) -> Codes:
 def code_type(domain: Domain) -> DTypeLike:
     """The smallest type that holds all codes of a domain."""
     types = [_type_of(part) for part in parts(domain)]
-    mixed = np.float64 in types and any(isinstance(p, Integer) and not is_exact(p) for p in parts(domain))
+    mixed = np.float64 in types and any(isinstance(p, Grid) and not is_exact(p) for p in parts(domain))
     return object if mixed or object in types else np.result_type(*types).type
 
 
@@ -62,8 +62,9 @@ def decoded(domain: Domain, codes: Codes) -> list[Value]:
     found: list[Value] = codes.codes.tolist()
     if codes.parts is None:
         return _decoded_part(parts(domain)[0], found)
+    is_float = codes.codes.dtype.kind == "f"
     for place, part in enumerate(parts(domain)):
-        if isinstance(part, Real) or (isinstance(part, Integer) and codes.codes.dtype.kind != "f"):
+        if isinstance(part, Real) or (isinstance(part, Grid) and not (part.is_integral and is_float)):
             continue
         for entry in np.flatnonzero(codes.parts == place).tolist():
             code = int(found[entry])  # type: ignore[arg-type]
@@ -102,10 +103,10 @@ def _decoded_part(part: Simple, codes: list[Any]) -> list[Value]:
 
 def _type_of(part: Simple) -> DTypeLike:
     match part:
-        case Real():
+        case Grid(is_integral=True):
+            return integer_type(int(part.lower), int(part.upper))
+        case Grid() | Real():
             return np.float64
-        case Integer():
-            return integer_type(part.lower, part.upper)
         case Categorical():
             return integer_type(0, part.size)
 
@@ -120,6 +121,6 @@ def _fits(word: np.iinfo[Any], lower: int, upper: int) -> bool:
     return int(word.min) <= lower and upper <= int(word.max)
 
 
-def is_exact(part: Integer) -> bool:
+def is_exact(part: Grid) -> bool:
     """Whether floats hold all of its members exactly."""
-    return part.lower > -EXACT and part.upper < EXACT
+    return not part.is_integral or (part.lower > -EXACT and part.upper < EXACT)

@@ -27,88 +27,53 @@ MISSING: Final = Missing()
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """The numbers from `lower` to `upper`, spaced evenly by `step` from `lower` where there is one."""
+    """The numbers from `lower` to `upper`."""
 
     lower: float
     upper: float
     lower_open: bool = False
     upper_open: bool = False
     log: bool = False
-    step: float | None = None
 
     @property
     def size(self) -> int | None:
-        """How many values there are: None (infinitely many) without a step."""
-        if self.step is None:
-            return 1 if self.lower == self.upper else None
-        return self.last_index - self.first_index + 1
+        """How many values there are: None (infinitely many) but for a point."""
+        return 1 if self.lower == self.upper else None
 
     @property
     def least(self) -> float:
-        """The smallest member: of a range the next float inside where its lower end is excluded."""
-        if self.step is not None:
-            return self.at(self.first_index)
+        """The smallest member: the next float inside where the lower end is excluded."""
         return math.nextafter(self.lower, math.inf) if self.lower_open else self.lower + 0.0
 
     @property
     def greatest(self) -> float:
         """The largest member, likewise."""
-        if self.step is not None:
-            return self.at(self.last_index)
         return math.nextafter(self.upper, -math.inf) if self.upper_open else self.upper + 0.0
 
     @property
-    def first_index(self) -> int:
-        """The index of the smallest member among lower, lower + step, ..."""
-        return 1 if self.lower_open else 0
-
-    @property
     def last_index(self) -> int:
-        """The index of the largest member among lower, lower + step, ...; -1 where there is none.
+        """The index of the last member of a point."""
+        return 0
 
-        The literals are taken as the decimals that the author wrote: [0, 0.3] by 0.1 has four members.
-        """
-        if self.step is None:
-            return 0  # a point
-        start, step, below = decimals(self)
-        steps, left = divmod(decimal(self.upper) * below - start, step)
-        return int(steps) - (self.upper_open and left == 0)
+    def at(self, index: int) -> float:  # noqa: ARG002
+        """The only member of a point."""
+        return self.lower
 
-    def at(self, index: int) -> float:
-        """The member of the grid with this index; a point is a grid of one."""
-        if self.step is None:
-            return self.lower
-        start, step, below = decimals(self)
-        # Whole numbers divide to the nearest float, which sums of floats do not give.
-        return (start + step * index) / below
-
-    def index_of(self, member: Value) -> int:
-        """The index of a member of the grid: `at(index_of(member)) == member`."""
-        assert is_number(member)
-        if self.step is None:
-            return 0
-        start, step, below = decimals(self)
-        number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
-        return round(Fraction(number * below - start * divisor, step * divisor))
+    def index_of(self, member: Value) -> int:  # noqa: ARG002
+        """The index of the only member of a point."""
+        return 0
 
     def find(self, value: Value) -> Value | Missing:
         """The member equal to `value`, as a float; MISSING where there is none."""
         number = exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
             return MISSING
-        if (self.lower_open and number == self.lower) or (self.upper_open and number == self.upper):
-            return MISSING
-        if self.step is not None:
-            index = self.index_of(number)
-            if not self.first_index <= index <= self.last_index or self.at(index) != number:
-                return MISSING
-        return number
+        is_excluded = (self.lower_open and number == self.lower) or (self.upper_open and number == self.upper)
+        return MISSING if is_excluded else number
 
     @property
     def middle(self) -> Value:
         """The arithmetic middle, the geometric one under `log`."""
-        if self.step is not None:
-            return self.at((self.first_index + self.last_index) // 2)
         if self.lower == self.upper:
             return self.lower
         middle = math.sqrt(self.lower) * math.sqrt(self.upper) if self.log else self.lower / 2 + self.upper / 2
@@ -119,63 +84,95 @@ class Real:
         return following if following < self.upper else (self.upper if self.lower_open else self.lower)
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
-    """The integers lower, lower + step, ... up to `upper`; open ends are already drawn in."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """The numbers lower, lower + step, ... up to `upper`, the decimals that are written; open ends are drawn in.
 
-    lower: int
-    upper: int
+    They are integers where the step is one, else floats: Grid(1, 10) has ten, Grid(0.0, 0.3, step=0.1) four members.
+    """
+
+    lower: int | float
+    upper: int | float
     log: bool = False
-    step: int = 1
+    step: int | float = 1
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the members are the same and of one type: 1 and 1.0 are not."""
+        return isinstance(other, Grid) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.is_integral, self.lower, self.upper, self.log, self.step
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether the members are integers."""
+        return isinstance(self.step, int)
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether the members are integers of which none is left out."""
+        return self.is_integral and self.step == 1
 
     @property
     def size(self) -> int:
         """How many members there are."""
-        return max(0, (self.upper - self.lower) // self.step + 1)
+        return max(0, self.last_index + 1)
 
     @property
-    def least(self) -> int:
+    def least(self) -> int | float:
         """The smallest member."""
-        return self.lower
+        return self.at(0)
 
     @property
-    def greatest(self) -> int:
+    def greatest(self) -> int | float:
         """The largest member, which a step may keep from being the upper end."""
         return self.at(self.last_index)
 
     @property
-    def first_index(self) -> int:
-        """The index of the smallest member."""
-        return 0
-
-    @property
     def last_index(self) -> int:
-        """The index of the largest member."""
-        return self.size - 1
+        """The index of the largest member; negative where there is none."""
+        if self.is_integral:
+            return int((self.upper - self.lower) // self.step)
+        start, step, below = decimals(self)
+        return math.floor((decimal(self.upper) * below - start) / step)
 
-    def at(self, index: int) -> int:
+    def at(self, index: int) -> int | float:
         """The member with this index, counted from 0."""
-        return self.lower + index * self.step
+        if self.is_integral:
+            return self.lower + index * self.step
+        start, step, below = decimals(self)
+        # Whole numbers divide to the nearest float, which sums of floats do not give.
+        return (start + step * index) / below
 
     def index_of(self, member: Value) -> int:
         """The index of a member: `at(index_of(member)) == member`."""
         assert is_number(member)
-        return (int(member) - self.lower) // self.step  # type: ignore[arg-type]
+        if self.is_integral:
+            return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
+        start, step, below = decimals(self)
+        number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
+        return round(Fraction(number * below - start * divisor, step * divisor))
 
     def find(self, value: Value) -> Value | Missing:
-        """The member equal to `value`, as an int; MISSING where there is none."""
-        if isinstance(value, float) and value.is_integer():
-            value = int(decimal(value))
-        if not isinstance(value, int) or isinstance(value, bool):
+        """The member equal to `value`, as an int or a float; MISSING where there is none."""
+        number = exact_integer(value) if self.is_integral else exact_float(value)
+        if number is None or not self.lower <= number <= self.upper:
             return MISSING
-        inside = self.lower <= value <= self.upper and (value - self.lower) % self.step == 0
-        return int(value) if inside else MISSING
+        if self.is_integral:
+            return MISSING if (number - self.lower) % self.step else number
+        index = self.index_of(number)
+        return number if 0 <= index <= self.last_index and self.at(index) == number else MISSING
 
     @property
     def middle(self) -> Value:
         """The member nearest to the arithmetic middle, to the geometric one under `log`."""
-        middle = math.isqrt(self.lower * self.upper) if self.log else (self.lower + self.upper) // 2
-        return self.at(self.index_of(middle))
+        if self.log and self.is_integral:
+            return self.at(self.index_of(math.isqrt(int(self.lower) * int(self.upper))))
+        return self.at(self.last_index // 2)
 
 
 @dataclass(frozen=True)
@@ -200,11 +197,6 @@ class Categorical:
     def size(self) -> int:
         """How many members there are."""
         return len(self.values)
-
-    @property
-    def first_index(self) -> int:
-        """The index of the first member."""
-        return 0
 
     @property
     def last_index(self) -> int:
@@ -244,7 +236,7 @@ class Ordinal(Categorical):
 class Union:
     """Several domains side by side, without a value in common."""
 
-    parts: tuple[Real | Integer | Categorical | Ordinal, ...]
+    parts: tuple[Grid | Real | Categorical | Ordinal, ...]
 
     @property
     def size(self) -> int | None:
@@ -281,16 +273,22 @@ def exact_float(value: Value) -> float | None:
     return number if number == value or rational(number) == value else None
 
 
-Simple: TypeAlias = Real | Integer | Categorical | Ordinal
+def exact_integer(value: Value) -> int | None:
+    """The integer that is the same number; None where there is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(decimal(value))
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+Simple: TypeAlias = Grid | Real | Categorical | Ordinal
 Domain: TypeAlias = Simple | Union
 
 BOOLEANS: Final = Categorical((True, False))
 
 
 @lru_cache(maxsize=4096)
-def decimals(grid: Real) -> tuple[int, int, int]:
-    """Whole numbers a, b and c of a range with a step: its member with index i is (a + b i) / c, rounded once."""
-    assert grid.step is not None
+def decimals(grid: Grid) -> tuple[int, int, int]:
+    """Whole numbers a, b and c of a grid: its member with index i is (a + b i) / c, rounded once."""
     lower, step = decimal(grid.lower), decimal(grid.step)
     below = math.lcm(lower.denominator, step.denominator)
     return int(lower * below), int(step * below), below
@@ -298,14 +296,28 @@ def decimals(grid: Real) -> tuple[int, int, int]:
 
 def members(part: Simple) -> Iterator[Value]:
     """All members of a finite domain, in their order."""
-    return map(part.at, range(part.first_index, part.last_index + 1))
+    return map(part.at, range(part.last_index + 1))
 
 
-def run(part: Integer | Real, first: int, last: int) -> Integer | Real:
-    """The members of a grid from one index to another, both included, as a range with closed ends."""
-    if isinstance(part, Integer):
-        return replace(part, lower=part.at(first), upper=part.at(last))
-    return replace(part, lower=part.at(first), upper=part.at(last), lower_open=False, upper_open=False)
+def grid(
+    lower: float, upper: float, step: float, *, lower_open: bool = False, upper_open: bool = False, log: bool = False
+) -> Grid:
+    """The numbers lower, lower + step, ... up to an upper end, without excluded ends; it may have no members.
+
+    They are integers where the step is one.
+    """
+    start, distance = decimal(lower), decimal(step)
+    steps, left = divmod(decimal(upper) - start, distance)
+    last = int(steps) - (upper_open and not left)
+    ends = start + lower_open * distance, start + last * distance
+    if isinstance(step, int):
+        return Grid(int(ends[0]), int(ends[1]), log, step)
+    return Grid(float(ends[0]), float(ends[1]), log, step)
+
+
+def run(part: Grid, first: int, last: int) -> Grid:
+    """The members of a grid from one index to another, both included."""
+    return replace(part, lower=part.at(first), upper=part.at(last))
 
 
 def parts(domain: Domain) -> tuple[Simple, ...]:
@@ -342,14 +354,14 @@ def describe(domain: Domain) -> str:
             if same(domain.values, BOOLEANS.values):
                 return "bool"
             return "{" + ", ".join(map(literal, domain.values)) + "}"
-        case Integer():
-            step = f" step {domain.step}" if domain.step != 1 else ""
-            return f"int[{domain.lower}, {domain.upper}]{' log' if domain.log else ''}{step}"
+        case Grid():
+            step = "" if domain.is_consecutive else f" step {literal(domain.step)}"
+            bounds = f"{literal(domain.lower)}, {literal(domain.upper)}"
+            return f"{'int' if domain.is_integral else 'float'}[{bounds}]{' log' if domain.log else ''}{step}"
         case Real():
             opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
-            step = f" step {literal(domain.step)}" if domain.step is not None else ""
             bounds = f"{literal(domain.lower)}, {literal(domain.upper)}"
-            return f"float{opening}{bounds}{closing}{' log' if domain.log else ''}{step}"
+            return f"float{opening}{bounds}{closing}{' log' if domain.log else ''}"
 
 
 def literal(value: Value) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.inequalities import Row, solve
 from spacelang.ir.rationals import decimal, rational
@@ -167,14 +167,12 @@ class _Variable:
     @classmethod
     def of(cls, cell: Simple) -> "_Variable":
         match cell:
-            case Real(step=None):
+            case Real():
                 ends = decimal(cell.lower), decimal(cell.upper)
                 return cls(Fraction(0), Fraction(1), *ends, cell.lower_open, cell.upper_open)
-            case Real():
-                first, last = Fraction(cell.first_index), Fraction(cell.last_index)
-                return cls(decimal(cell.lower), decimal(cell.step or 0), first, last, grid=True)
-            case Integer():
-                return cls(Fraction(cell.lower), Fraction(cell.step), Fraction(0), Fraction(cell.size - 1), grid=True)
+            case Grid():
+                last = Fraction(cell.last_index)
+                return cls(decimal(cell.lower), decimal(cell.step), Fraction(0), last, grid=True)
             case Categorical():
                 number = rational(cell.values[0])
                 assert len(cell.values) == 1
@@ -195,7 +193,7 @@ def _substituted(row: Row, variables: Mapping[str, _Variable]) -> Row:
 def _member(cell: Simple, place: Fraction | None) -> Value:
     if place is None:
         return cell.middle
-    if not isinstance(cell, Real) or cell.step is not None:
+    if not isinstance(cell, Real):
         return cell.at(int(place))
     near = float(place)
     nearby = (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf))

@@ -238,9 +238,9 @@ def _cell_of(cells: Sequence[Simple], value: Worth) -> State:
 
 
 def _member(cell: Simple, place: int) -> Value:
-    return cell.at(cell.first_index + place)
+    return cell.at(place)
 
 
 def _place(cell: Simple, value: Worth) -> int:
     assert not isinstance(value, Inactive)
-    return cell.index_of(value) - cell.first_index
+    return cell.index_of(value)

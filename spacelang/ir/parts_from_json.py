@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, Union, contains
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, Union, contains, grid
 from spacelang.ir.expr import (
     RELATIONS,
     VARIADIC,
@@ -107,20 +107,21 @@ def _distinct(value: object, path: str) -> tuple[Value, ...]:
     return values
 
 
-def _integers(fields: Fields) -> Integer:
+def _integers(fields: Fields) -> Grid | Real:
     bounds = fields.need("int", items(whole))
     lower, upper = _ends(bounds, fields.path, "int")
-    found = Integer(lower, upper, fields.get("log", flag, False), fields.get("step", at_least(1), 1))
-    return cast(Integer, _sound(found, fields.path))
+    return _sound(Grid(lower, upper, fields.get("log", flag, False), fields.get("step", at_least(1), 1)), fields.path)
 
 
-def _reals(fields: Fields) -> Real:
+def _reals(fields: Fields) -> Grid | Real:
     bounds = fields.need("float", items(real))
     lower, upper = _ends(bounds, fields.path, "float")
     ends = fields.get("open", items(word("lower", "upper")), ())
     step = fields.get("step", positive, None)
-    found = Real(lower, upper, "lower" in ends, "upper" in ends, fields.get("log", flag, False), step)
-    return cast(Real, _sound(found, fields.path))
+    is_open, log = ("lower" in ends, "upper" in ends), fields.get("log", flag, False)
+    if step is None:
+        return _sound(Real(lower, upper, *is_open, log), fields.path)
+    return _sound(grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log), fields.path)
 
 
 def _ends(bounds: tuple[N, ...], path: str, key: str) -> tuple[N, N]:
@@ -132,9 +133,11 @@ def _ends(bounds: tuple[N, ...], path: str, key: str) -> tuple[N, N]:
     return lower, upper
 
 
-def _sound(found: Integer | Real, path: str) -> Integer | Real:
+def _sound(found: Grid | Real, path: str) -> Grid | Real:
     if found.log and found.lower <= 0:
         raise DefinitionError(path, "is logarithmic and reaches to 0 or below", "give a lower bound above 0")
+    if found.log and isinstance(found, Grid) and not found.is_integral:
+        raise DefinitionError(path, "is logarithmic and has even steps", "leave out `log` or `step`")
     is_empty = found.size is not None and found.size < 1
     if is_empty or (isinstance(found, Real) and not contains(found, found.middle)):
         raise DefinitionError(path, "has no members")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, parts, run
 
 
 def joined(domain: Domain, pieces: Sequence[Simple]) -> Domain:
@@ -30,27 +30,27 @@ def _joined_part(whole: Simple, pieces: Sequence[Simple]) -> list[Simple]:
         case Categorical():
             values = tuple(value for value in whole.values if any(contains(piece, value) for piece in pieces))
             return [type(whole)(values)]
-        case Integer():
+        case Grid():
             return _runs(whole, pieces)
         case Real():
-            return _runs(whole, pieces) if whole.step is not None else _intervals(whole, pieces)
+            return _intervals(whole, pieces)
         case _:
             assert_never(whole)
 
 
-def _runs(whole: Integer | Real, pieces: Sequence[Simple]) -> list[Simple]:
+def _runs(whole: Grid, pieces: Sequence[Simple]) -> list[Simple]:
     """Runs of neighbouring members."""
     ends = sorted(_ends(whole, piece) for piece in pieces)
     runs = [ends[0]]
     for first, last in ends[1:]:
         runs[-1:] = [(runs[-1][0], last)] if first == runs[-1][1] + 1 else [runs[-1], (first, last)]
-    every = whole.first_index, whole.last_index
+    every = 0, whole.last_index
     return [whole if ends == every else run(whole, *ends) for ends in runs]
 
 
-def _ends(whole: Integer | Real, piece: Simple) -> tuple[int, int]:
+def _ends(whole: Grid, piece: Simple) -> tuple[int, int]:
     """The places of the first and the last member of a piece."""
-    return whole.index_of(piece.at(piece.first_index)), whole.index_of(piece.at(piece.last_index))
+    return whole.index_of(piece.at(0)), whole.index_of(piece.at(piece.last_index))
 
 
 def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
@@ -82,7 +82,7 @@ def _span(piece: Simple) -> Real:
         case Categorical():
             assert isinstance(piece.middle, float)
             return Real(piece.middle, piece.middle)
-        case Integer():
-            raise TypeError("integers do not lie in a continuous range")
+        case Grid():
+            raise TypeError("a grid does not lie in a continuous range")
         case _:
             assert_never(piece)

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from spacelang.ir.cells import log_length
 from spacelang.ir.codes import Array, Codes, code_of, code_type, is_exact
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, members, parts
 from spacelang.ir.unit import scale
 
 WORD: Final = 2**63
@@ -76,12 +76,10 @@ def source(part: Simple) -> Source:
     match part:
         case Categorical():
             return _integers(0, part.size - 1, code_type(part))
-        case Integer():
-            return _integer_source(part)
-        case Real(step=None):
-            return partial(_draw_real, part)
+        case Grid():
+            return _integer_source(part) if part.is_integral else partial(_draw_grid, part)
         case Real():
-            return partial(_draw_grid, part)
+            return partial(_draw_real, part)
 
 
 def _integers(lower: int, upper: int, kind: DTypeLike) -> Source:
@@ -91,18 +89,18 @@ def _integers(lower: int, upper: int, kind: DTypeLike) -> Source:
     return lambda count, rng: rng.integers(lower, upper + 1, count, word)
 
 
-def _integer_source(part: Integer) -> Source:
+def _integer_source(part: Grid) -> Source:
     kind = code_type(part)
     if kind is object or part.step >= WORD or (part.log and not is_exact(part)):
         return partial(_draw_giants, part)
     if part.log:
         return partial(_draw_log, part, log_length(part), np.dtype(kind))
     if part.step == 1:
-        return _integers(part.lower, part.upper, kind)
+        return _integers(int(part.lower), int(part.upper), kind)
     return lambda count, rng: part.lower + part.step * rng.integers(part.size, size=count)
 
 
-def _draw_log(part: Integer, length: float, kind: np.dtype[Any], count: int, rng: Generator) -> Array:
+def _draw_log(part: Grid, length: float, kind: np.dtype[Any], count: int, rng: Generator) -> Array:
     below_first = min(part.step, part.lower) / 2
     distances = (part.lower - below_first) * np.expm1(rng.uniform(0, length, count)) - below_first
     places = np.rint(distances / part.step)
@@ -110,7 +108,7 @@ def _draw_log(part: Integer, length: float, kind: np.dtype[Any], count: int, rng
     return (part.lower + part.step * places).astype(kind)
 
 
-def _draw_giants(part: Integer, count: int, rng: Generator) -> Array:
+def _draw_giants(part: Grid, count: int, rng: Generator) -> Array:
     """Integers that no machine word holds, one at a time."""
     found = np.empty(count, dtype=object)
     for row in range(count):
@@ -119,7 +117,7 @@ def _draw_giants(part: Integer, count: int, rng: Generator) -> Array:
     return found
 
 
-def _giant_log_place(part: Integer, rng: Generator) -> int:
+def _giant_log_place(part: Grid, rng: Generator) -> int:
     below_first = min(part.step, part.lower) / 2
     distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_length(part))) - below_first
     number = distance / part.step
@@ -162,13 +160,12 @@ def _draw_closed(part: Real, count: int, rng: Generator) -> Array:
     return np.clip(found, part.lower, part.upper, out=found)
 
 
-def _draw_grid(part: Real, count: int, rng: Generator) -> Array:
-    assert part.size is not None
+def _draw_grid(part: Grid, count: int, rng: Generator) -> Array:
     if part.size <= LISTABLE:
         return _members(part)[rng.integers(part.size, size=count)]
-    return np.array([part.at(part.first_index + below(part.size, rng)) for _ in range(count)], float)
+    return np.array([part.at(below(part.size, rng)) for _ in range(count)], float)
 
 
 @lru_cache(maxsize=256)
-def _members(part: Real) -> Array:
+def _members(part: Grid) -> Array:
     return np.array([*members(part)])

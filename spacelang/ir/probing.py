@@ -9,7 +9,7 @@ from typing import Final
 from spacelang.ir.cells import representative, singletons
 from spacelang.ir.compiled import UNREACHED, TooTangledError, truths_over
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, contains, parts
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes
 from spacelang.ir.groups import Context, Ties, common_context, scope
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Product, Space, Variable
@@ -143,8 +143,8 @@ def _some(domain: Domain) -> list[Value]:
     for part in parts(domain):
         if isinstance(part, Categorical):
             found.extend(part.values[:FEW])
-        elif isinstance(part, Integer):
-            found.extend(dict.fromkeys((part.at(0), part.middle, part.at(part.size - 1))))
+        elif isinstance(part, Grid):
+            found.extend(dict.fromkeys((part.at(0), part.middle, part.greatest)))
         else:
             ends = (part.lower, part.middle, part.upper)
             found.extend(value for value in dict.fromkeys(ends) if contains(part, value))

@@ -10,7 +10,7 @@ from typing import Any
 
 from spacelang.ir.cells import log_ratio
 from spacelang.ir.codes import EXACT
-from spacelang.ir.domain import Categorical, Integer, Real, Simple
+from spacelang.ir.domain import Categorical, Grid, Real, Simple
 from spacelang.ir.value import Value
 
 
@@ -63,13 +63,13 @@ def placer(part: Simple) -> Callable[[float], Value]:
     """The member nearest to a place in [0, 1]; what does not depend on the place is settled beforehand."""
     if isinstance(part, Categorical):
         return lambda place: part.values[round(place * (len(part.values) - 1))]
-    if isinstance(part, Integer):
+    if isinstance(part, Grid) and part.is_integral:
         return _integer_placer(part)
     number, nearest = scale(part.lower, part.upper, log=part.log).number, _nearest(part)
     return lambda place: nearest(number(place))
 
 
-def _integer_placer(part: Integer) -> Callable[[float], int]:
+def _integer_placer(part: Grid) -> Callable[[float], Value]:
     """By indices where floats need not hold the members themselves."""
     lower, upper = part.lower, part.upper
     if lower == upper:
@@ -80,10 +80,10 @@ def _integer_placer(part: Integer) -> Callable[[float], int]:
         ratio, at, span = log_ratio(lower, upper), _counter(part), upper - lower
         return lambda place: at(lower * math.expm1(place * ratio) / span)
     number, nearest = scale(lower, upper, log=True).number, _nearest(part)
-    return lambda place: nearest(number(place))  # type: ignore[return-value]
+    return lambda place: nearest(number(place))
 
 
-def _counter(part: Integer) -> Callable[[float], int]:
+def _counter(part: Grid) -> Callable[[float], Value]:
     """The member nearest to a place in [0, 1], by its index."""
     first, step, last = part.lower, part.step, part.size - 1
     length = (part.upper - part.lower) / step
@@ -92,10 +92,10 @@ def _counter(part: Integer) -> Callable[[float], int]:
     return lambda place: first + step * min(max(round(place * length), 0), last)
 
 
-def _nearest(part: Real | Integer) -> Callable[[float], Value]:
+def _nearest(part: Grid | Real) -> Callable[[float], Value]:
     """The member nearest to a number, which rounding may have moved just out of the range."""
-    if isinstance(part, Real) and part.step is None:
+    if isinstance(part, Real):
         least, greatest = part.least, part.greatest
         return lambda number: (least if number < least else greatest if number > greatest else number) + 0.0
-    lower, step, first, last = part.lower, part.step or 1, part.first_index, part.last_index
-    return lambda number: part.at(min(max(round((number - lower) / step), first), last))
+    lower, step, last = part.lower, part.step, part.last_index
+    return lambda number: part.at(min(max(round((number - lower) / step), 0), last))

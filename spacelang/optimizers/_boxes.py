@@ -50,5 +50,5 @@ def _of_part(part: Simple) -> Dimension:
     is_ordered = not isinstance(part, Categorical) or isinstance(part, Ordinal)
     if part.size is None or (is_ordered and part.size > MOST):
         return Dimension()
-    indices = np.arange(part.first_index, part.last_index + 1)
+    indices = np.arange(part.last_index + 1)
     return Dimension(tuple(to_unit(part, at(part, indices)).tolist()), is_ordered=is_ordered)

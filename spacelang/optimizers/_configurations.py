@@ -112,6 +112,6 @@ def _value_at(domain: Domain, place: int) -> Value:
     for part in parts(domain):
         assert part.size is not None
         if place < part.size:
-            return part.at(part.first_index + place)
+            return part.at(place)
         place -= part.size
     raise IndexError(place)

@@ -80,7 +80,7 @@ def _drawn(sampler: str, form: OptunaFunction) -> tuple[Entry, ...]:
     """What a sampler draws at random, as a line of the report; raises OptionError where that is all, or cannot be."""
     slots = [(free, slot) for free, slot in form.named.slots()]
     if sampler == "BruteForceSampler":
-        endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real) and slot.part.step is None]
+        endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
         help_ = "`sampler=RandomSampler` draws from it, `sampler=TPESampler` searches it"
         check(
             not endless,

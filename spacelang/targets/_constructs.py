@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.places import orders_of
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import Span
@@ -85,13 +85,13 @@ def _of_domain(domain: Domain) -> Iterator[Construct]:
                 yield Construct.ORDERED
             case Categorical():
                 yield Construct.SETS
-            case Integer() | Real():
+            case Grid() | Real():
                 yield from _of_range(part)
 
 
-def _of_range(part: Integer | Real) -> Iterator[Construct]:
-    yield Construct.INTEGERS if isinstance(part, Integer) else Construct.FLOATS
-    if part.step not in (None, 1) or (isinstance(part, Real) and part.step is not None):
+def _of_range(part: Grid | Real) -> Iterator[Construct]:
+    yield Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.FLOATS
+    if isinstance(part, Grid) and not part.is_consecutive:
         yield Construct.STEPS
     if isinstance(part, Real) and (part.lower_open or part.upper_open):
         yield Construct.OPEN

@@ -10,7 +10,7 @@ from spacelang.codings.limits import BEYOND, unheld
 from spacelang.ir.as_json import VERSION, to_json
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.text import NOWHERE, Span
@@ -127,7 +127,9 @@ def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> t
 def refuse_giants(space: Space, keeps: Keeps) -> None:
     """Raise RefusedError for a space with integers, or places on a grid, that no coding holds."""
     findings = [
-        Finding(Construct.INTEGERS if isinstance(part, Integer) else Construct.STEPS, GIANT, node.span)
+        Finding(
+            Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.STEPS, GIANT, node.span
+        )
         for node, part in unheld(space)
     ]
     if findings:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, Simple, decimals
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, decimals
 from spacelang.ir.unfolding import Fork, Free, Parts
 from spacelang.ir.value import is_number
 from spacelang.targets._constructs import Construct
@@ -299,21 +299,15 @@ def _slot(slot: Slot) -> Code:
             return call("scope.getitem", Listed(tuple(map(Literal, values))), place)
         case Categorical(values=values):
             return call("hp.choice", slot.name, Listed(tuple(map(Literal, values))))
-        case Integer() as part:
-            return _log_integer(slot.name, part) if part.log else _integer(slot.name, part)
+        case Grid() as part:
+            return _log_integer(slot.name, part) if part.log else _grid(slot.name, part)
         case Real() as part:
-            return _real(slot.name, part) if part.step is None else _grid(slot.name, part)
+            return _real(slot.name, part)
         case _:
             assert_never(slot.part)
 
 
-def _integer(name: str, part: Integer) -> Code:
-    if part.step == 1:
-        return call("hp.uniformint", name, part.lower, part.upper)
-    return infix(part.lower, "+", infix(part.step, "*", call("hp.uniformint", name, 0, part.last_index)))
-
-
-def _log_integer(name: str, part: Integer) -> Code:
+def _log_integer(name: str, part: Grid) -> Code:
     last = part.greatest
     bounds = call("log", part.lower), call("log", last)
     if part.step == 1:
@@ -337,13 +331,15 @@ def _real(name: str, part: Real) -> Code:
     return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
 
 
-def _grid(name: str, part: Real) -> Code:
+def _grid(name: str, part: Grid) -> Code:
+    if part.is_consecutive:
+        return call("hp.uniformint", name, part.lower, part.upper)
     start, step, below = decimals(part)
-    place = call("hp.uniformint", name, part.first_index, part.last_index)
+    place = call("hp.uniformint", name, 0, part.last_index)
     steps: Code = place if step == 1 else infix(step, "*", place)
-    total = steps if start == 0 else infix(start, "+", steps)
+    total = steps if start == 0 and not part.is_integral else infix(start, "+", steps)
     # Whole numbers divide to the nearest float, which sums of floats do not give.
-    return infix(total, "/", below)
+    return total if part.is_integral else infix(total, "/", below)
 
 
 def _value_of(taken: Taken) -> Any:
@@ -355,10 +351,10 @@ def _value_of(taken: Taken) -> Any:
 def _is_itself(part: Simple) -> bool:
     """Whether a value of a slot is drawn as it is, not by its index."""
     match part:
-        case Integer():
-            return part.log or part.step == 1
+        case Grid():
+            return part.log or part.is_consecutive
         case Real():
-            return part.step is None
+            return True
         case Categorical():
             return False
 
@@ -366,9 +362,9 @@ def _is_itself(part: Simple) -> bool:
 def _support(slot: Slot) -> Callable[[Any], bool]:
     part = slot.part
     if isinstance(part, Categorical) or not _is_itself(part):
-        return _places(part.first_index, part.last_index)
-    if isinstance(part, Integer) and part.step == 1:
-        return _places(part.lower, part.upper)
+        return _places(0, part.last_index)
+    if isinstance(part, Grid) and part.is_consecutive:
+        return _places(int(part.lower), int(part.upper))
     return _numbers(part.least, part.greatest)
 
 

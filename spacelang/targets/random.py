@@ -13,7 +13,7 @@ from spacelang.ir.columns import Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default, nearest_admissible
-from spacelang.ir.domain import Categorical, Integer, Simple, literal, parts
+from spacelang.ir.domain import Categorical, Grid, Simple, literal, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.tabulating import Tabulator
@@ -241,7 +241,7 @@ def _read_as(part: Simple) -> tuple[object, ...]:
     """How the numbers of a part become a value: by their place among values, or as they are."""
     if isinstance(part, Categorical):
         return ("values", list(part.values))
-    return ("int",) if isinstance(part, Integer) else ("float",)
+    return ("int",) if isinstance(part, Grid) and part.is_integral else ("float",)
 
 
 def _listed(row: Rows) -> list[float | None]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, asse
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, contains, decimals, members
+from spacelang.ir.domain import Categorical, Grid, Real, contains, decimals, members
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.unfolding import Fork, Free
@@ -132,7 +132,7 @@ class Sklearn:
             )
             return
         for free, slot in form.named.slots():
-            if isinstance(slot.part, Real | Integer) and not _is_listed(slot, form.points):
+            if isinstance(slot.part, Grid | Real) and not _is_listed(slot, form.points):
                 for construct in _ranges_of(slot.part):
                     yield Finding(construct, SPACED, free.node.span)
 
@@ -306,7 +306,7 @@ def _one_of(_name: str, options: Sequence[Code], shares: Sequence[float] | None)
 
 def _is_normal(node: Hyperparameter) -> bool:
     """Whether a range is drawn from a normal prior."""
-    is_range = isinstance(node.domain, Real) and node.domain.step is None
+    is_range = isinstance(node.domain, Real)
     return is_range and node.prior is not None and node.prior.distribution == "normal"
 
 
@@ -316,14 +316,14 @@ def _piece(piece: Piece, normal: tuple[float, ...]) -> Code:
     match piece.part:
         case Categorical(values=values):
             return call("OneOf", Listed(tuple(map(_python.Literal, values))))
-        case Integer() as part:
+        case Grid(is_integral=True) as part:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
             return call("Whole", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
-        case Real(step=None) as part:
+        case Grid() as part:
+            return call("Steps", *decimals(part), 0, part.last_index)
+        case Real() as part:
             log = {"log": True} if part.log else {}
             return call("Normal" if normal else "Uniform", part.least, part.greatest, *normal, **log)
-        case Real() as part:
-            return call("Steps", *decimals(part), part.first_index, part.last_index)
         case _:
             assert_never(piece.part)
 
@@ -344,9 +344,9 @@ def _listed(piece: Piece, points: int) -> list[Value]:
     match piece.part:
         case Categorical() as part:
             return [*part.values]
-        case Integer() | Real() as part if _is_listed(piece, points):
+        case Grid() | Real() as part if _is_listed(piece, points):
             return [*members(part)]
-        case Integer() | Real() as part:
+        case Grid() | Real() as part:
             at = placer(part)
             inner = (at(place / (points - 1)) for place in range(1, points - 1))
             values = [part.least, *inner, part.greatest]
@@ -355,10 +355,11 @@ def _listed(piece: Piece, points: int) -> list[Value]:
             assert_never(piece.part)
 
 
-def _ranges_of(part: Real | Integer) -> tuple[Construct, ...]:
-    kind = Construct.INTEGERS if isinstance(part, Integer) else Construct.FLOATS
-    has_steps = part.step is not None and not (isinstance(part, Integer) and part.step == 1)
-    return (kind, Construct.STEPS) if has_steps else (kind,)
+def _ranges_of(part: Grid | Real) -> tuple[Construct, ...]:
+    if isinstance(part, Real):
+        return (Construct.FLOATS,)
+    kind = Construct.INTEGERS if part.is_integral else Construct.FLOATS
+    return (kind,) if part.is_consecutive else (kind, Construct.STEPS)
 
 
 def _plain(value: Any) -> Value:

@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
@@ -71,10 +71,10 @@ def constrained() -> Space:
 
 def tuned() -> Space:
     """A finite space with conditions, a constraint that the defaults break in one structure, and one over a branch."""
-    low = number("e.f.low", Integer(0, 3), 2)
-    high = number("e.f.high", Integer(1, 4), 2)
+    low = number("e.f.low", Grid(0, 3), 2)
+    high = number("e.f.high", Grid(1, 4), 2)
     kernel = number("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
-    degree = number("e.g.degree", Integer(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    degree = number("e.g.degree", Grid(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
     return made(
         "tuned",
         choice("s", Branch("none", NOTHING), "scale"),
@@ -94,7 +94,7 @@ def continuous() -> Space:
 
 def single() -> Space:
     """One structure, one configuration: no decision at all."""
-    return made("single", number("only", Integer(1, 1), 1))
+    return made("single", number("only", Grid(1, 1), 1))
 
 
 def pinned() -> Space:
@@ -106,9 +106,9 @@ def pinned() -> Space:
 
 def shares() -> Space:
     """A finite space whose constraint the sums of floats break: 0.1 + 0.2 is 0.3, as it is written."""
-    first = number("e.f.first", Real(0.0, 0.3, step=0.1), 0.1)
+    first = number("e.f.first", Grid(0.0, 0.3, step=0.1), 0.1)
     second = number("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
-    third = number("e.f.third", Integer(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
+    third = number("e.f.third", Grid(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
     whole = Compare("==", Arithmetic("+", Reference("e.f.first"), Reference("e.f.second")), Constant(0.3))
     return made("shares", choice("e", branch("f", first, second, third), "g"), constraints=(require(whole),))
 
@@ -194,7 +194,7 @@ def _choices(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str
             if left["hyperparameters"] and draw(st.booleans()):
                 left["hyperparameters"] -= 1
                 when = Compare("==", Reference(f"{inside}.p"), Constant(1.5))
-                children.append(number(f"{inside}.i", Integer(0, 2), 1, when=when, key=f"{key}.i"))
+                children.append(number(f"{inside}.i", Grid(0, 2), 1, when=when, key=f"{key}.i"))
         branches.append(branch(name, *children))
     return choice(address, *branches, default=draw(st.integers(0, count - 1)), key=key)
 

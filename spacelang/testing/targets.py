@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
@@ -44,12 +44,12 @@ from spacelang.testing.target_laws import (
 )
 
 GIANTS: tuple[Domain, ...] = (
-    Integer(0, 2**53),
-    Integer(-(2**53), 5),
-    Integer(1 - 2**53, 2**53 - 1),
-    Integer(10**30, 10**30 + 7),
-    Integer(1, 10**400, log=True),
-    Union((Categorical((None,)), Integer(0, 2**60, step=2**58))),
+    Grid(0, 2**53),
+    Grid(-(2**53), 5),
+    Grid(1 - 2**53, 2**53 - 1),
+    Grid(10**30, 10**30 + 7),
+    Grid(1, 10**400, log=True),
+    Union((Categorical((None,)), Grid(0, 2**60, step=2**58))),
 )
 
 
@@ -134,7 +134,7 @@ class TargetConformance(Suite):
         comes_back(form, drawn)
         is_reached(form, drawn)
 
-    @pytest.mark.parametrize("domain", [*GIANTS, Real(0.0, 1.0, step=1e-17)], ids=str)
+    @pytest.mark.parametrize("domain", [*GIANTS, Grid(0.0, 1.0, step=1e-17)], ids=str)
     def test_integers_that_floats_do_not_tell_apart_are_refused_with_one_reason(self, domain: Domain) -> None:
         span = span_of("space s\n\nx : int[0, 2^60]", "x")
         space = made("giants", choice("e", branch("f", replace(number("e.f.x", domain, domain.middle), span=span))))
@@ -148,8 +148,8 @@ class TargetConformance(Suite):
         assert (entry.construct, entry.lines) == (kept.value, (3,))
 
     def test_the_largest_integers_that_floats_tell_apart_come_back(self) -> None:
-        several = Union((Integer(0, 2**52), Categorical((2**60, None))))
-        domains: tuple[Domain, ...] = (Integer(1, 2**53 - 1), Integer(1 - 2**53, -1), several)
+        several = Union((Grid(0, 2**52), Categorical((2**60, None))))
+        domains: tuple[Domain, ...] = (Grid(1, 2**53 - 1), Grid(1 - 2**53, -1), several)
         nodes = [number(f"e.f.{name}", domain, domain.middle) for name, domain in zip("xyz", domains, strict=True)]
         form = lower(self.target(), made("large", choice("e", branch("f", *nodes))))
         for values in ((1, -1, 2**60), (2**53 - 1, 1 - 2**53, 2**52), (2**53 - 2, 2 - 2**53, 2**52 - 1)):

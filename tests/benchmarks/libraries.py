@@ -285,12 +285,12 @@ def configuration_space(name: str) -> Any:
         case "nested":
             return nested_space()
         case "integers":
-            units = ConfigSpace.Integer("units", (8, 512), log=True)
-            return space_of([ConfigSpace.Integer("layers", (1, 6)), units, ConfigSpace.Float("dropout", (0, 0.5))])
+            units = ConfigSpace.Grid("units", (8, 512), log=True)
+            return space_of([ConfigSpace.Grid("layers", (1, 6)), units, ConfigSpace.Float("dropout", (0, 0.5))])
         case "categories":
             return space_of([ConfigSpace.Categorical(letter, words(letter)) for letter in SIZES])
         case _:
-            mode, depth = ConfigSpace.Categorical("mode", ["slow", "fast"]), ConfigSpace.Integer("depth", (1, 50))
+            mode, depth = ConfigSpace.Categorical("mode", ["slow", "fast"]), ConfigSpace.Grid("depth", (1, 50))
             deep = ConfigSpace.ForbiddenInClause(depth, list(range(21, 51)))
             return space_of(
                 [mode, depth],
@@ -303,14 +303,14 @@ def nested_space() -> Any:
     import ConfigSpace
 
     estimator = ConfigSpace.Categorical("estimator", ["svm", "forest", "linear"])
-    kernel, degree = ConfigSpace.Categorical("kernel", ["rbf", "poly"]), ConfigSpace.Integer("degree", (2, 5))
+    kernel, degree = ConfigSpace.Categorical("kernel", ["rbf", "poly"]), ConfigSpace.Grid("degree", (2, 5))
     inside = {
         "svm": [
             ConfigSpace.Float("C", (1e-3, 1e3), log=True),
             ConfigSpace.Float("gamma", (1e-4, 10), log=True),
             kernel,
         ],
-        "forest": [ConfigSpace.Integer("depth", (1, 30)), ConfigSpace.Float("share", (0.1, 1))],
+        "forest": [ConfigSpace.Grid("depth", (1, 30)), ConfigSpace.Float("share", (0.1, 1))],
         "linear": [ConfigSpace.Float("alpha", (1e-6, 10), log=True)],
     }
     active = [

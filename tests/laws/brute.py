@@ -196,18 +196,14 @@ def members(domain: Any) -> list[Any]:
             return [value for part in domain.parts for value in members(part)]
         case d.Categorical():
             return list(domain.values)
-        case d.Integer():
-            return list(range(domain.lower, domain.upper + 1, domain.step))
-        case d.Real(step=None):
+        case d.Real():
             assert domain.lower == domain.upper
             return [domain.lower]
+        case d.Grid() if type(domain.step) is int:
+            return list(range(domain.lower, domain.upper + 1, domain.step))
     found, place = [], Decimal(str(domain.lower))
     while place <= Decimal(str(domain.upper)):
-        excluded = (domain.lower_open and float(place) == domain.lower) or (
-            domain.upper_open and float(place) == domain.upper
-        )
-        if not excluded:
-            found.append(float(place))
+        found.append(float(place))
         place += Decimal(str(domain.step))
     return found
 
@@ -219,7 +215,7 @@ def inside(domain: Any, value: Any) -> bool:
         return any(inside(part, value) for part in domain.parts)
     if isinstance(domain, d.Categorical):
         return any(equal(value, other) for other in domain.values)
-    if isinstance(domain, d.Real) and domain.step is None:
+    if isinstance(domain, d.Real):
         if type(value) is not float:
             return False
         above = domain.lower < value if domain.lower_open else domain.lower <= value

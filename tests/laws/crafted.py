@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spacelang.ir.domain import Domain, Integer
+from spacelang.ir.domain import Domain, Grid
 from spacelang.ir.expr import And, Compare, Constant, Expr, Is, Reference
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
 
@@ -64,7 +64,7 @@ CRAFTED = {
     "values": space_of(
         stage(
             "a",
-            Operator("A", "made", (parameter("a", "A", "n", Integer(1, 50)),)),
+            Operator("A", "made", (parameter("a", "A", "n", Grid(1, 50)),)),
             Operator("B", "made"),
         ),
         plain("b", "C", "D"),

@@ -5,7 +5,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, Union
 from spacelang.ir.space import Space
 
 from . import brute
@@ -56,10 +56,10 @@ def _part_of_simple(draw: st.DrawFn, domain: Simple) -> Simple:
         case Categorical() | Ordinal():
             places = draw(st.lists(st.sampled_from(range(len(domain.values))), min_size=1, unique=True))
             return type(domain)(tuple(domain.values[place] for place in sorted(places)))
-        case Integer():
+        case Grid():
             first, last = sorted(draw(st.lists(st.integers(0, domain.size - 1), min_size=2, max_size=2)))
-            return Integer(domain.at(first), domain.at(last), domain.log, domain.step)
-        case Real(step=None):
+            return Grid(domain.at(first), domain.at(last), domain.log, domain.step)
+        case Real():
             middle = domain.middle
             assert isinstance(middle, float)
             if domain.size == 1:
@@ -67,10 +67,6 @@ def _part_of_simple(draw: st.DrawFn, domain: Simple) -> Simple:
             lower = Real(domain.lower, middle, domain.lower_open, True, domain.log)
             upper = Real(middle, domain.upper, False, domain.upper_open, domain.log)
             return draw(st.sampled_from((lower, upper, Real(middle, middle))))
-        case Real():
-            ends = st.integers(domain.first_index, domain.last_index)
-            first, last = sorted(draw(st.lists(ends, min_size=2, max_size=2)))
-            return Real(domain.at(first), domain.at(last), log=domain.log, step=domain.step)
 
 
 def members_of(space: Space) -> set[str]:

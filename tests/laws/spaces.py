@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, Ordinal, Real, Simple, Union
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Simple, Union, grid
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -46,7 +46,7 @@ def _sets() -> st.SearchStrategy[Simple]:
 def _integers(largest: int) -> st.SearchStrategy[Simple]:
     def integer(lower: int, members: int, step: int, log: bool) -> Simple:
         lower = max(lower, 1) if log else lower
-        return Integer(lower, lower + (members - 1) * step, log=log, step=step)
+        return Grid(lower, lower + (members - 1) * step, log=log, step=step)
 
     return st.builds(integer, st.integers(-2, 4), st.integers(1, largest), st.sampled_from((1, 1, 2, 3)), st.booleans())
 
@@ -54,10 +54,10 @@ def _integers(largest: int) -> st.SearchStrategy[Simple]:
 def _grids() -> st.SearchStrategy[Simple]:
     return st.sampled_from(
         (
-            Real(0.0, 0.3, step=0.1),
-            Real(0.0, 0.3, lower_open=True, step=0.1),
-            Real(-1.0, 1.0, upper_open=True, step=0.5),
-            Real(0.5, 2.0, step=0.7),
+            Grid(0.0, 0.3, step=0.1),
+            grid(0.0, 0.3, 0.1, lower_open=True),
+            grid(-1.0, 1.0, 0.5, upper_open=True),
+            Grid(0.5, 2.0, step=0.7),
             Real(1.0, 1.0),
         )
     )
@@ -72,8 +72,8 @@ def _ranges() -> st.SearchStrategy[Simple]:
             Real(0.5, 2.0, lower_open=True, upper_open=True),
             Real(1e-4, 1e4, log=True),
             Real(0.1, 10.0, log=True, upper_open=True),
-            Integer(1, 1_000_000, log=True),
-            Integer(-5, 100_000, step=5),
+            Grid(1, 1_000_000, log=True),
+            Grid(-5, 100_000, step=5),
         )
     )
 
@@ -98,13 +98,11 @@ def member(domain: Domain) -> st.SearchStrategy[Value]:
             return st.one_of(*(member(part) for part in domain.parts))
         case Categorical():
             return st.sampled_from(domain.values)
-        case Integer():
+        case Grid():
             return st.integers(0, domain.size - 1).map(domain.at)
-        case Real(step=None):
+        case Real():
             candidates = (domain.lower, domain.upper, domain.middle)
             return st.sampled_from([value for value in candidates if domain.find(value) == value])
-        case Real():
-            return st.integers(domain.first_index, domain.last_index).map(domain.at)
 
 
 # --- the tree ----------------------------------------------------------------------------------------------------

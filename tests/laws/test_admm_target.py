@@ -195,7 +195,7 @@ def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
 
 def check_projection(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    # Existence is decided with decimals, which a sum of floats may miss: such a space may have no member after all.
+    # Existence is decided over all numbers, of which floats may miss some: such a space may have no member after all.
     assume(exclusion(space, nearest_admissible(compiled(space))[1]) is None)
     for form in forms(space):
         points = wild(form, 30, rng)

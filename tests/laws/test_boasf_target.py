@@ -15,7 +15,7 @@ from spacelang.ir.as_text import as_text
 from spacelang.ir.compiled import TooTangledError, UndecidableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer, Real, Simple, Union, contains, parts
+from spacelang.ir.domain import Grid, Real, Simple, Union, contains, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
@@ -132,7 +132,7 @@ def test_pieces_are_disjoint_and_cover_the_domain(domain: Simple | Union, number
 
 
 def is_log(domain: Simple | Union) -> bool:
-    return all(part.log for part in parts(domain) if isinstance(part, Real | Integer))
+    return all(part.log for part in parts(domain) if isinstance(part, Real | Grid))
 
 
 def test_ranges_with_log_are_cut_into_equal_ratios() -> None:
@@ -142,12 +142,12 @@ def test_ranges_with_log_are_cut_into_equal_ratios() -> None:
         Real(1.0, 1e2, upper_open=True, log=True),
         Real(1e2, 1e4, log=True),
     )
-    assert pieces_of(Integer(1, 100, log=True), 2) == (Integer(1, 9, log=True), Integer(10, 100, log=True))
+    assert pieces_of(Grid(1, 100, log=True), 2) == (Grid(1, 9, log=True), Grid(10, 100, log=True))
 
 
 @pytest.mark.parametrize("number", [2, 3, 7])
 def test_integers_with_log_are_cut_near_equal_ratios(number: int) -> None:
-    pieces = pieces_of(Integer(1, 10_000, log=True), number)
+    pieces = pieces_of(Grid(1, 10_000, log=True), number)
     ratios = [math.log((piece.upper + 1) / piece.lower) for piece in pieces]  # type: ignore[union-attr]
     assert max(ratios) - min(ratios) < math.log(2)
 

@@ -16,7 +16,7 @@ from spacelang.ir.columns import Columns
 from spacelang.ir.comparing import Rows, truths
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, holds
 from spacelang.ir.lottery import Lottery
 from spacelang.ir.sampling import BLOCK, Sampler, UnlikelyError
@@ -121,7 +121,7 @@ def probabilities(space: Space) -> dict[str, float]:
 def share(domain: Domain, value: Any) -> float:
     """The prior probability of a value of a finite domain."""
     mine = next(part for part in parts(domain) if brute.inside(part, value))
-    if isinstance(mine, Integer) and mine.log:
+    if isinstance(mine, Grid) and mine.log:
         lowest = mine.lower - min(mine.step, mine.lower) / 2
         below = lowest if value == mine.lower else value - mine.step / 2
         highest = mine.lower + (mine.size - 1) * mine.step + mine.step / 2
@@ -158,7 +158,7 @@ def test_rows_of_a_given_structure() -> None:
 
 
 def test_numbers_of_any_size_are_drawn() -> None:
-    domains = (Integer(1, 10**30), Union((Integer(-(2**62), 2**62), Real(0.5, 0.75))), Integer(1, 2**62, log=True))
+    domains = (Grid(1, 10**30), Union((Grid(-(2**62), 2**62), Real(0.5, 0.75))), Grid(1, 2**62, log=True))
     rows = Sampler(Structures(one(*domains))).columns(400, np.random.default_rng(1)).configurations()
     large, mixed, log = ([row[f"s.x{place}"] for row in rows] for place in range(3))
     assert {type(value) for value in (*large, *log)} == {int}
@@ -197,7 +197,7 @@ def test_a_share_at_the_border_of_two_weights_is_drawn_on() -> None:
         assert lottery.draw(1, Scripted(border, then)).tolist() == [state]  # type: ignore[arg-type]
 
 
-NUMBERS = Union((Categorical((None, "a", True)), Integer(-(2**70), 2**70), Real(-1e3, 1e3)))
+NUMBERS = Union((Categorical((None, "a", True)), Grid(-(2**70), 2**70), Real(-1e3, 1e3)))
 
 
 @settings(LAW)

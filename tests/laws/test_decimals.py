@@ -13,7 +13,7 @@ from spacelang.ir.atoms import cuts_of
 from spacelang.ir.cells import cells
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, holds
 from spacelang.ir.membership import exclusion
 from spacelang.ir.neighbours import Neighbourhood
@@ -41,12 +41,12 @@ def grids(draw: st.DrawFn, most: int) -> Domain:
     """A few numbers that are multiples of a decimal, as a range with steps, as a set, or with a word beside them."""
     unit, first, count = draw(st.sampled_from(UNITS)), draw(st.integers(-4, 9)), draw(st.integers(1, most))
     if draw(st.integers(0, 4)) == 0:
-        return Integer(first, first + count - 1)
+        return Grid(first, first + count - 1)
     lower, upper = (float(unit * place) for place in (first, first + count - 1))
     kind = draw(st.integers(0, 3))
     if kind == 0:
         return Categorical(tuple(number(unit * place) for place in range(first, first + count)))
-    grid = Real(lower, upper, step=float(unit)) if count > 1 else Real(lower, lower)
+    grid = Grid(lower, upper, step=float(unit)) if count > 1 else Real(lower, lower)
     return Union((Categorical(("many", None)), grid)) if kind == 1 else grid
 
 
@@ -128,7 +128,7 @@ def test_what_can_be_true_of_decimals_is_true_of_some(data: st.DataObject) -> No
 @given(st.sampled_from((0.1, 0.05, 0.3, 0.007)), st.integers(0, 300), st.integers(3_000, 20_000), st.data())
 def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: int, count: int, data: Any) -> None:
     unit = Fraction(repr(step))
-    grid = Real(float(unit * start), float(unit * (start + count)), step=step)
+    grid = Grid(float(unit * start), float(unit * (start + count)), step=step)
     limit = number(unit * (start + data.draw(st.integers(0, count))) * 3)
     atom = Compare(data.draw(st.sampled_from(RELATIONS)), Arithmetic("*", x(0), Constant(3)), Constant(limit))
     cuts = cuts_of(atom)
@@ -136,7 +136,7 @@ def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: i
     found = cells(grid, cuts, lambda value: (holds(atom, lambda _: value),))
     assert len(found) <= 3
     for cell in found:
-        ends = {holds(atom, lambda _, value=value: value) for value in (cell.at(cell.first_index), cell.middle)}
+        ends = {holds(atom, lambda _, value=value: value) for value in (cell.at(0), cell.middle)}
         assert len(ends) == 1
     assert sum(cell.size or 0 for cell in found) == grid.size
     at = Fraction(repr(float(limit))) / 3
@@ -151,7 +151,7 @@ def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: i
 @given(atoms(2, is_linear=True), st.sampled_from((0.1, 0.05, 0.3)), st.integers(0, 1000))
 def test_draws_of_long_grids_satisfy_their_comparisons(atom: Compare, step: float, seed: int) -> None:
     upper = float(Fraction(repr(step)) * 400)
-    space = one(*[Real(0.0, upper, step=step)] * 2, constraints=[require(atom)])
+    space = one(*[Grid(0.0, upper, step=step)] * 2, constraints=[require(atom)])
     structures = Structures(space)
     try:
         found = Sampler(structures).columns(5, np.random.default_rng(seed)).configurations() if structures.count else []

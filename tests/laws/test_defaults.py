@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer, default, nearest_admissible
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
@@ -85,7 +85,7 @@ def test_hyperparameters_that_nothing_is_wrong_with_keep_their_defaults() -> Non
 
 def test_an_equation_that_no_draw_would_hit_is_completed() -> None:
     total = Compare("==", Arithmetic("+", x(0), x(1)), x(2))
-    space = one(Real(0.0, 1.0), Integer(1, 1_000_000), Real(0.0, 9.0), constraints=[require(total)])
+    space = one(Real(0.0, 1.0), Grid(1, 1_000_000), Real(0.0, 9.0), constraints=[require(total)])
     completed = Completer(Structures(space)).complete({"s": "A"})
     assert exclusion(space, completed) is None
     assert completed["s.x0"] == 0.5

@@ -17,7 +17,7 @@ from spacelang.ir.compiled import TooTangledError, UndecidableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, contains, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, Reference, holds, nodes
 from spacelang.ir.membership import exclusion
 from spacelang.ir.neighbours import Neighbourhood
@@ -60,9 +60,9 @@ def few(draw: st.DrawFn, anchor: int) -> Domain:
         spacing = math.ulp(float(anchor)) * 2.0
         is_exact = abs(anchor) < 2**60  # the decimals that larger ones print as are not themselves
         return (
-            Real(float(anchor), float(anchor) + 3 * spacing, step=spacing) if is_exact else Real(*[float(anchor)] * 2)
+            Grid(float(anchor), float(anchor) + 3 * spacing, step=spacing) if is_exact else Real(*[float(anchor)] * 2)
         )
-    numbers = Integer(start, start + (count - 1) * step, log=start > 0 and draw(st.booleans()), step=step)
+    numbers = Grid(start, start + (count - 1) * step, log=start > 0 and draw(st.booleans()), step=step)
     return Union((Categorical(("many", None)), numbers)) if kind == 2 else numbers
 
 
@@ -73,7 +73,7 @@ def many(draw: st.DrawFn, anchor: int) -> Domain:
     upper = draw(st.sampled_from((lower + 2**63 - 1, lower + 2**63, lower + 2**64, abs(anchor) + lower + 7, TAME)))
     upper = min(max(upper, lower + 9), TAME)
     step = draw(st.sampled_from((1, 1, 3, 2**20 + 1)))
-    numbers = Integer(lower, lower + (upper - lower) // step * step, log=lower > 0 and draw(st.booleans()), step=step)
+    numbers = Grid(lower, lower + (upper - lower) // step * step, log=lower > 0 and draw(st.booleans()), step=step)
     kind = draw(st.integers(0, 5))
     if kind == 0:
         return Union((Categorical(("many", None)), numbers))
@@ -152,10 +152,7 @@ def _member_of(part: Simple) -> st.SearchStrategy[Any]:
         near_ends = (part.lower, part.upper, math.nextafter(part.lower, part.upper), part.middle)
         return st.sampled_from([number for number in near_ends if contains(part, number)])
     assert part.size is not None
-    first = part.first_index if isinstance(part, Real) else 0
-    return st.one_of(st.integers(0, part.size - 1), st.sampled_from((0, part.size - 1, part.size // 2))).map(
-        lambda place: part.at(first + place)
-    )
+    return st.one_of(st.integers(0, part.size - 1), st.sampled_from((0, part.size - 1, part.size // 2))).map(part.at)
 
 
 # --- few members, which brute force lists -------------------------------------------------------------------------
@@ -268,7 +265,7 @@ def test_a_constant_leaves_exactly_the_members_on_its_side(data: st.DataObject) 
     upper = min(lower + data.draw(st.sampled_from((9, 2**63 - 1, 2**63, 2**64, 10**40, 2 * LARGEST))), LARGEST)
     limit, relation = data.draw(near(anchor)), data.draw(st.sampled_from(RELATIONS))
     written = Fraction(repr(limit))
-    space = one(Integer(lower, upper), constraints=[require(Compare(relation, x(0), Constant(limit)))])
+    space = one(Grid(lower, upper), constraints=[require(Compare(relation, x(0), Constant(limit)))])
     floor, ceiling = math.floor(written), math.ceil(written)
     below, up_to = (min(max(each - lower, 0), upper - lower + 1) for each in (ceiling, floor + 1))
     total = upper - lower + 1
@@ -325,7 +322,7 @@ def test_places_on_the_unit_interval_are_of_members(anchor: int, data: st.DataOb
 @pytest.mark.parametrize("lower", [2**40, 2**52, 2**60, 2**100])
 def test_near_giants_under_log_are_drawn_alike(lower: int) -> None:
     """Eight neighbours are so near to each other that their logarithms are evenly spaced."""
-    part = Integer(lower, lower + 7, log=True)
+    part = Grid(lower, lower + 7, log=True)
     assert [mass(Categorical((part.at(place),)), part) for place in range(8)] == pytest.approx([1 / 8] * 8)
     found = drawn(Structures(one(part)), 5, 4000)
     counts = [sum(each["s.x0"] == part.at(place) for each in found) for place in range(8)]
@@ -333,7 +330,7 @@ def test_near_giants_under_log_are_drawn_alike(lower: int) -> None:
 
 
 def test_giants_under_log_follow_it_down_to_the_last_digit() -> None:
-    part = Integer(2**53, 2**1000, log=True)
+    part = Grid(2**53, 2**1000, log=True)
     values: list[Any] = [each["s.x0"] for each in drawn(Structures(one(part)), 5, 4000)]
     exponents = [math.log2(value) for value in values]
     assert stats.kstest(exponents, stats.uniform(53, 947).cdf).pvalue > 1e-3
@@ -348,7 +345,7 @@ def test_giants_under_log_follow_it_down_to_the_last_digit() -> None:
 @given(st.sampled_from((2**45, 2**49, 10**14)), st.sampled_from((0.1, 0.5, 0.7)), st.data())
 def test_the_runs_of_a_long_grid_of_floats_are_its_members(last: int, step: float, data: st.DataObject) -> None:
     upper = float(Fraction(repr(step)) * last)
-    part = Real(0.0, upper, step=step)
+    part = Grid(0.0, upper, step=step)
     cuts = [part.at(data.draw(st.integers(0, last))) for _ in range(2)]
     found = cells(part, cuts, lambda value: (value,))
     assert sum(cell.size or 0 for cell in found) == part.size

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
@@ -96,7 +96,7 @@ def test_the_first_twenty_do_not_depend_on_losses(space: Space, length: int, see
 @given(seed=st.integers(0, 2**32 - 1), trials=st.integers(20, 70), log=st.booleans())
 @FEWER
 def test_proposals_keep_to_the_bounds(seed: int, trials: int, log: bool) -> None:
-    space = one(Real(1e-3, 1.0, log=log), Integer(2, 21), Integer(1, 1000, log=log), Real(0.0, 1.0, upper_open=True))
+    space = one(Real(1e-3, 1.0, log=log), Grid(2, 21), Grid(1, 1000, log=log), Real(0.0, 1.0, upper_open=True))
     losses = np.random.default_rng(seed).random(trials).tolist()
     proposal = proposed(space, drawn(space, losses, seed), seed, TpeSettings())
     assert proposal is not None
@@ -201,7 +201,7 @@ def test_a_part_of_which_a_hundred_proposals_break_constraints_sits_out() -> Non
 
 
 def test_what_the_library_cannot_hold_is_refused() -> None:
-    space = one(Integer(0, 2**70))
+    space = one(Grid(0, 2**70))
     with pytest.raises(RefusedError):
         HyperoptTpe(Structures(space))
 

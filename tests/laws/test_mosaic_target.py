@@ -14,7 +14,7 @@ from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import exclusion
 from spacelang.ir.moves import DRAWS
@@ -320,14 +320,14 @@ EDGES = (
     (Real(-1.0, 1.0, lower_open=True), (-0.9999999999999999, 0.0)),
     (Real(-1e308, 1e308), (-1e308, -1.0, 0.0, 1.5, 1e308)),
     (Real(1e-300, 1e300, log=True), (1e-300, 1.0, 0.1 + 0.2, 1e300)),
-    (Integer(-3, 4), (-3, -1, 0, 4)),
-    (Integer(1 - 2**53, -1), (1 - 2**53, 2 - 2**53, -1)),
-    (Integer(2**52, 2**52 + 100, step=10), (2**52, 2**52 + 100)),
-    (Integer(1, 2**53 - 1, log=True), (1, 2**52 + 1, 2**53 - 2, 2**53 - 1)),
+    (Grid(-3, 4), (-3, -1, 0, 4)),
+    (Grid(1 - 2**53, -1), (1 - 2**53, 2 - 2**53, -1)),
+    (Grid(2**52, 2**52 + 100, step=10), (2**52, 2**52 + 100)),
+    (Grid(1, 2**53 - 1, log=True), (1, 2**52 + 1, 2**53 - 2, 2**53 - 1)),
     (Union((Categorical((None, "x")), Real(-1.0, 1.0))), (None, "x", -1.0, 0.3)),
-    (Union((Real(-2.5, -0.5), Integer(0, 2**50), Categorical((True,)))), (-1.0, 0, 2**50 - 1, True)),
+    (Union((Real(-2.5, -0.5), Grid(0, 2**50), Categorical((True,)))), (-1.0, 0, 2**50 - 1, True)),
     (Ordinal((1, True, (1, 2), "1", -1)), (1, True, (1, 2), "1", -1)),
-    (Integer(5, 5), (5,)),
+    (Grid(5, 5), (5,)),
     (Real(0.25, 0.25), (0.25,)),
 )
 

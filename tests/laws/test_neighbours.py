@@ -9,7 +9,7 @@ from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import Completer
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import exclusion
 from spacelang.ir.moves import DRAWS, Moves
@@ -107,7 +107,7 @@ def test_moves_reach_every_value_of_a_set_and_stay_near_in_a_range() -> None:
     colours = Moves(Hyperparameter("c", "s.A.c", "s.c", Categorical(("red", 1, True)), "red"))
     assert colours.centre(1) is None
     assert [*colours.others(1, ())] == ["red", True]
-    mixed = Moves(Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Integer(1, 101))), 7))
+    mixed = Moves(Hyperparameter("m", "s.A.m", "s.m", Union((Categorical((None,)), Grid(1, 101))), 7))
     assert mixed.centre(None) is None
     assert [*mixed.others(None, ())] == [7]
     assert mixed.centre(51) == 0.5

@@ -9,7 +9,7 @@ from spacelang.ir.as_text import as_text
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import default
-from spacelang.ir.domain import Categorical, Integer, Real, contains
+from spacelang.ir.domain import Categorical, Grid, Real, contains
 from spacelang.ir.membership import exclusion
 from spacelang.ir.restriction import restricted
 from spacelang.ir.space import Choice, Hyperparameter, Space
@@ -103,19 +103,15 @@ require a.PCA.n_components + e.SVC.degree < 12
 """
     space = check(Source("a.space", text)).space
     assert space is not None
-    part = restricted(
-        space, {"a": {"none", "PCA"}}, {"e.SVC.C": Real(4.0, 25.0, log=True), "e.SVC.degree": Integer(4, 8)}
-    )
+    part = restricted(space, {"a": {"none", "PCA"}}, {"e.SVC.C": Real(4.0, 25.0, log=True), "e.SVC.degree": Grid(4, 8)})
     assert part is not None
     assert dict(default(part)) == {"a": "none", "e": "SVC", "e.C": 10.0, "e.degree": 6, "e.kernel": "rbf"}
     # Where these together break a constraint, the nearest member is the default.
-    tied = restricted(space, {"a": {"PCA"}}, {"a.PCA.n_components": Integer(6, 8), "e.SVC.degree": Integer(5, 9)})
+    tied = restricted(space, {"a": {"PCA"}}, {"a.PCA.n_components": Grid(6, 8), "e.SVC.degree": Grid(5, 9)})
     assert tied is not None
     assert exclusion(space, default(tied)) is None
     assert (
-        restricted(
-            space, {"a": {"PCA"}, "e": {"SVC"}}, {"a.PCA.n_components": Integer(9, 9), "e.SVC.degree": Integer(4, 9)}
-        )
+        restricted(space, {"a": {"PCA"}, "e": {"SVC"}}, {"a.PCA.n_components": Grid(9, 9), "e.SVC.degree": Grid(4, 9)})
         is None
     )
     assert restricted(space, {"a": set()}, {}) is None

@@ -11,7 +11,7 @@ from scipy import stats
 
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import exclusion
 from spacelang.ir.priors import Prior
@@ -94,7 +94,7 @@ def test_correlated_sets_are_drawn_as_their_joint_distribution() -> None:
 
 
 def test_equal_sets_and_parts_of_a_union_weigh_alike() -> None:
-    domain = Union((Categorical((None,)), Integer(1, 9)))
+    domain = Union((Categorical((None,)), Grid(1, 9)))
     counts = Counter(value is None for value in draws(one(domain), "s.x0"))
     assert stats.chisquare(list(counts.values())).pvalue > ALPHA
     only = draws(one(domain, constraints=[forbid(Compare(">", x(0), Constant(3)))]), "s.x0", 4000)
@@ -124,10 +124,8 @@ def test_a_range_under_log_is_log_uniform() -> None:
     assert stats.kstest(kept, stats.uniform(0, 3).cdf).pvalue > ALPHA
 
 
-@pytest.mark.parametrize(
-    "domain", [Integer(1, 8, log=True), Integer(3, 30, log=True, step=9), Integer(1, 11, log=True, step=5)]
-)
-def test_integers_under_log_have_the_share_of_their_interval(domain: Integer) -> None:
+@pytest.mark.parametrize("domain", [Grid(1, 8, log=True), Grid(3, 30, log=True, step=9), Grid(1, 11, log=True, step=5)])
+def test_integers_under_log_have_the_share_of_their_interval(domain: Grid) -> None:
     members, half = [domain.at(place) for place in range(domain.size)], domain.step / 2
     edges = [domain.lower - min(domain.step, domain.lower) / 2, *(member + half for member in members)]
     shares = np.diff(np.log(edges)) / (math.log(edges[-1]) - math.log(edges[0]))
@@ -136,7 +134,7 @@ def test_integers_under_log_have_the_share_of_their_interval(domain: Integer) ->
     assert stats.chisquare([free[member] for member in members], shares * 3000).pvalue > ALPHA
     # Tied to another hyperparameter it is drawn from cells, with the same shares.
     rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(100))))
-    tied = Counter(draws(one(domain, Integer(1, 2), constraints=[rule]), "s.x0", 3000))
+    tied = Counter(draws(one(domain, Grid(1, 2), constraints=[rule]), "s.x0", 3000))
     assert stats.chisquare([tied[member] for member in members], shares * 3000).pvalue > ALPHA
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacelang.codings.domains import OneHot, Units
 from spacelang.codings.structures import StructureCoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
@@ -86,7 +86,7 @@ def check_dimensions(coding: StructureCoding, given: list[Configuration], rng: n
 
 
 def test_dimensions_have_the_members_of_sets_and_short_grids() -> None:
-    kinds = (Categorical(("a", "b", "c")), Ordinal((1, 2, 4)), Integer(1, 100, log=True), Integer(0, 10**6))
+    kinds = (Categorical(("a", "b", "c")), Ordinal((1, 2, 4)), Grid(1, 100, log=True), Grid(0, 10**6))
     kinds = (*kinds, Union((Categorical((None, "auto")), Real(0.0, 1.0))), Real(0.0, 1.0))  # type: ignore[assignment]
     space = made("kinds", *(number(f"x{place}", kind, kind.middle) for place, kind in enumerate(kinds)))
     found = box_of(StructureCoding(space, {}))
@@ -104,7 +104,7 @@ def test_dimensions_have_the_members_of_sets_and_short_grids() -> None:
 
 def test_what_a_condition_switches_off_is_moved_before_it_counts() -> None:
     kernel = number("e.g.kernel", Categorical(("rbf", "poly")), "rbf")
-    degree = number("e.g.degree", Integer(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    degree = number("e.g.degree", Grid(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
     only = number("e.g.only", Categorical((None,)), None)
     space = made("points", choice("e", branch("g", kernel, degree, only), "f"))
     coding = StructureCoding(space, {"e": "g"})
@@ -118,7 +118,7 @@ def test_what_a_condition_switches_off_is_moved_before_it_counts() -> None:
 
 
 def test_integers_that_floats_do_not_tell_apart_are_refused_where_they_are_reached() -> None:
-    seed = number("e.f.seed", Integer(0, 2**64 - 1), 42)
+    seed = number("e.f.seed", Grid(0, 2**64 - 1), 42)
     space = made("giants", choice("e", branch("f", seed), "g"))
     with pytest.raises(ValueError, match=r"`e\.f\.seed`: .* up to 2\^53 only"):
         StructureCoding(space, {"e": "f"})

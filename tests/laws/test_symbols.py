@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.symbols import SYMBOLS
 from spacelang.ir.defaults import default
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.text import Source
@@ -135,7 +135,7 @@ def test_a_bound_range_is_what_python_makes_of_its_bounds(
             assert problem.primary.text.strip("()") in mentioned.text
         return
     domain = only(found).domain
-    assert isinstance(domain, Integer)
+    assert isinstance(domain, Grid)
     assert (domain.lower, domain.upper) == (start, end)
 
 

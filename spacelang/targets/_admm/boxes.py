@@ -14,7 +14,7 @@ from spacelang.codings.indexed import Piece
 from spacelang.codings.intervals import Interval
 from spacelang.codings.members import half_up
 from spacelang.ir.codes import Array
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, literal
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, literal
 from spacelang.ir.value import to_json
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -41,7 +41,7 @@ class Coordinate:
     def log(self) -> bool:
         """Whether its scale is logarithmic; the parts of a union have scales of their own (`to_json`)."""
         part = self.pieces[0].part
-        return len(self.pieces) == 1 and isinstance(part, Integer | Real) and part.log
+        return len(self.pieces) == 1 and isinstance(part, Grid | Real) and part.log
 
     def to_json(self, *, integral: bool) -> dict[str, object]:
         """The variable as the JSON module takes it: its bounds are the codes', `values` those of a set."""
@@ -78,16 +78,16 @@ def _piece_to_json(piece: Piece) -> dict[str, object]:
             return {"values": list(map(to_json, part.values)), "ordered": True}
         case Categorical():
             return {"values": list(map(to_json, part.values))}
-        case Real(step=None) if piece.is_continuous:
+        case Real() if piece.is_continuous:
             return {"range": [part.lower, part.upper], **_scale_to_json(piece)}
-        case Integer() if part.step == 1 and piece.first == part.lower:
+        case Grid() if part.is_consecutive and piece.first == part.lower:
             return {}
     start, step = piece.start_and_step()
     return {"start": start, "step": step, **_scale_to_json(piece)}
 
 
 def _scale_to_json(piece: Piece) -> dict[str, object]:
-    return {"log": True} if isinstance(piece.part, Integer | Real) and piece.part.log else {}
+    return {"log": True} if isinstance(piece.part, Grid | Real) and piece.part.log else {}
 
 
 class Box:
@@ -191,8 +191,8 @@ def shown(piece: Piece) -> str:
     match part:
         case Ordinal() | Categorical():
             return "{" + ", ".join(map(literal, part.values)) + "}"
-        case Integer() | Real():
+        case Grid() | Real():
             opening = "(" if isinstance(part, Real) and part.lower_open else "["
             closing = ")" if isinstance(part, Real) and part.upper_open else "]"
-            step = f" step {literal(part.step)}" if part.step not in (None, 1) or isinstance(part.step, float) else ""
+            step = "" if isinstance(part, Real) or part.is_consecutive else f" step {literal(part.step)}"
             return f"{opening}{literal(part.lower)}, {literal(part.upper)}{closing}{' log' if part.log else ''}{step}"

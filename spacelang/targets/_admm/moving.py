@@ -11,7 +11,7 @@ from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Existence, Structures
 from spacelang.ir.defaults import Completer, nearest_admissible
-from spacelang.ir.domain import Categorical, Domain, Integer, Missing, Real, Simple, contains, part_of, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, contains, part_of, parts, run
 from spacelang.ir.elimination import Elimination, State
 from spacelang.ir.expr import references
 from spacelang.ir.linear import Rows, feasible, witness
@@ -221,7 +221,7 @@ def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], a
     if feasible({**cells, address: pinned}, needed):
         return pinned
     cell = cells[address]
-    if not isinstance(cell, Integer | Real):
+    if not isinstance(cell, Grid | Real):
         return cell
     centre = decimal(value)
     near, far = Fraction(0), max(centre - decimal(cell.lower), decimal(cell.upper) - centre)
@@ -235,22 +235,22 @@ def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], a
     return _around(cell, centre, far) or cell
 
 
-def _steps(cell: Integer | Real, far: Fraction) -> int:
+def _steps(cell: Grid | Real, far: Fraction) -> int:
     """Halvings until members of a grid are told apart; of a continuous range, enough."""
-    if cell.step is None:
+    if isinstance(cell, Real):
         return HALVINGS
     return max(1, math.ceil(far / decimal(cell.step))).bit_length() + 2
 
 
-def _around(cell: Integer | Real, centre: Fraction, distance: Fraction) -> Simple | None:
+def _around(cell: Grid | Real, centre: Fraction, distance: Fraction) -> Simple | None:
     """The values of a cell that are no further than a distance from a centre; None where there are none."""
     lower, upper = centre - distance, centre + distance
-    if isinstance(cell, Real) and cell.step is None:
+    if isinstance(cell, Real):
         start = replace(cell, lower=float(lower), lower_open=False) if lower > decimal(cell.lower) else cell
         found = replace(start, upper=float(upper), upper_open=False) if upper < decimal(cell.upper) else start
         return found if found.lower <= found.upper and contains(found, found.middle) else None
-    origin, step = decimal(cell.lower), decimal(cell.step or 1)
-    low = max(cell.first_index, math.ceil((lower - origin) / step))
+    origin, step = decimal(cell.lower), decimal(cell.step)
+    low = max(0, math.ceil((lower - origin) / step))
     high = min(cell.last_index, math.floor((upper - origin) / step))
     return None if low > high else run(cell, low, high)
 
@@ -270,11 +270,11 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
     if own != other:
         return cell.middle if cell.size is None else cell.least if other < own else cell.greatest
     assert is_number(value)
-    if isinstance(cell, Real) and cell.step is None:
+    if isinstance(cell, Real):
         return min(max(value, cell.least), cell.greatest)  # type: ignore[type-var]
-    step, start = decimal(cell.step or 1), decimal(cell.lower)
+    step, start = decimal(cell.step), decimal(cell.lower)
     index = math.floor((decimal(value) - start) / step + Fraction(1, 2))
-    return cell.at(min(max(index, cell.first_index), cell.last_index))
+    return cell.at(min(max(index, 0), cell.last_index))
 
 
 def _distance(whole: Simple, own: int, each: Value, other: int, value: Value) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, assert_never
 
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Simple, Union, literal, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, literal, parts, run
 from spacelang.ir.unit import scale
 
 DIGITS: Final = 12
@@ -26,11 +26,11 @@ def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
     match domain:
         case Union():
             return _of_union(domain, number)
-        case Real(step=None):
+        case Real():
             return tuple(_of_range(domain, number))
-        case Integer(log=True, step=1):
+        case Grid(log=True, is_consecutive=True):
             return tuple(_of_log_integers(domain, number))
-        case Integer() | Real() | Categorical():
+        case Grid() | Categorical():
             return tuple(_run(domain, first, last) for first, last in _runs(domain.size or 1, number))
         case _:
             assert_never(domain)
@@ -49,12 +49,12 @@ def describe_piece(domain: Domain) -> str:
         case Categorical():
             values = ", ".join(map(literal, domain.values))
             return values if len(domain.values) == 1 else f"{{{values}}}"
-        case Real(step=None) if domain.lower != domain.upper:
+        case Real() if domain.lower != domain.upper:
             opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
             return f"{opening}{_shown(domain.lower)}, {_shown(domain.upper)}{closing}"
-        case Integer() | Real():
+        case Grid() | Real():
             first, last = domain.least, domain.greatest
-            step = f" step {literal(domain.step)}" if domain.step not in (None, 1) and first != last else ""
+            step = "" if isinstance(domain, Real) or domain.is_consecutive else f" step {literal(domain.step)}"
             return _shown(first) if first == last else f"{_shown(first)}..{_shown(last)}{step}"
         case _:
             assert_never(domain)
@@ -85,16 +85,16 @@ def _cuts(domain: Real, number: int) -> Iterator[float]:
             before = cut
 
 
-def _of_log_integers(domain: Integer, number: int) -> Iterator[Integer]:
+def _of_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
     number = min(number, domain.size)
-    number_at, first = scale(domain.lower, domain.upper, log=True).number, domain.lower
+    number_at, first = scale(domain.lower, domain.upper, log=True).number, int(domain.lower)
     for place in range(1, number):
         wanted = math.ceil(float(f"{number_at(place / number):.{DIGITS}g}"))
         # At least one integer for this piece, and one for each that follows.
-        cut = min(max(wanted, first + 1), domain.upper + 1 - (number - place))
-        yield Integer(first, cut - 1, domain.log)
+        cut = min(max(wanted, first + 1), int(domain.upper) + 1 - (number - place))
+        yield Grid(first, cut - 1, domain.log)
         first = cut
-    yield Integer(first, domain.upper, domain.log)
+    yield Grid(first, domain.upper, domain.log)
 
 
 def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
@@ -114,8 +114,10 @@ def _run(domain: Simple, first: int, last: int) -> Simple:
     match domain:
         case Categorical():
             return type(domain)(domain.values[first : last + 1])
-        case Integer() | Real():
-            return run(domain, domain.first_index + first, domain.first_index + last)
+        case Grid():
+            return run(domain, first, last)
+        case Real():
+            return domain
         case _:
             assert_never(domain)
 

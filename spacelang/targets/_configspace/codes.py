@@ -12,7 +12,7 @@ import numpy as np
 
 from spacelang.ir.cells import log_ends, log_share
 from spacelang.ir.codes import EXACT
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Simple, describe, literal, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, describe, literal, members, parts
 from spacelang.ir.value import Value, is_number
 from spacelang.targets._configspace.pieces import (
     LISTED,
@@ -88,13 +88,13 @@ def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Piece
     match part:
         case Categorical():
             return listed(part.values, name, ordered=isinstance(part, Ordinal))
-        case Real() | Integer() if part.size == 1:
+        case Real() | Grid() if part.size == 1:
             return listed([part.middle], name, ordered=False)
-        case Real(step=None):
+        case Real():
             return _scaled(part, name, normal)
-        case Integer(step=1):
+        case Grid(is_consecutive=True):
             return Placed(_numeric(name, "int", part.lower, part.upper, part.log, normal), part, is_plain=True)
-        case Integer() | Real():
+        case Grid():
             return _stepped(part, name)
         case _:
             assert_never(part)
@@ -107,16 +107,14 @@ def _numeric(
     return Parameter(name, family, (), lower, upper, log, normal=normal, default=lower)
 
 
-def _stepped(part: Integer | Real, name: str) -> Piece:
-    size = part.size
-    assert size is not None
-    if size <= LISTED:
-        weights = _log_weights(part) if isinstance(part, Integer) and part.log else None
+def _stepped(part: Grid, name: str) -> Piece:
+    if part.size <= LISTED:
+        weights = _log_weights(part) if part.log else None
         return listed([*members(part)], name, ordered=weights is None, weights=weights)
-    return Placed(_numeric(name, "int", part.first_index, part.last_index, False, None), part, is_plain=False)
+    return Placed(_numeric(name, "int", 0, part.last_index, False, None), part, is_plain=False)
 
 
-def _log_weights(part: Integer) -> tuple[float, ...]:
+def _log_weights(part: Grid) -> tuple[float, ...]:
     lower, _ = log_ends(part)
     assert math.isfinite(lower)
     return tuple(log_share(member, member, part) for member in map(part.at, range(part.size)))

@@ -8,7 +8,7 @@ from spacelang.ir.cells import mass
 from spacelang.ir.domain import (
     Categorical,
     Domain,
-    Integer,
+    Grid,
     Ordinal,
     Simple,
     contains,
@@ -271,7 +271,7 @@ def _whole(every: Sequence[Part], roots: Parts) -> frozenset[int]:
 
 def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
     domains = [case.domain for case in cases if case.domain is not None]
-    if any(isinstance(part, Integer) and part.log for part in parts(whole)):
+    if any(isinstance(part, Grid) and part.log for part in parts(whole)):
         return False
     sizes = [domain.size for domain in domains]
     return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= LISTED

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from spacelang.ir.compiled import Compiled
-from spacelang.ir.domain import Domain, Integer, Union, contains, parts
+from spacelang.ir.domain import Domain, Grid, Union, contains, parts
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
@@ -107,7 +107,7 @@ class Kept:
         It compares the logarithms of integers, which rounding has moved.
         """
         cells = self.cells[node.address]
-        blurred = [part for part in parts(node.domain) if isinstance(part, Integer) and part.log]
+        blurred = [part for part in parts(node.domain) if isinstance(part, Grid) and part.log]
         if not blurred or len(cells) > MOST_CELLS:
             return node.domain
         found = [

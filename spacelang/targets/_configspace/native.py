@@ -7,7 +7,7 @@ from typing import Final, Literal, assert_never
 
 from spacelang.ir.atoms import cuts_of
 from spacelang.ir.cells import cells, representative, singletons
-from spacelang.ir.domain import Categorical, Integer, Real, Simple, members
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, members
 from spacelang.ir.expr import (
     INACTIVE,
     And,
@@ -133,7 +133,7 @@ def _within(piece: Scaled | Placed, wanted: list[Simple], count: int, activity: 
     if (first.log and isinstance(piece, Placed)) or _is_narrow(first):
         raise UnsayableError
     found = joined(piece.part, wanted)
-    runs = found.parts if not isinstance(found, Real | Integer | Categorical) else (found,)
+    runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
     return either(*(_run(piece, run) for run in runs))
 
 
@@ -144,7 +144,7 @@ def _is_narrow(parameter: Parameter) -> bool:
 
 
 def _run(piece: Scaled | Placed, run: Simple) -> Ways:
-    assert isinstance(run, Real | Integer)
+    assert isinstance(run, Grid | Real)
     name, part = piece.parameter.name, piece.part
     if run.size == 1:
         return (frozenset((Bound(name, "==", _number(piece, run.middle)),)),)
@@ -232,7 +232,7 @@ def _members(piece: Piece) -> Iterator[Value]:
             yield piece.value
         case Listed():
             yield from piece.values
-        case Placed() if piece.part.size is not None and piece.part.size <= LISTED:
+        case Placed() if piece.part.size <= LISTED:
             yield from members(piece.part)
         case _:
             raise UnsayableError

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir.domain import (
     Domain,
-    Integer,
+    Grid,
     Real,
     part_of,
     parts,
@@ -130,7 +130,7 @@ class Placed:
     """A range of integers as it stands (`is_plain`), or the places of a stepped range."""
 
     parameter: Parameter
-    part: Integer | Real
+    part: Grid
     is_plain: bool
 
     @property

@@ -2,7 +2,7 @@
 
 import math
 
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import Hyperparameter
 
 
@@ -19,9 +19,9 @@ def is_sayable(node: Hyperparameter) -> bool:
     prior, domain = node.prior, node.domain
     if prior is None or prior.distribution == "uniform":
         return True
-    if prior.distribution != "normal" or not isinstance(domain, Real | Integer) or domain.size == 1:
+    if prior.distribution != "normal" or not isinstance(domain, Grid | Real) or domain.size == 1:
         return False
-    if domain.step not in (None, 1) or (isinstance(domain, Real) and domain.step is not None):
+    if isinstance(domain, Grid) and not domain.is_consecutive:
         return False
     mean, deviation = prior.parameters
     if domain.log:

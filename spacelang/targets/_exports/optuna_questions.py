@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, decimals, describe, literal
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, decimals, describe, literal
 from spacelang.ir.unfolding import Fork
 from spacelang.ir.value import Value
 from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
@@ -42,10 +42,10 @@ def _piece(piece: Piece) -> Code:
                 return categorical(piece.name, values)
             table = Keyed(tuple((literal(value), Literal(value)) for value in values))
             return Item(table, categorical(piece.name, [literal(value) for value in values]))
-        case Integer() as part:
-            return _integer(piece.name, part)
+        case Grid() as part:
+            return _integer(piece.name, part) if part.is_integral else _grid(piece.name, part)
         case Real() as part:
-            return _real(piece.name, part) if part.step is None else _grid(piece.name, part)
+            return _real(piece.name, part)
         case _:
             assert_never(piece.part)
 
@@ -59,7 +59,7 @@ def _are_told_apart(part: Categorical) -> bool:
     return len(set(part.values)) == len(part.values) and not any(isinstance(value, tuple) for value in part.values)
 
 
-def _integer(name: str, part: Integer) -> Code:
+def _integer(name: str, part: Grid) -> Code:
     last = part.greatest
     if not part.log:
         steps = {} if part.step == 1 else {"step": part.step}
@@ -77,10 +77,10 @@ def _real(name: str, part: Real) -> Code:
     return call("trial.suggest_float", name, part.least, part.greatest, **scale)
 
 
-def _grid(name: str, part: Real) -> Code:
+def _grid(name: str, part: Grid) -> Code:
     start, step, below = decimals(part)
     if _is_long(part):
-        place = call("trial.suggest_int", name, part.first_index, part.last_index)
+        place = call("trial.suggest_int", name, 0, part.last_index)
         return infix(infix(start, "+", infix(step, "*", place)), "/", below)
     digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
     bounds = part.least, part.greatest
@@ -88,8 +88,8 @@ def _grid(name: str, part: Real) -> Code:
     return call("round", call("trial.suggest_float", name, *bounds, step=part.step), digits)
 
 
-def _is_long(part: Real) -> bool:
-    return part.size is not None and part.size > MANY_STEPS
+def _is_long(part: Grid) -> bool:
+    return not part.is_integral and part.size > MANY_STEPS
 
 
 def answer_of(slot: Slot, value: Value) -> Any:
@@ -98,10 +98,10 @@ def answer_of(slot: Slot, value: Value) -> Any:
             return part.index_of(value)
         case Categorical() as part:
             return value if _are_told_apart(part) else literal(value)
-        case Integer():
+        case Grid() as part:
+            return part.index_of(value) if _is_long(part) else value
+        case Real():
             return value
-        case Real() as part:
-            return part.index_of(value) if part.step is not None and _is_long(part) else value
         case _:
             assert_never(slot.part)
 

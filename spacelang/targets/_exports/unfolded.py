@@ -191,7 +191,7 @@ def pieces_of(domain: Domain) -> tuple[Simple, ...]:
 
 
 def _cut(part: Simple) -> tuple[Simple, ...]:
-    if not isinstance(part, Real) or part.step is not None or math.isfinite(part.upper - part.lower):
+    if not isinstance(part, Real) or math.isfinite(part.upper - part.lower):
         return (part,)
     return replace(part, upper=0.0, upper_open=True), replace(part, lower=0.0, lower_open=False)
 
@@ -199,7 +199,7 @@ def _cut(part: Simple) -> tuple[Simple, ...]:
 def _piece(part: Simple, new: Callable[[], str]) -> Piece:
     if part.size != 1:
         return Only(part.least) if isinstance(part, Real) and part.least == part.greatest else Slot(new(), part)
-    return Only(part.at(part.first_index))
+    return Only(part.at(0))
 
 
 def _says(expression: Expr, part: Related) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spacelang.ir.domain import Categorical, Integer, Ordinal, Real, Simple, describe, parts
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, describe, parts
 from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value
 
@@ -65,7 +65,7 @@ def _of_part(part: Simple, name: str, address: str) -> Column:
         case Categorical():
             kind: Kind = "ordinal" if isinstance(part, Ordinal) else "categorical"
             return Column(name, address, kind, 0, part.size - 1, categories=part.values)
-        case Real():
-            return Column(name, address, "float", part.lower, part.upper, part.log)
-        case Integer():
+        case Grid(is_integral=True):
             return Column(name, address, "int", part.lower, part.upper, part.log)
+        case Grid() | Real():
+            return Column(name, address, "float", part.lower, part.upper, part.log)

@@ -4,7 +4,7 @@ import pytest
 from spelled import decision, default, found, hyperparameter, one, space
 
 from spacelang.analysis.overlap import common_value
-from spacelang.ir.domain import MISSING, Categorical, Integer, Ordinal, Real, Union
+from spacelang.ir.domain import MISSING, Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.space import Named, Prior, operators
 
 FOREST = "stage estimator = RandomForestClassifier {{ {} }}"
@@ -16,15 +16,15 @@ PATH = "estimator.RandomForestClassifier"
     [
         ("max_features", "float(0, 1]", Real(0.0, 1.0, lower_open=True)),
         ("max_features", "float[1e-3, 1) log", Real(0.001, 1.0, upper_open=True, log=True)),
-        ("ccp_alpha", "float[0, 0.3] step 0.1", Real(0.0, 0.3, step=0.1)),
-        ("max_depth", "int[2, 10]", Integer(2, 10)),
-        ("max_depth", "int(2, 10)", Integer(3, 9)),
-        ("max_depth", "int(2, 10] step 4", Integer(6, 10, step=4)),
-        ("max_depth", "int[2, 2 * 8) log", Integer(2, 15, log=True)),
-        ("max_depth", "int[min(2, 3), ceil(sqrt(99))]", Integer(2, 10)),
+        ("ccp_alpha", "float[0, 0.3] step 0.1", Grid(0.0, 0.3, step=0.1)),
+        ("max_depth", "int[2, 10]", Grid(2, 10)),
+        ("max_depth", "int(2, 10)", Grid(3, 9)),
+        ("max_depth", "int(2, 10] step 4", Grid(6, 10, step=4)),
+        ("max_depth", "int[2, 2 * 8) log", Grid(2, 15, log=True)),
+        ("max_depth", "int[min(2, 3), ceil(sqrt(99))]", Grid(2, 10)),
         ("bootstrap", "bool", Categorical((True, False))),
         ("criterion", "ordered {gini, entropy}", Ordinal(("gini", "entropy"))),
-        ("max_depth", "{none} | int[2, 5]", Union((Categorical((None,)), Integer(2, 5)))),
+        ("max_depth", "{none} | int[2, 5]", Union((Categorical((None,)), Grid(2, 5)))),
         ("max_features", '{"sqrt", log2} | float(0, 1]', Union((Categorical(("sqrt", "log2")), Real(0.0, 1.0, True)))),
     ],
 )
@@ -224,23 +224,23 @@ def test_operators_where_none_is_taken() -> None:
 @pytest.mark.parametrize(
     ("left", "right", "shared"),
     [
-        (Integer(0, 12, step=4), Integer(2, 20, step=6), 8),
-        (Integer(0, 12, step=4), Integer(2, 14, step=4), MISSING),
-        (Integer(0, 10**18, step=10**9), Integer(7, 10**18 + 7, step=10**9 + 7), None),
-        (Integer(1, 5), Integer(5, 9), 5),
-        (Integer(1, 5), Integer(6, 9), MISSING),
-        (Integer(0, 10), Real(0.5, 3.2, True, True), 1),
-        (Integer(0, 10, step=5), Real(5.0, 9.5, lower_open=True), MISSING),
-        (Integer(0, 10, step=5), Real(5.0, 10.0, lower_open=True), 10),
+        (Grid(0, 12, step=4), Grid(2, 20, step=6), 8),
+        (Grid(0, 12, step=4), Grid(2, 14, step=4), MISSING),
+        (Grid(0, 10**18, step=10**9), Grid(7, 10**18 + 7, step=10**9 + 7), None),
+        (Grid(1, 5), Grid(5, 9), 5),
+        (Grid(1, 5), Grid(6, 9), MISSING),
+        (Grid(0, 10), Real(0.5, 3.2, True, True), 1),
+        (Grid(0, 10, step=5), Real(5.0, 9.5, lower_open=True), MISSING),
+        (Grid(0, 10, step=5), Real(5.0, 10.0, lower_open=True), 10),
         (Real(0.0, 1.0), Real(1.0, 2.0), 1.0),
         (Real(0.0, 1.0, upper_open=True), Real(1.0, 2.0), MISSING),
         (Real(0.0, 10.0, True, True), Real(9.0, 30.0, True, True), 9.5),
-        (Real(0.0, 1.0, step=0.25), Real(0.1, 0.9, step=0.4), 0.5),
-        (Real(0.0, 1.0, step=0.25), Real(0.3, 0.4), MISSING),
+        (Grid(0.0, 1.0, step=0.25), Grid(0.1, 0.9, step=0.4), 0.5),
+        (Grid(0.0, 1.0, step=0.25), Real(0.3, 0.4), MISSING),
         (Real(0.5, 0.5), Real(0.0, 1.0), 0.5),
-        (Real(2.0, 2.0), Integer(0, 9), 2),
-        (Categorical((None, 3)), Integer(1, 5), 3),
-        (Categorical((True,)), Integer(1, 5), MISSING),
+        (Real(2.0, 2.0), Grid(0, 9), 2),
+        (Categorical((None, 3)), Grid(1, 5), 3),
+        (Categorical((True,)), Grid(1, 5), MISSING),
         (Categorical(("a", 1)), Categorical((1.0, "b")), 1),
     ],
 )

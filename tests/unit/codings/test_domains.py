@@ -7,11 +7,11 @@ from spacelang.codings.domains import Coding, OneHot, Selected, Units
 from spacelang.codings.indexed import Indexed
 from spacelang.codings.limits import unheld
 from spacelang.ir.codes import decoded
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import Hyperparameter, Operator, Space
 from spacelang.ir.tabulating import coded
 
-DOMAIN = Union((Categorical((None,)), Integer(1, 100, log=True)))
+DOMAIN = Union((Categorical((None,)), Grid(1, 100, log=True)))
 VALUES = (None, 1, 10, 100)
 
 
@@ -35,7 +35,7 @@ def test_the_place_among_all_members() -> None:
 
 
 def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None:
-    few = Integer(0, 4)
+    few = Grid(0, 4)
     assert decoded(few, Units(few).decode(np.array([[0.124], [0.125], [0.9], [-3.0], [7.0]]))) == [0, 1, 4, 0, 4]
     open_ = Real(0.0, 1.0, lower_open=True, upper_open=True)
     least, greatest = decoded(open_, Units(open_).decode(np.array([[0.0], [1.0]])))
@@ -43,7 +43,7 @@ def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None
 
 
 def test_what_floats_do_not_tell_apart_is_named() -> None:
-    domains = {"a": Integer(0, 2**53 - 2), "b": Integer(0, 2**53), "c": Union((Real(0.0, 1.0, step=1e-17),))}
+    domains = {"a": Grid(0, 2**53 - 2), "b": Grid(0, 2**53), "c": Union((Grid(0.0, 1.0, step=1e-17),))}
     nodes = tuple(Hyperparameter(name, name, name, domain, domain.middle) for name, domain in domains.items())
     found = [node.name for node, _ in unheld(Space("s", Operator("A", "toy.A", nodes)))]
     assert found == ["b", "c"]

@@ -11,7 +11,7 @@ import pytest
 from spacelang.ir import compiled
 from spacelang.ir.compiled import UndecidableError, compile_group
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Call, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.groups import groups_of
 from spacelang.ir.space import (
@@ -165,14 +165,14 @@ def test_forty_stages_of_twenty_alternatives_with_thirty_constraints() -> None:
 
 
 def test_true_and_one_are_two_values() -> None:
-    domain = Union((Categorical((True,)), Integer(1, 2)))
+    domain = Union((Categorical((True,)), Grid(1, 2)))
     conditions = (None, Compare("==", x(0), Constant(True)), Compare("==", x(0), Constant(1)))
-    assert configurations(domain, Integer(1, 5), Integer(1, 7), conditions=conditions) == 5 + 7 + 1
+    assert configurations(domain, Grid(1, 5), Grid(1, 7), conditions=conditions) == 5 + 7 + 1
 
 
 def test_a_constraint_over_no_variable_empties_the_space_or_says_nothing() -> None:
-    assert configurations(Integer(1, 5), constraints=[Constraint(Constant(True), forbidden=True)]) == 0
-    assert configurations(Integer(1, 5), constraints=[Constraint(Constant(True), forbidden=False)]) == 5
+    assert configurations(Grid(1, 5), constraints=[Constraint(Constant(True), forbidden=True)]) == 0
+    assert configurations(Grid(1, 5), constraints=[Constraint(Constant(True), forbidden=False)]) == 5
 
 
 def test_a_required_branch_of_a_nested_decision_requires_what_leads_to_it() -> None:
@@ -189,20 +189,20 @@ def test_a_required_branch_of_a_nested_decision_requires_what_leads_to_it() -> N
 def test_arithmetic_is_that_of_decimals() -> None:
     for operation, number in (("/", 10), ("*", 0.1)):  # 3 * 0.1 is more than 0.3 in floats
         rule = require(Compare("<=", Arithmetic(operation, x(0), Constant(number)), Constant(0.3)))
-        assert configurations(Integer(1, 10), constraints=[rule]) == 3
+        assert configurations(Grid(1, 10), constraints=[rule]) == 3
 
 
 def test_large_ranges_are_cut_and_not_listed() -> None:
     rule = forbid(Compare(">", x(0), Constant(10)), Compare("<", x(1), Constant(10**17)))
     size = 10**18
-    found = within(1, lambda: configurations(Integer(1, size), Integer(1, size), constraints=[rule]))
+    found = within(1, lambda: configurations(Grid(1, size), Grid(1, size), constraints=[rule]))
     assert found == size**2 - (size - 10) * (10**17 - 1)
 
 
 def test_comparisons_of_finite_ranges_are_counted_and_of_large_ones_decided() -> None:
     less = require(Compare("<", x(0), x(1)))
-    assert configurations(Integer(1, 300), Integer(1, 300), constraints=[less]) == 300 * 299 // 2
-    large = Structures(one(Integer(1, 10**6), Integer(1, 10**6), constraints=[less]))
+    assert configurations(Grid(1, 300), Grid(1, 300), constraints=[less]) == 300 * 299 // 2
+    large = Structures(one(Grid(1, 10**6), Grid(1, 10**6), constraints=[less]))
     assert large.configurations is None
     assert large.count == 1
     both = [less, require(Compare("<", x(1), x(0)))]
@@ -230,16 +230,16 @@ def test_words_are_told_apart_where_a_range_is_compared_with_them() -> None:
 
 def test_an_expression_over_many_hyperparameters_is_tabulated_in_parts() -> None:
     all_one = And(tuple(Compare("==", x(k), Constant(1)) for k in range(30)))
-    found = within(5, lambda: configurations(*[Integer(1, 10)] * 30, constraints=[Constraint(all_one, forbidden=True)]))
+    found = within(5, lambda: configurations(*[Grid(1, 10)] * 30, constraints=[Constraint(all_one, forbidden=True)]))
     assert found == 10**30 - 1
     some = require(Or((Compare("<", x(0), x(1)), Compare("<", x(2), x(3)))))
-    found = within(10, lambda: configurations(*[Integer(1, 40)] * 4, constraints=[some]))
+    found = within(10, lambda: configurations(*[Grid(1, 40)] * 4, constraints=[some]))
     assert found == 40**4 - (40 * 41 // 2) ** 2
 
 
 def test_a_thousand_conditions_on_one_hyperparameter() -> None:
     conditions = [None, *[Compare("==", x(0), Constant("ab"[k % 2])) for k in range(1000)]]
-    domains = [Categorical(("a", "b", "c")), *[Integer(1, 10)] * 1000]
+    domains = [Categorical(("a", "b", "c")), *[Grid(1, 10)] * 1000]
     assert within(10, lambda: configurations(*domains, conditions=conditions)) == 2 * 10**500 + 1
 
 
@@ -273,6 +273,6 @@ def _crowd(alternatives: int) -> Space:
     first = Choice("s", "s", "s", (Branch("x", NOTHING), Branch("y", NOTHING)))
     branches = []
     for number in range(alternatives):
-        node = Hyperparameter("p", f"e.a{number}.p", "e.p", Integer(1, 3), 1, Is("s", ("x",)))
+        node = Hyperparameter("p", f"e.a{number}.p", "e.p", Grid(1, 3), 1, Is("s", ("x",)))
         branches.append(Branch(f"a{number}", Operator("A", "none", (node,))))
     return Space("crowd", Product(Kind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))

@@ -8,12 +8,13 @@ from spacelang.ir.domain import (
     BOOLEANS,
     MISSING,
     Categorical,
-    Integer,
+    Grid,
     Ordinal,
     Real,
     Union,
     contains,
     describe,
+    grid,
     is_finite,
     literal,
 )
@@ -32,48 +33,59 @@ def test_a_real_range_holds_its_closed_ends_and_not_its_open_ones() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, True, False, None, "0.5", (0.5,)])
 def test_what_is_no_number_in_range_is_missing(value: object) -> None:
     assert Real(0.0, 1.0).find(value) is MISSING  # type: ignore[arg-type]
-    assert Integer(0, 1).find(value) is MISSING  # type: ignore[arg-type]
-    assert Real(0.0, 1.0, step=0.5).find(value) is MISSING  # type: ignore[arg-type]
+    assert Grid(0, 1).find(value) is MISSING  # type: ignore[arg-type]
+    assert Grid(0.0, 1.0, step=0.5).find(value) is MISSING  # type: ignore[arg-type]
 
 
 def test_found_numbers_have_the_type_of_the_domain() -> None:
     found = Real(0.0, 2.0).find(1)
     assert (found, type(found)) == (1.0, float)
-    found = Integer(0, 2).find(1.0)
+    found = Grid(0, 2).find(1.0)
     assert (found, type(found)) == (1, int)
     assert str(Real(-1.0, 1.0).find(-0.0)) == "0.0"
-    assert Integer(0, 2).find(1.5) is MISSING
+    assert Grid(0, 2).find(1.5) is MISSING
 
 
 def test_huge_integers_are_exact() -> None:
-    domain = Integer(2**63, 2**64)
+    domain = Grid(2**63, 2**64)
     assert domain.size == 2**63 + 1
     assert domain.find(HUGE) == HUGE
     assert domain.middle == 2**63 + 2**62
-    assert Integer(10**400, 10**400 + 5).find(10**400 + 3) == 10**400 + 3
-    assert Integer(10**400, 10**400 + 5).find(1.0) is MISSING
+    assert Grid(10**400, 10**400 + 5).find(10**400 + 3) == 10**400 + 3
+    assert Grid(10**400, 10**400 + 5).find(1.0) is MISSING
     assert Real(0.0, 1e30).find(HUGE) is MISSING  # no float is that number
 
 
 def test_a_grid_is_of_the_decimals_that_were_written() -> None:
-    grid = Real(0.0, 0.3, step=0.1)
-    assert [grid.at(place) for place in range(grid.size or 0)] == [0.0, 0.1, 0.2, 0.3]
-    assert grid.size == 4
-    assert grid.find(0.3) == 0.3
-    assert grid.find(0.1 + 0.2) is MISSING
-    assert Real(0.0, 0.3, lower_open=True, upper_open=True, step=0.1).size == 2
-    assert Real(0.0, 0.35, upper_open=True, step=0.1).size == 4
-    assert Real(0.0, 0.3, lower_open=True, step=0.1).find(0.0) is MISSING
-    assert Real(0.5, 2.0, step=0.7).middle == 1.2
+    tenths = Grid(0.0, 0.3, step=0.1)
+    assert [tenths.at(place) for place in range(tenths.size)] == [0.0, 0.1, 0.2, 0.3]
+    assert tenths.size == 4
+    assert tenths.find(0.3) == 0.3
+    assert tenths.find(0.1 + 0.2) is MISSING
+    assert grid(0.0, 0.3, 0.1) == tenths
+    assert grid(0.0, 0.3, 0.1, lower_open=True, upper_open=True) == Grid(0.1, 0.2, step=0.1)
+    assert grid(0.0, 0.35, 0.1, upper_open=True) == tenths
+    assert grid(0.0, 0.1, 0.1, lower_open=True, upper_open=True).size == 0
+    assert grid(1, 10, 4, lower_open=True) == Grid(5, 9, step=4)
+    assert Grid(0.5, 2.0, step=0.7).middle == 1.2
+
+
+def test_integers_and_floats_are_told_apart() -> None:
+    assert Grid(1, 3) != Grid(1.0, 3.0, step=1.0)
+    assert len({Grid(1, 3), Grid(1, 3), Grid(1.0, 3.0, step=1.0)}) == 2
+    assert isinstance(Grid(1, 3).find(2.0), int)
+    assert isinstance(Grid(1.0, 3.0, step=1.0).find(2), float)
+    assert Grid(0, 10**24).find(1e23) == 10**23  # the decimal that is written, not the float
+    assert Real(0.0, 1e24).find(10**23) == 1e23
 
 
 @given(st.integers(-50, 50), st.integers(1, 60), st.integers(1, 9))
 def test_every_place_of_a_grid_is_found_again(lower: int, members: int, step: int) -> None:
     start, width = lower / 100, step / 1000
-    grid = Real(start, float(f"{start + width * (members - 1):.6g}"), step=width)
-    found = [grid.at(place) for place in range(grid.size or 0)]
+    even = Grid(start, float(f"{start + width * (members - 1):.6g}"), step=width)
+    found = [even.at(place) for place in range(even.size)]
     assert len(found) == members
-    assert all(grid.find(value) == value for value in found)
+    assert all(even.find(value) == value for value in found)
 
 
 def test_a_point_is_a_range_of_one_value() -> None:
@@ -87,12 +99,12 @@ def test_middles() -> None:
     assert Real(0.0, 1.0).middle == 0.5
     assert Real(1e-4, 1e4, log=True).middle == pytest.approx(1.0)
     assert Real(-1e308, 1e308).middle == 0.0
-    assert Integer(1, 10_000, log=True).middle == 100
-    assert Integer(-5, 4).middle == -1
-    assert Integer(1, 10, step=3).middle == 4
+    assert Grid(1, 10_000, log=True).middle == 100
+    assert Grid(-5, 4).middle == -1
+    assert Grid(1, 10, step=3).middle == 4
     assert Categorical(("b", "a")).middle == "b"
     assert Ordinal(("low", "mid", "high", "top")).middle == "mid"
-    assert Union((Categorical((None,)), Integer(1, 3))).middle is None
+    assert Union((Categorical((None,)), Grid(1, 3))).middle is None
 
 
 @given(st.floats(1e-300, 1e300), st.floats(1e-300, 1e300), st.booleans(), st.booleans(), st.booleans())
@@ -118,7 +130,7 @@ def test_sets_tell_booleans_from_numbers() -> None:
 
 
 def test_unions_add_up() -> None:
-    union = Union((Categorical((None,)), Integer(2, 50)))
+    union = Union((Categorical((None,)), Grid(2, 50)))
     assert union.size == 50
     assert union.find(None) is None
     assert union.find(50.0) == 50
@@ -130,9 +142,9 @@ def test_unions_add_up() -> None:
 
 def test_descriptions_are_what_the_language_writes() -> None:
     assert describe(Real(0.0, 1.0, lower_open=True, log=True)) == "float(0.0, 1.0] log"
-    assert describe(Real(0.0, 0.3, upper_open=True, step=0.1)) == "float[0.0, 0.3) step 0.1"
-    assert describe(Integer(1, 10, log=True, step=3)) == "int[1, 10] log step 3"
-    assert describe(Union((Categorical((None, "auto")), Integer(1, 3)))) == "{none, auto} | int[1, 3]"
+    assert describe(grid(0.0, 0.3, 0.1, upper_open=True)) == "float[0.0, 0.2] step 0.1"
+    assert describe(Grid(1, 10, log=True, step=3)) == "int[1, 10] log step 3"
+    assert describe(Union((Categorical((None, "auto")), Grid(1, 3)))) == "{none, auto} | int[1, 3]"
     assert describe(Ordinal(("low", "high"))) == "ordered {low, high}"
     assert describe(BOOLEANS) == "bool"
     assert describe(Categorical((1, 0))) == "{1, 0}"

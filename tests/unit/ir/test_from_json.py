@@ -8,10 +8,11 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.as_json import to_json
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.from_json import from_json
 from spacelang.ir.json_fields import DefinitionError
+from spacelang.ir.parts_from_json import domain
 from spacelang.ir.space import (
     NOTHING,
     Branch,
@@ -142,7 +143,7 @@ def test_messages_find_their_places_again() -> None:
 
 
 def test_what_no_text_says_has_no_place() -> None:
-    space = leaf(Integer(1, 3), 2)
+    space = leaf(Grid(1, 3), 2)
     assert "line" not in json.dumps(to_json(space))
     assert again(space).hyperparameters[0].span is NOWHERE
 
@@ -154,11 +155,11 @@ def leaf(domain: Domain, default: Value, **more: Any) -> Space:
 @pytest.mark.parametrize(
     ("domain", "default"),
     [
-        (Integer(-(2**70), 2**70 + 1), 2**53 + 1),
-        (Integer(1, 10**300, log=True), 10**299 + 7),
-        (Integer(0, 12, step=3), 9),
+        (Grid(-(2**70), 2**70 + 1), 2**53 + 1),
+        (Grid(1, 10**300, log=True), 10**299 + 7),
+        (Grid(0, 12, step=3), 9),
         (Real(5e-324, 1.7976931348623157e308), 0.1 + 0.2),
-        (Real(0.0, 0.3, step=0.1), 0.30000000000000004 - 5.551115123125783e-17),
+        (Grid(0.0, 0.3, step=0.1), 0.30000000000000004 - 5.551115123125783e-17),
         (Real(0.0, 1.0, lower_open=True, upper_open=True), 0.5),
         (Real(1e-4, 1e4, log=True), 1.0),
         (Real(2.0, 2.0), 2.0),
@@ -167,7 +168,7 @@ def leaf(domain: Domain, default: Value, **more: Any) -> Space:
         (Categorical((1, 2)), 1),
         (Categorical((1.0, 2)), 1.0),
         (Ordinal(("low", "high")), "high"),
-        (Union((Categorical((None,)), Integer(1, 3), Real(10.0, 20.0))), None),
+        (Union((Categorical((None,)), Grid(1, 3), Real(10.0, 20.0))), None),
         (Union((Categorical(("a",)), Ordinal(("b", "c")))), "c"),
     ],
     ids=str,
@@ -243,7 +244,7 @@ ADDRESS = Reference("a.p")
 )
 @pytest.mark.parametrize("forbidden", [True, False])
 def test_every_expression_comes_back(expression: Expr, forbidden: bool) -> None:
-    space = leaf(Integer(1, 9), 5)
+    space = leaf(Grid(1, 9), 5)
     again(Space("made", space.root, (Constraint(expression, forbidden),)))
 
 
@@ -376,6 +377,8 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{P}.domain", {"float": [0, 5e-324], "open": ["lower", "upper"]}, f"{P}.domain", "has no members"),
     (f"{P}.domain", {"float": [0, 1], "open": ["left"]}, f"{P}.domain.open[0]", "it is one of `lower`, `upper`"),
     (f"{P}.domain", {"float": [0, 1], "step": -1}, f"{P}.domain.step", "above 0"),
+    (f"{P}.domain", {"float": [1, 9], "log": True, "step": 2}, f"{P}.domain", "even steps"),
+    (f"{P}.domain", {"float": [0, 0.1], "step": 0.1, "open": ["lower", "upper"]}, f"{P}.domain", "has no members"),
     (f"{P}.domain", {"set": []}, f"{P}.domain.set", "is an empty set"),
     (f"{P}.domain", {"set": [3, 3.0]}, f"{P}.domain.set[1]", "is a value that is named twice"),
     (f"{P}.domain", {"union": [{"int": [1, 3]}]}, f"{P}.domain.union", "is no union of several"),
@@ -498,3 +501,8 @@ def test_alternatives_may_share_keys() -> None:
 def test_decisions_are_tested_by_their_alternatives() -> None:
     space = from_json(SMALL)
     assert space.constraints == (Constraint(Is("s", ("A",)), True),)
+
+
+def test_ends_that_were_excluded_from_steps_are_drawn_in() -> None:
+    written = {"float": [0, 0.35], "open": ["lower", "upper"], "step": 0.1}
+    assert domain(written, "d") == Grid(0.1, 0.3, step=0.1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import Categorical, Integer, Real, Simple, contains
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
 from spacelang.ir.inequalities import Row, SearchTooLongError, solve
 from spacelang.ir.linear import difference, feasible, linear, rows, witness
@@ -71,22 +71,22 @@ def test_scales_far_apart_stay_exact() -> None:
 
 
 def test_integers_are_integers() -> None:
-    wide = Integer(1, 10**9)
+    wide = Grid(1, 10**9)
     assert not can({"a": wide, "b": wide}, Compare("<", A, B), Compare("<", B, Arithmetic("+", A, Constant(1))))
     assert not can(
         {"a": wide, "b": wide},
         Compare("==", Arithmetic("*", Constant(2), A), Arithmetic("+", Arithmetic("*", Constant(2), B), Constant(1))),
     )
     assert can({"a": wide, "b": UNIT}, Compare("<", A, Arithmetic("+", B, Constant(1.5))))
-    even, odd = Integer(0, 10**6, step=2), Integer(1, 10**6 + 1, step=2)
+    even, odd = Grid(0, 10**6, step=2), Grid(1, 10**6 + 1, step=2)
     assert not can({"a": even, "b": odd}, Compare("==", A, B))
-    grid = Real(0.0, 0.3, step=0.1)
+    grid = Grid(0.0, 0.3, step=0.1)
     assert can({"a": grid, "b": Categorical((0.3,))}, Compare("==", A, B))
     assert not can({"a": grid, "b": Categorical((0.25,))}, Compare("==", A, B))
 
 
 def test_a_witness_lies_in_its_cells_and_away_from_their_ends() -> None:
-    found = witness({"a": UNIT, "b": Integer(0, 9), "c": Categorical((2,))}, [])
+    found = witness({"a": UNIT, "b": Grid(0, 9), "c": Categorical((2,))}, [])
     assert found == {"a": 0.5, "b": 4, "c": 2}
 
 
@@ -100,7 +100,7 @@ NUMBERS = st.integers(-3, 3)
     )
 )
 def test_integer_systems_equal_brute_force(atoms: list[tuple[int, int, int, int, str]]) -> None:
-    cells: dict[str, Simple] = {"a": Integer(-2, 2), "b": Integer(0, 6, step=2), "c": Integer(1, 3)}
+    cells: dict[str, Simple] = {"a": Grid(-2, 2), "b": Grid(0, 6, step=2), "c": Grid(1, 3)}
 
     def side(p: int, q: int, r: int) -> Expr:
         terms = [Arithmetic("*", Constant(f), name) for f, name in ((p, A), (q, B), (r, C))]
@@ -116,7 +116,7 @@ def test_integer_systems_equal_brute_force(atoms: list[tuple[int, int, int, int,
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.booleans(), NUMBERS), max_size=5))
 def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]) -> None:
-    cells: dict[str, Simple] = {"a": Real(0.0, 1.0, lower_open=True), "b": Real(-1.0, 2.0), "c": Integer(0, 3)}
+    cells: dict[str, Simple] = {"a": Real(0.0, 1.0, lower_open=True), "b": Real(-1.0, 2.0), "c": Grid(0, 3)}
     atoms = [
         Compare("<" if strict else "<=", Reference(p), Arithmetic("+", Reference(q), Constant(shift / 4)))
         for p, q, strict, shift in chosen

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from spacelang.analysis import check
-from spacelang.ir.domain import Categorical, Integer
+from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.printer import show, show_expression
 from spacelang.ir.space import Branch, Choice, Kind, Operator, Product, Space
@@ -98,7 +98,7 @@ def test_brackets_stand_where_they_are_needed(expression: Expr, text: str) -> No
 
 def test_shows_structures_that_analysis_does_not_make_yet() -> None:
     inner = Product(Kind.PARALLEL, (Operator("A", "toy"), Product(Kind.SEQUENCE)))
-    space = made("deep", Choice("s", "s", "s", (Branch("both", inner), Branch("value", number("v", Integer(1, 2), 1)))))
+    space = made("deep", Choice("s", "s", "s", (Branch("both", inner), Branch("value", number("v", Grid(1, 2), 1)))))
     assert show(space) == (
         "space deep\nsequence\n  decision s\n    * both =\n        parallel\n          toy.A\n"
         "          sequence, empty\n    - value =\n        v: int[1, 2] = 1\n"

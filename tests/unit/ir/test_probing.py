@@ -5,7 +5,7 @@ import pytest
 from spacelang.ir import probing
 from spacelang.ir.compiled import TooTangledError
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import BOOLEANS, Categorical, Integer, Real
+from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
 from spacelang.ir.probing import Statement, truths, truths_of_all
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Operator, Product, Space
@@ -34,10 +34,10 @@ SPACE = Space(
                             "made",
                             (
                                 hyperparameter("e.SVC.kernel", Categorical(("rbf", "poly"))),
-                                hyperparameter("e.SVC.degree", Integer(2, 5), DEGREE_CONDITION),
+                                hyperparameter("e.SVC.degree", Grid(2, 5), DEGREE_CONDITION),
                                 hyperparameter("e.SVC.C", Real(0.01, 100.0, log=True)),
                                 hyperparameter("e.SVC.gamma", Real(0.01, 100.0, log=True)),
-                                hyperparameter("e.SVC.size", Integer(1, 10**9)),
+                                hyperparameter("e.SVC.size", Grid(1, 10**9)),
                             ),
                         ),
                     ),

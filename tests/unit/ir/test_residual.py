@@ -1,6 +1,6 @@
 """What conditions and constraints say once decisions are taken."""
 
-from spacelang.ir.domain import Categorical, Integer
+from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.residual import residual
 from spacelang.ir.situations import Situations
@@ -11,7 +11,7 @@ KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x"
 
 def space_of(*constraints: Constraint, condition: Expr | None = None) -> Space:
     scaler = Choice("s", "s", "s", (Branch("none", NOTHING), Branch("S", Operator("S", "made")), Branch("T", NOTHING)))
-    n = Hyperparameter("n", "e.A.n", "e.n", Integer(1, 9), 1, condition)
+    n = Hyperparameter("n", "e.A.n", "e.n", Grid(1, 9), 1, condition)
     estimator = Choice("e", "e", "e", (Branch("A", Operator("A", "made", (KIND, n))), Branch("B", NOTHING)))
     return Space("made", Product(Kind.SEQUENCE, (scaler, estimator)), constraints)
 

@@ -4,7 +4,7 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import NOTHING, Branch, Operator, Space
 from spacelang.ir.statistics import Statistics, Tally, statistics
@@ -69,14 +69,14 @@ def test_structures_are_those_of_brute_force(space: Space) -> None:
 
 def test_a_union_with_a_range_is_continuous() -> None:
     parts = Union((Categorical((None,)), Real(0.0, 1.0)))
-    finite = Union((Categorical((None,)), Integer(1, 3)))
+    finite = Union((Categorical((None,)), Grid(1, 3)))
     node = branch("a", number("e.a.x", parts, None), number("e.a.y", finite, None))
     assert of(made("u", choice("e", node))).by_algorithm == {"a": Tally(1, 1)}
 
 
 def test_conditions_and_constraints_are_counted() -> None:
     kernel = number("e.a.k", Categorical(("x", "y")), "x")
-    degree = number("e.a.d", Integer(1, 2), 1, when=Compare("==", Reference("e.a.k"), Constant("y")))
+    degree = number("e.a.d", Grid(1, 2), 1, when=Compare("==", Reference("e.a.k"), Constant("y")))
     found = of(made("c", choice("e", branch("a", kernel, degree))))
     assert (found.conditions, found.constraints, found.configurations) == (1, 0, 3)
 
@@ -118,7 +118,7 @@ def test_an_operator_in_two_stages_is_one_algorithm() -> None:
 
 
 def test_hyperparameters_of_operators_alone() -> None:
-    lone = Operator("a", "toy.a", (number("x", Integer(1, 4), 1),))
+    lone = Operator("a", "toy.a", (number("x", Grid(1, 4), 1),))
     found = of(Space("lone", lone))
     assert (found.structures, found.configurations, found.by_algorithm) == (1, 4, {"a": Tally(0, 1)})
     assert found.stages == ()

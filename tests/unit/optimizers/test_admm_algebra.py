@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
@@ -32,12 +32,12 @@ def form_of(space: Space, conditions: Any = "mask") -> AdmmForm:
     return Admm(conditions).lower(Structures(space)).form
 
 
-def box_of(*domains: Integer) -> Box:
+def box_of(*domains: Grid) -> Box:
     nodes = [number(f"x{place}", domain, domain.lower) for place, domain in enumerate(domains)]
     return form_of(made("box", *nodes)).theta_d
 
 
-TEN = box_of(Integer(0, 10))
+TEN = box_of(Grid(0, 10))
 
 
 def state(delta: float, multiplier: float, relaxed: float = 0.0) -> State:
@@ -83,7 +83,7 @@ def test_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
 def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: list[int], a: float, rho: float) -> None:
     members = sorted(kept)
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
-    (coordinate,) = box_of(Integer(members[0], members[-1])).coordinates
+    (coordinate,) = box_of(Grid(members[0], members[-1])).coordinates
     box = Box((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
     splitting, start = Splitting.of(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
@@ -116,7 +116,7 @@ def test_what_is_not_active(before: tuple[float, float], after: tuple[float, flo
 def test_the_dual_identity_holds(
     weighed: Any, drawn: list[tuple[int, int]], found: list[list[float]], owned: list[bool], rho: float
 ) -> None:
-    box = box_of(*(Integer(lower, lower + more) for lower, more in drawn))
+    box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
     splitting, count = Splitting.of(box, rho, weighed), len(box)
     before = splitting.start(Point(np.zeros(0, np.int8), np.zeros(0), box.default))
     counts = Active(np.zeros(0, bool), np.array(owned[:count]))
@@ -140,7 +140,7 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
     length: int, share: float, place: float, multiplier: float, rho: float
 ) -> None:
     """The same numbers as if the variable took 0, 1 / (u - l), ..., 1 and nothing were divided."""
-    box, code = box_of(Integer(7, 7 + length)), round(share * length)
+    box, code = box_of(Grid(7, 7 + length)), round(share * length)
     splitting = Splitting.of(box, rho)
     before = replace(
         splitting.start(Point(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
@@ -154,7 +154,7 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
 
 
 def test_the_penalty_is_that_of_what_is_owned() -> None:
-    box = box_of(Integer(0, 10), Integer(0, 100), Integer(5, 5))
+    box = box_of(Grid(0, 10), Grid(0, 100), Grid(5, 5))
     b = np.array([3.0, 40.0, 5.0])
     theta = np.array([[3.5, 60.0, 5.0], [3.0, 40.0, 5.0]])
     owned = np.array([True, True, True])
@@ -186,12 +186,12 @@ def test_schedules_without_calls_are_refused(numbers: tuple[int, int, int]) -> N
 
 
 def conditioned() -> AdmmForm:
-    depth = number("e.f.depth", Integer(1, 9), 3)
-    leaves = number("e.f.leaves", Integer(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(5)))
-    inner = choice("e.g.in", branch("x", number("e.g.in.x.n", Integer(1, 3), 2, key="e.in.n")), "y", key="e.in")
+    depth = number("e.f.depth", Grid(1, 9), 3)
+    leaves = number("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(5)))
+    inner = choice("e.g.in", branch("x", number("e.g.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
     return form_of(
         made("owned", choice("s", "none", "scale"), choice("e", branch("f", depth, leaves), branch("g", inner)),
-             number("seed", Integer(0, 4), 0))
+             number("seed", Grid(0, 4), 0))
     )  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int
 
 
 def separable(conditions: Any = "mask") -> AdmmForm:
-    x = number("m.only.x", Integer(0, 5), 0, key="x")
+    x = number("m.only.x", Grid(0, 5), 0, key="x")
     return form_of(made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
 
 
@@ -302,7 +302,7 @@ def test_a_penalty_in_codes_may_stall() -> None:
 def test_an_alternative_is_judged_with_its_default() -> None:
     """A known limit of going in turns: the best alternative has a poor default, and is never tuned."""
     ways = [
-        branch(f"a{k}", number(f"m.a{k}.x", Integer(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
+        branch(f"a{k}", number(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
     ]
     form = form_of(made("stuck", choice("m", *ways), choice("c", "a", "b")))
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
@@ -149,7 +149,7 @@ WHOLE = [name for name, (low, _, _) in ALL.items() if isinstance(low, int)]
 def table_space() -> Space:
     def way(stage: str, place: int) -> Any:
         nodes = [
-            number(f"{stage}.{name}", (Integer if name in WHOLE else Real)(low, high), default, key=name)  # type: ignore[arg-type]
+            number(f"{stage}.{name}", (Grid if name in WHOLE else Real)(low, high), default, key=name)  # type: ignore[arg-type]
             for name, (low, high, default) in OWN.get((stage, place), {}).items()
         ]
         return branch(f"{stage}{place}", *nodes)
@@ -309,7 +309,7 @@ def test_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -
 
 
 def x_of(conditions: Any = "mask") -> Space:
-    x = number("m.only.x", Integer(0, 5), 0, key="x")
+    x = number("m.only.x", Grid(0, 5), 0, key="x")
     return made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
 
 
@@ -347,7 +347,7 @@ def stuck_loss(request: Request) -> float:
 
 def stuck_space() -> Space:
     ways = [
-        branch(f"a{k}", number(f"m.a{k}.x", Integer(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
+        branch(f"a{k}", number(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
     ]
     return made("stuck", choice("m", *ways), choice("c", "a", "b"))
 
@@ -392,7 +392,7 @@ def test_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
 
 def tied() -> Space:
     """A constraint ties an alternative to an integer that another one has: some z has no member at some theta."""
-    low = number("e.f.low", Integer(0, 3), 0, key="low")
+    low = number("e.f.low", Grid(0, 3), 0, key="low")
     rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(2)))))
     return made("tied", choice("s", "none", "scale"), choice("e", branch("f", low), "g"), constraints=(rule,))
 
@@ -554,7 +554,7 @@ def permuted() -> Space:
     """Steps in any order, and others within an alternative; a constraint ties an order to an alternative."""
     free = Choice("order", "order", "order", (Branch("a, b", NOTHING), Branch("b, a", NOTHING)))
     own = Choice("order", "e.f.order", "e.order", (Branch("c, d", NOTHING), Branch("d, c", NOTHING)))
-    low = number("e.f.low", Integer(0, 3), 0, key="low")
+    low = number("e.f.low", Grid(0, 3), 0, key="low")
     inside = Product(Kind.PERMUTATION, (own, Operator("c", "toy.c", (low,)), Operator("d", "toy.d")), labels=("c", "d"))
     steps = Product(Kind.PERMUTATION, (free, choice("a", "x", "y"), Operator("b", "toy.b")), labels=("a", "b"))
     rule = forbid(And((Is("order", ("b, a",)), Is("a", ("y",)))))
@@ -704,7 +704,7 @@ def measured_moodily(request: Request) -> Trial:
 
 def tied_and_tuned() -> Space:
     rate = number("e.g.rate", Real(1e-3, 1.0, log=True), 0.1, key="rate")
-    low = number("e.f.low", Integer(0, 30), 10, key="low")
+    low = number("e.f.low", Grid(0, 30), 10, key="low")
     rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(12)))))
     return made(
         "both", choice("s", "none", "scale"), choice("e", branch("f", low), branch("g", rate)), constraints=(rule,)

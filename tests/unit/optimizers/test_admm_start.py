@@ -5,7 +5,7 @@ import pytest
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Space
@@ -38,7 +38,7 @@ def test_the_papers_first_pipeline_is_naive_bayes(name: str) -> None:
 
 def test_constraints_are_kept_and_all_else_is_at_its_default() -> None:
     scaler = choice("scaler", "Std", Branch("none", NOTHING), "MinMax")
-    neighbours = branch("KNN", number("estimator.KNN.k", Integer(1, 9), 5))
+    neighbours = branch("KNN", number("estimator.KNN.k", Grid(1, 9), 5))
     rule = forbid(And((Is("scaler", ("none",)), Is("estimator", ("GaussianNB",)))))
     space = made("first", scaler, choice("estimator", neighbours, "GaussianNB"), choice("last", "a", "b", default=1))
     assert first(space) == Configuration({"scaler": "none", "estimator": "GaussianNB", "last": "b"})

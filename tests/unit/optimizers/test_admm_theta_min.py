@@ -8,7 +8,7 @@ import pytest
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real
+from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
@@ -29,10 +29,10 @@ def form_of(space: Space) -> AdmmForm:
 
 
 def toy(*rules: object) -> AdmmForm:
-    trees = number("e.f.trees", Integer(0, 10), 3)
+    trees = number("e.f.trees", Grid(0, 10), 3)
     rate = number("e.f.rate", Real(1e-3, 1e-1, log=True), 1e-2)
     kernel = number("e.g.kernel", Categorical(("rbf", "poly")), "rbf")
-    degree = number("e.g.degree", Integer(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    degree = number("e.g.degree", Grid(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
     stages = choice("s", "none", "scale"), choice("e", branch("f", trees, rate), branch("g", kernel, degree), "h")
     return form_of(made("toy", *stages, constraints=rules))  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
-from spacelang.ir.domain import Categorical, Integer, Real
+from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.problem import Allowance, Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
@@ -340,7 +340,7 @@ def test_too_many_arms_and_no_stage_are_refused() -> None:
 
 
 def test_a_run_says_so_where_its_optimizer_cannot_search_the_space() -> None:
-    giant = made("giant", number("x", Integer(0, 2**70), 1))
+    giant = made("giant", number("x", Grid(0, 2**70), 1))
     for name in ("tpe", "boasf", "random_forest_tpe"):
         with pytest.raises(InputError) as caught:
             lost_by(OPTIMIZERS.load(name)(), giant)
@@ -352,7 +352,7 @@ def test_a_run_says_so_where_its_optimizer_cannot_search_the_space() -> None:
 
 def forests() -> Space:
     """A space whose last stage has a random forest under a name of its own."""
-    depth = number("e.RandomForestClassifier.depth", Integer(1, 40), 3, key="e.depth")
+    depth = number("e.RandomForestClassifier.depth", Grid(1, 40), 3, key="e.depth")
     rate = number("e.other.rate", Real(0.0, 1.0), 0.5, key="e.rate")
     kind = number("e.RandomForestClassifier.kind", Categorical(("gini", "entropy")), "gini", key="e.kind")
     forest = branch("RandomForestClassifier", depth, kind)

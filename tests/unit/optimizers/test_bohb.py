@@ -11,7 +11,7 @@ from numpy.random import default_rng
 from spacelang.codings.vectors import VectorCoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
@@ -37,7 +37,7 @@ def line() -> Space:
 
 def mixed() -> Space:
     """Numbers below an alternative and beside it, one of them a union."""
-    depth = number("e.f.depth", Union((Categorical(("none", "auto")), Integer(1, 100, log=True))), "none")
+    depth = number("e.f.depth", Union((Categorical(("none", "auto")), Grid(1, 100, log=True))), "none")
     rate = number("e.g.rate", Real(1e-3, 1.0, log=True), 0.1)
     return made("mixed", choice("e", branch("f", depth), branch("g", rate), "h"), number("share", Real(0.0, 1.0), 0.5))
 

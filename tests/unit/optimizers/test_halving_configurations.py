@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang.api import load
-from spacelang.ir.domain import Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -135,7 +135,7 @@ def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Spac
 @BOTH
 def test_the_rest_of_a_finite_space_comes_in_the_order_of_what_is_known_of_it(make) -> None:  # type: ignore[no-untyped-def]
     space = made(
-        "s", choice("e", *(branch(name, number(f"e.{name}.x", Real(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
+        "s", choice("e", *(branch(name, number(f"e.{name}.x", Grid(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
     )
     driven = drive(make().search(Problem(space, 400, default_rng(0))), arbitrary, 1_000)
     whole = [trial for trial in driven.trials if trial.request.fidelity is None]

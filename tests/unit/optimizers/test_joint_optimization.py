@@ -11,7 +11,7 @@ from numpy.random import default_rng
 
 from spacelang import load
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.sampling import Sampler
@@ -31,7 +31,7 @@ from spacelang.testing.small_spaces import branch, choice, continuous, made, nes
 def two_humps() -> Space:
     """Three algorithms, two of which have a number each."""
     low = number("e.f.x", Real(0.0, 1.0), 0.9, key="e.f.x")
-    high = number("e.g.k", Integer(0, 20), 0, key="e.g.k")
+    high = number("e.g.k", Grid(0, 20), 0, key="e.g.k")
     return made("humps", choice("s", "a", "b"), choice("e", branch("f", low), branch("g", high), "h"))
 
 

@@ -15,7 +15,7 @@ from numpy.random import default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real
+from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Allowance, Problem
@@ -59,9 +59,9 @@ LEARNING: tuple[Literal["TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampl
 
 def mixed() -> Space:
     """Two numbers that every configuration has, beside such that not all have, and a constraint."""
-    low, steps = number("low", Real(1e-3, 1.0, log=True), 0.1), number("steps", Integer(1, 50), 2)
+    low, steps = number("low", Real(1e-3, 1.0, log=True), 0.1), number("steps", Grid(1, 50), 2)
     kernel = number("e.f.kernel", Categorical(("rbf", "poly")), "rbf")
-    degree = number("e.f.degree", Integer(2, 5), 3, when=Compare("==", Reference("e.f.kernel"), Constant("poly")))
+    degree = number("e.f.degree", Grid(2, 5), 3, when=Compare("==", Reference("e.f.kernel"), Constant("poly")))
     forbidden = forbid(Compare(">", Reference("steps"), Constant(40)))
     return made("mixed", choice("e", branch("f", kernel, degree), "g"), low, steps, constraints=(forbidden,))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -50,7 +50,7 @@ def test_visits_all_8_pipelines_in_exactly_8_evaluations() -> None:
 
 @pytest.mark.parametrize("rule", ["sample", "default"])
 def test_marginals_are_uniform(rule: str) -> None:
-    space = made("s", *plain(4, 5).stages, number("x", Integer(0, 9), 0))
+    space = made("s", *plain(4, 5).stages, number("x", Grid(0, 9), 0))
     seeds = range(800)
     first = [requested(space, 1, seed, hyperparameters=rule)[0] for seed in seeds]
     for stage, size, quantile in (("s0", 4, 16.3), ("s1", 5, 18.5)):
@@ -90,7 +90,7 @@ def test_finds_the_one_continuous_alternative_among_many_exhausted_ones() -> Non
 def test_ends_where_a_constrained_range_is_too_large_to_enumerate() -> None:
     space = made(
         "s",
-        number("x", Integer(0, 10**9), 5),
+        number("x", Grid(0, 10**9), 5),
         constraints=(require(Compare("==", Reference("x"), Constant(5))),),
     )
     assert len(requested(space, 10)) == 1
@@ -106,14 +106,14 @@ def test_members_agree_with_brute_force(space: Space) -> None:
 
 
 def test_members_of_every_kind_of_domain() -> None:
-    domain = Union((Categorical(("a", None)), Integer(10, 20, step=5), Real(0.0, 0.3, lower_open=True, step=0.1)))
+    domain = Union((Categorical(("a", None)), Grid(10, 20, step=5), grid(0.0, 0.3, 0.1, lower_open=True)))
     space = made("s", number("x", domain, "a"), number("y", Real(2.5, 2.5), 2.5))
     found = [(configuration["x"], configuration["y"]) for configuration in members(space, {})]
     assert found == [(value, 2.5) for value in ("a", None, 10, 15, 20, 0.1, 0.2, 0.3)]
 
 
 def test_members_are_lazy() -> None:
-    space = made("s", *(number(f"x{n}", Integer(0, 10**6), 0) for n in range(10)))
+    space = made("s", *(number(f"x{n}", Grid(0, 10**6), 0) for n in range(10)))
     assert [configuration["x9"] for configuration in islice(members(space, {}), 3)] == [0, 1, 2]
 
 

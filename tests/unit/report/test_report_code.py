@@ -16,7 +16,7 @@ from xgboost import XGBClassifier
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Integer, Ordinal, Real, Union
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
 from spacelang.report import code
@@ -82,7 +82,7 @@ MADE = Space(
                 operator("GaussianProcessClassifier", KERNEL),
                 operator("AdaBoostClassifier", estimator=operator("DecisionTreeClassifier", max_depth=2)),
                 operator(
-                    "RandomForestClassifier", leaf("estimator.max_depth", Union((Categorical((None,)), Integer(2, 9))))
+                    "RandomForestClassifier", leaf("estimator.max_depth", Union((Categorical((None,)), Grid(2, 9))))
                 ),
             ),
         ),

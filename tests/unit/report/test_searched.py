@@ -9,7 +9,7 @@ from rich.console import Console
 
 from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -29,7 +29,7 @@ SELECTING = ("blds", "lds", "mlds", "cmab", "daub")
 
 def ranges() -> Space:
     """Two alternatives with hyperparameters of their own; a constraint forbids one of the defaults."""
-    first = branch("f", number("e.f.x", Real(0.0, 1.0), 0.5), number("e.f.n", Integer(1, 9), 5))
+    first = branch("f", number("e.f.x", Real(0.0, 1.0), 0.5), number("e.f.n", Grid(1, 9), 5))
     return made(
         "ranges", choice("e", first, "g"), constraints=(forbid(Compare("==", Reference("e.f.n"), Constant(5))),)
     )

@@ -23,7 +23,7 @@ from spacelang.api.tabulating import objective_of, run_on_table, tabulation
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Is
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Branch, Operator, Space
@@ -205,7 +205,7 @@ def test_along_axes_hyperparameters_are_at_their_defaults(tmp_path: Path) -> Non
     """As in a table that was given: it names the alternatives and says nothing of what is inside."""
     bare = made("bare", choice("s", "none", "scale"), choice("e", "f", "g"))
     table = kept(table_of(bare), tmp_path / "t.npz")
-    depth = number("e.f.depth", Integer(1, 9), 3)
+    depth = number("e.f.depth", Grid(1, 9), 3)
     space = made("tuned", choice("s", "none", "scale"), choice("e", branch("f", depth), "g"))
     objective = answers(table, space)
     usual = Configuration({"s": "none", "e": "f", "e.f.depth": 3})

@@ -23,7 +23,7 @@ from xgboost import XGBClassifier
 
 import spacelang
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Integer, Real
+from spacelang.ir.domain import Grid, Real
 from spacelang.ir.space import Operator
 from spacelang.ir.task import CrossValidation
 from spacelang.ir.trial import Request, Status, Trial
@@ -48,7 +48,7 @@ def strange(name: str, **fixed: Any) -> Operator:
 
 COMMON = space(
     stage("scaler", "none", "StandardScaler", "MinMaxScaler"),
-    stage("reducer", "none", operator("PCA", hyperparameter("reducer.n_components", Integer(1, 99)))),
+    stage("reducer", "none", operator("PCA", hyperparameter("reducer.n_components", Grid(1, 99)))),
     stage("estimator", "GaussianNB", "KNeighborsClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier"),
 )
 ESTIMATORS = ("GaussianNB", "KNeighborsClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier")
@@ -468,7 +468,7 @@ def test_what_is_fitted_faster_than_it_is_copied_is_not_kept():
 def test_a_search_in_which_nothing_ever_comes_again_stops_paying():
     """Random values of a hyperparameter of the first step; then the same ones again and again."""
     made = space(
-        operator("QuantileTransformer", hyperparameter("q.subsample", Integer(100, 10**9)), n_quantiles=10),
+        operator("QuantileTransformer", hyperparameter("q.subsample", Grid(100, 10**9)), n_quantiles=10),
         operator("PowerTransformer"),
         operator("GaussianNB", hyperparameter("g", Real(0.0, 1.0))),
     )

@@ -8,7 +8,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import Choice, Named, Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
@@ -27,7 +27,7 @@ SELECTOR = stage(
 )
 FOREST = operator(
     "RandomForestClassifier",
-    hyperparameter("estimator.max_depth", Union((Categorical((None,)), Integer(2, 50)))),
+    hyperparameter("estimator.max_depth", Union((Categorical((None,)), Grid(2, 50)))),
     hyperparameter("estimator.max_features", Real(0.0, 1.0, lower_open=True)),
     n_estimators=7,
 )
@@ -58,7 +58,7 @@ def test_a_stage_that_takes_none_is_left_out_and_an_inactive_parameter_has_the_d
 def test_nested_decisions_and_fixed_operators_are_built_with_the_random_state():
     nested = stage(
         "estimator.estimator",
-        operator("DecisionTreeClassifier", hyperparameter("estimator.estimator.max_depth", Integer(1, 9))),
+        operator("DecisionTreeClassifier", hyperparameter("estimator.estimator.max_depth", Grid(1, 9))),
         "GaussianNB",
     )
     made = space(stage("estimator", operator("AdaBoostClassifier", nested)))

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
@@ -26,7 +26,7 @@ from spacelang.runtime.pipelines.library import task_kind
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),
-    stage("reducer", "none", operator("PCA", hyperparameter("reducer.n_components", Integer(1, 10_000)))),
+    stage("reducer", "none", operator("PCA", hyperparameter("reducer.n_components", Grid(1, 10_000)))),
     stage("estimator", "GaussianNB", "RidgeClassifier", "LogisticRegression", "ExtraTreeClassifier", "LinearSVC"),
 )
 REGRESSORS = space(stage("estimator", "Ridge", "DecisionTreeRegressor"))

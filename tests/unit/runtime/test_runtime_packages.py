@@ -25,7 +25,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from spacelang.catalog import packages
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Integer
+from spacelang.ir.domain import Grid
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
 from spacelang.report.code import source
@@ -226,7 +226,7 @@ def executed(text: str) -> Any:
 
 
 def test_code() -> None:
-    depth = Hyperparameter("max_depth", "estimator.max_depth", "estimator.max_depth", Integer(1, 9), 6)
+    depth = Hyperparameter("max_depth", "estimator.max_depth", "estimator.max_depth", Grid(1, 9), 6)
     booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
     made = space(SCALER, SAMPLER, stage("estimator", booster))
     chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})

@@ -10,7 +10,7 @@ import pytest
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.elimination import TangledError
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
@@ -69,13 +69,13 @@ def one(domain: Any, default: Any, *rules: Constraint) -> AdmmForm:
     ("given", "wanted"), [(11.7, 10), (-3.0, 0), (2.5, 3), (2.49, 2), (3.4, 3), (2.6, 3), (10, 10)]
 )
 def test_delta_min_clips_and_rounds_half_up(given: float, wanted: int) -> None:
-    box = one(Integer(0, 10), 3).theta_d
+    box = one(Grid(0, 10), 3).theta_d
     assert box.nearest(np.array([given])).tolist() == [wanted]
 
 
 def test_delta_min_is_the_nearest_member_of_d() -> None:
     rule = forbid(And((Compare(">", Reference("x"), Constant(3)), Compare("<", Reference("x"), Constant(8)))))
-    form = one(Integer(0, 10), 3, rule)
+    form = one(Grid(0, 10), 3, rule)
     members = [0, 1, 2, 3, 8, 9, 10]
     assert form.theta_d.lattice[0].tolist() == members
     places = np.random.default_rng(0).uniform(-3, 13, 500)
@@ -89,21 +89,19 @@ def test_delta_min_is_the_nearest_member_of_d() -> None:
 
 
 def test_what_is_no_number_becomes_the_default() -> None:
-    assert one(Integer(0, 10), 3).theta_d.nearest(np.array([np.nan])).tolist() == [3]
+    assert one(Grid(0, 10), 3).theta_d.nearest(np.array([np.nan])).tolist() == [3]
     form = one(Real(0.0, 1.0, lower_open=True), 0.5)
     assert form.project(Point(np.zeros(0), np.array([np.nan]), np.zeros(0))).theta_c.tolist() == [0.5]
     assert form.project(Point(np.zeros(0), np.array([-4.0]), np.zeros(0))).theta_c.tolist() == [5e-324]
 
 
 def test_units() -> None:
-    space = made(
-        "units", number("a", Integer(50, 500), 100), number("b", Integer(4, 4), 4), number("c", Integer(0, 1), 0)
-    )
+    space = made("units", number("a", Grid(50, 500), 100), number("b", Grid(4, 4), 4), number("c", Grid(0, 1), 0))
     assert form_of(space).theta_d.unit.tolist() == [450, 1, 1]
 
 
 def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest() -> None:
-    form = one(Integer(0, 9), 3)
+    form = one(Grid(0, 9), 3)
     point = form.encode(Configuration({"x": 3}))
     assert (point.theta_c.dtype, point.theta_d.dtype) == (np.float64, np.float64)
     for moved, value in ((3.7, 4), (3.5, 4), (3.49, 3), (-2.0, 0), (12.5, 9), (9.0, 9)):
@@ -119,15 +117,15 @@ def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest()
 @pytest.mark.parametrize(
     ("domain", "bounds", "codes"),
     [
-        (Integer(3, 9), (3, 9), {3: 3, 9: 9}),
-        (Integer(2, 11, step=3), (0, 3), {2: 0, 8: 2}),
-        (Real(0.0, 0.3, step=0.1, lower_open=True), (0, 2), {0.1: 0, 0.3: 2}),
+        (Grid(3, 9), (3, 9), {3: 3, 9: 9}),
+        (Grid(2, 11, step=3), (0, 3), {2: 0, 8: 2}),
+        (grid(0.0, 0.3, 0.1, lower_open=True), (0, 2), {0.1: 0, 0.3: 2}),
         (Categorical(("a", True, 1, None)), (0, 3), {"a": 0, None: 3}),
-        (Union((Categorical((None, "auto")), Integer(5, 8))), (0, 5), {None: 0, "auto": 1, 5: 2, 8: 5}),
-        (Union((Integer(-2, 2), Integer(10, 14, step=2))), (0, 7), {-2: 0, 2: 4, 10: 5, 14: 7}),
-        (Integer(1 - 2**53, -2), (1 - 2**53, -2), {2 - 2**53: 2 - 2**53}),
-        (Integer(0, 2**52, step=2**49), (0, 8), {3 * 2**49: 3}),
-        (Integer(1, 2**53 - 1), (1, 2**53 - 1), {2**53 - 2: 2**53 - 2}),
+        (Union((Categorical((None, "auto")), Grid(5, 8))), (0, 5), {None: 0, "auto": 1, 5: 2, 8: 5}),
+        (Union((Grid(-2, 2), Grid(10, 14, step=2))), (0, 7), {-2: 0, 2: 4, 10: 5, 14: 7}),
+        (Grid(1 - 2**53, -2), (1 - 2**53, -2), {2 - 2**53: 2 - 2**53}),
+        (Grid(0, 2**52, step=2**49), (0, 8), {3 * 2**49: 3}),
+        (Grid(1, 2**53 - 1), (1, 2**53 - 1), {2**53 - 2: 2**53 - 2}),
     ],
 )
 def test_finite_domains_are_one_integer(domain: Any, bounds: tuple[int, int], codes: dict[Any, int]) -> None:
@@ -149,7 +147,7 @@ def test_true_and_1_are_different_members() -> None:
 
 
 def test_a_union_with_a_range_is_an_integer_and_a_number() -> None:
-    form = one(Union((Categorical(("scale", "auto")), Real(0.5, 2.0), Integer(5, 6))), "auto")
+    form = one(Union((Categorical(("scale", "auto")), Real(0.5, 2.0), Grid(5, 6))), "auto")
     assert (form.theta_d.lower.tolist(), form.theta_d.upper.tolist()) == ([0], [4])
     assert (form.theta_c.lower.tolist(), form.theta_c.upper.tolist()) == ([0.5], [2.0])
     word, range_, integer = (form.encode(Configuration({"x": value})) for value in ("auto", 0.75, 6))
@@ -166,9 +164,9 @@ def test_scales_are_logarithmic_where_the_space_says_so() -> None:
         made(
             "scales",
             number("a", Real(1e-4, 1.0, log=True), 0.01),
-            number("b", Integer(1, 100, log=True), 10),
-            number("c", Integer(10, 1000, log=True, step=10), 100),
-            number("d", Union((Categorical((None,)), Integer(1, 64, log=True))), None),
+            number("b", Grid(1, 100, log=True), 10),
+            number("c", Grid(10, 1000, log=True, step=10), 100),
+            number("d", Union((Categorical((None,)), Grid(1, 64, log=True))), None),
         )
     )
     assert form.theta_c.log.tolist() == [True]
@@ -277,8 +275,8 @@ def test_masks_are_shown_with_their_conditions() -> None:
 
 
 def test_values_that_no_condition_tells_apart_stay_together() -> None:
-    depth = number("e.f.depth", Integer(1, 100), 10)
-    leaves = number("e.f.leaves", Integer(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(50)))
+    depth = number("e.f.depth", Grid(1, 100), 10)
+    leaves = number("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(50)))
     form = form_of(made("cells", choice("e", branch("f", depth, leaves), "g")), "flatten")
     assert [way.name for way in form.blocks[0].alternatives] == [
         "f[f.depth in int[1, 50]]",
@@ -290,7 +288,7 @@ def test_values_that_no_condition_tells_apart_stay_together() -> None:
 
 
 def test_nested_decisions_become_alternatives() -> None:
-    inner = choice("e.f.in", branch("x", number("e.f.in.x.n", Integer(1, 3), 2, key="e.in.n")), "y", key="e.in")
+    inner = choice("e.f.in", branch("x", number("e.f.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
     space = made("nested", choice("s", "a", "b"), choice("e", branch("f", inner), "g"), constraints=(
         forbid(And((Is("s", ("a",)), Is("e.f.in", ("y",))))),
     ))  # fmt: skip
@@ -308,7 +306,7 @@ def test_too_many_alternatives_stay_masks() -> None:
     nodes = []
     for place in range(10):
         switch = number(f"e.f.b{place}", Categorical((True, False)), True)
-        nodes += [switch, number(f"e.f.n{place}", Integer(0, 3), 1, when=Reference(f"e.f.b{place}"))]
+        nodes += [switch, number(f"e.f.n{place}", Grid(0, 3), 1, when=Reference(f"e.f.b{place}"))]
     result = lowered(made("many", choice("e", branch("f", *nodes), "g")), "flatten")
     assert len(result.form.blocks[0].alternatives) == 257
     messages = {entry.message for entry in result.report if entry.construct == "conditions"}
@@ -423,8 +421,8 @@ def test_bounds_on_trials_have_epsilons() -> None:
 
 
 def test_projection_changes_as_little_as_it_can() -> None:
-    low, high = number("low", Integer(0, 100_000), 10), number("high", Integer(0, 100_000), 20)
-    other = number("other", Integer(0, 9), 4)
+    low, high = number("low", Grid(0, 100_000), 10), number("high", Grid(0, 100_000), 20)
+    other = number("other", Grid(0, 9), 4)
     rule = Constraint(Compare("<", Reference("low"), Reference("high")), False)
     form = form_of(made("ordered", low, high, other, constraints=(rule,)))
     given = Point(np.zeros(0), np.zeros(0), np.array([700.0, 500.4, 7.0]))
@@ -435,7 +433,7 @@ def test_projection_changes_as_little_as_it_can() -> None:
 
 def test_projection_goes_to_the_nearest_cell() -> None:
     kernel = number("k", Categorical(("a", "b", "c", "d")), "a")
-    width = number("w", Integer(0, 100), 0)
+    width = number("w", Grid(0, 100), 0)
     rule = forbid(And((Compare("==", Reference("k"), Constant("c")), Compare("<", Reference("w"), Constant(40)))))
     form = form_of(made("cells", kernel, width, constraints=(rule,)))
     # One change is enough.

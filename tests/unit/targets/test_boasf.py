@@ -12,7 +12,7 @@ import spacelang
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.as_text import as_text
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
 from spacelang.resources import folder
 from spacelang.targets._boasf.pieces import describe_piece, pieces_of
@@ -44,23 +44,23 @@ PIECES = [
     (Real(0.0, 1.0, lower_open=True), 2, ["(0, 0.5)", "[0.5, 1]"]),
     (Real(0.0, 1.0, upper_open=True), 3, ["[0, 0.333333)", "[0.333333, 0.666667)", "[0.666667, 1)"]),
     (Real(1e-4, 1e4, log=True), 2, ["[0.0001, 1)", "[1, 10000]"]),
-    (Real(0.0, 0.3, step=0.1), 3, ["0..0.1 step 0.1", "0.2", "0.3"]),
-    (Integer(2, 5), 2, ["2..3", "4..5"]),
-    (Integer(0, 9_999_999), 2, ["0..4999999", "5000000..9999999"]),
-    (Integer(1, 10**18, log=True), 3, ["1..999999", "1000000..999999999999", "1000000000000..1000000000000000000"]),
+    (Grid(0.0, 0.3, step=0.1), 3, ["0..0.1 step 0.1", "0.2", "0.3"]),
+    (Grid(2, 5), 2, ["2..3", "4..5"]),
+    (Grid(0, 9_999_999), 2, ["0..4999999", "5000000..9999999"]),
+    (Grid(1, 10**18, log=True), 3, ["1..999999", "1000000..999999999999", "1000000000000..1000000000000000000"]),
     (Real(1.0, 1.0000000000000002), 2, ["[1, 1]"]),
     (Real(-1.7e308, 1.7e308, lower_open=True, upper_open=True), 2, ["(-1.7e+308, 0)", "[0, 1.7e+308)"]),
-    (Integer(2, 21), 2, ["2..11", "12..21"]),
-    (Integer(1, 21), 2, ["1..11", "12..21"]),
-    (Integer(1, 3), 5, ["1", "2", "3"]),
-    (Integer(2, 10, step=4), 2, ["2..6 step 4", "10"]),
-    (Integer(1, 100, log=True), 2, ["1..9", "10..100"]),
+    (Grid(2, 21), 2, ["2..11", "12..21"]),
+    (Grid(1, 21), 2, ["1..11", "12..21"]),
+    (Grid(1, 3), 5, ["1", "2", "3"]),
+    (Grid(2, 10, step=4), 2, ["2..6 step 4", "10"]),
+    (Grid(1, 100, log=True), 2, ["1..9", "10..100"]),
     (Categorical(("a", "b", "c", "d", "e")), 2, ["{a, b, c}", "{d, e}"]),
     (Ordinal(("a", "b")), 4, ["a", "b"]),
     (Categorical((True,)), 2, ["true"]),
-    (Union((Categorical((None,)), Integer(2, 50))), 2, ["none", "2..50"]),
-    (Union((Categorical((None,)), Integer(2, 50))), 3, ["none", "2..26", "27..50"]),
-    (Union((Categorical(("a",)), Integer(1, 2), Real(3.0, 4.0))), 2, ["a | 1..2", "[3, 4]"]),
+    (Union((Categorical((None,)), Grid(2, 50))), 2, ["none", "2..50"]),
+    (Union((Categorical((None,)), Grid(2, 50))), 3, ["none", "2..26", "27..50"]),
+    (Union((Categorical(("a",)), Grid(1, 2), Real(3.0, 4.0))), 2, ["a | 1..2", "[3, 4]"]),
     (
         Union((Categorical(("a", "b")), Real(0.0, 1.0))),
         4,

@@ -11,7 +11,7 @@ from ConfigSpace import Configuration as Theirs
 import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, describe
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, describe
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.sampling import Sampler
@@ -138,7 +138,7 @@ def test_all_of_these_is_not_one_of_these() -> None:
     flags = [number(name, Categorical((True, False)), True) for name in ("a", "b")]
     terms = (asked("a", True), asked("b", True))
     every, some = And(terms), Or(terms)
-    check(made("both", *flags, number("x", Integer(1, 2), 1, every), number("y", Integer(1, 2), 1, some)))
+    check(made("both", *flags, number("x", Grid(1, 2), 1, every), number("y", Grid(1, 2), 1, some)))
 
 
 def test_what_is_not_active_counts_for_nothing() -> None:
@@ -146,8 +146,8 @@ def test_what_is_not_active_counts_for_nothing() -> None:
     chain = [number("a", Categorical((True, False)), True), number("b", Categorical((True, False)), True)]
     for name, above in (("c", "b"), ("d", "c"), ("e", "d")):
         chain.append(number(name, Categorical((True, False)), True, asked(above, True)))
-    last = number("x", Integer(1, 3), 1, And((asked("a", True), asked("e", True))))
-    other = number("y", Integer(1, 3), 1, Or((asked("a", False), Not(asked("e", False)))))
+    last = number("x", Grid(1, 3), 1, And((asked("a", True), asked("e", True))))
+    other = number("y", Grid(1, 3), 1, Or((asked("a", False), Not(asked("e", False)))))
     check(made("chain", *chain, last, other))
 
 
@@ -164,19 +164,19 @@ EDGES: tuple[Domain, ...] = (
     Real(5e-324, 1e-310),
     Real(1e-300, 1e-290, log=True),
     Real(-1.7e308, 1.7e308),
-    Real(0.0, 1.0, step=0.1),
-    Real(0.0, 1000.0, step=0.1),
-    Integer(-(2**52), 2**52 - 2),
-    Integer(1, 10**6, log=True),
-    Integer(2, 50, log=True, step=3),
-    Integer(1, 10**6, log=True, step=3),
-    Integer(7, 7),
+    Grid(0.0, 1.0, step=0.1),
+    Grid(0.0, 1000.0, step=0.1),
+    Grid(-(2**52), 2**52 - 2),
+    Grid(1, 10**6, log=True),
+    Grid(2, 50, log=True, step=3),
+    Grid(1, 10**6, log=True, step=3),
+    Grid(7, 7),
     Categorical((True, 1, None, (1, (2,)), "none")),
     Categorical(("", 'a"b', "x\0", "a\nb")),
     Categorical((2**60, 1, 0.5)),
     Ordinal((3, 1, 2)),
     Ordinal(((1,), "x")),
-    Union((Categorical((None,)), Real(1e-20, 1.0, log=True), Integer(5, 10**6))),
+    Union((Categorical((None,)), Real(1e-20, 1.0, log=True), Grid(5, 10**6))),
 )
 
 
@@ -207,7 +207,7 @@ def test_comparisons_of_ranges_are_relations() -> None:
 def test_arithmetic_of_few_values_is_listed_and_of_more_unfolded() -> None:
     total: Expr = Arithmetic("+", Reference("x"), Reference("y"))
     for size in (3, 101):
-        sides = [number(name, Integer(1, size), 1) for name in ("x", "y")]
+        sides = [number(name, Grid(1, size), 1) for name in ("x", "y")]
         form = check(made("sum", *sides, constraints=(require(Compare("<=", total, Constant(size))),)), 50)
         assert bool(form.form.plan.unfolded) == (size == 101)
 

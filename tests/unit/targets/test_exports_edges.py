@@ -13,7 +13,7 @@ from laws.settings import EXAMPLES
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Domain, Integer, Ordinal, Real, Union, contains, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, contains, grid, members, parts
 from spacelang.ir.expr import Compare, Constant
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
@@ -29,20 +29,20 @@ DOMAINS: dict[str, Domain] = {
     "wider than the largest float": Real(-LARGEST, LARGEST, lower_open=True),
     "logarithms that round outside": Real(1e-5, 10.0, log=True),
     "logarithms open at both ends": Real(1e-300, 1e300, lower_open=True, upper_open=True, log=True),
-    "steps of a tenth": Real(0.0, 1.0, step=0.1),
-    "steps that do not end at the bound": Real(-0.35, 2.0, lower_open=True, step=0.7),
-    "tiny steps": Real(1e-20, 5e-20, step=1e-20),
-    "very many steps": Real(0.0, 1000.0, step=1e-5),
-    "integers with a step": Integer(-7, 1000, step=13),
-    "large integers": Integer(2**53 - 100, 2**53 - 1),
-    "large integers with a step": Integer(10**15, 10**15 + 10**4, step=7),
-    "logarithms of integers": Integer(1, 10**6, log=True),
-    "logarithms of large integers": Integer(3, 2**52, log=True),
-    "logarithms of integers with a step": Integer(2, 1001, log=True, step=9),
+    "steps of a tenth": Grid(0.0, 1.0, step=0.1),
+    "steps that do not end at the bound": grid(-0.35, 2.0, 0.7, lower_open=True),
+    "tiny steps": Grid(1e-20, 5e-20, step=1e-20),
+    "very many steps": Grid(0.0, 1000.0, step=1e-5),
+    "integers with a step": Grid(-7, 1000, step=13),
+    "large integers": Grid(2**53 - 100, 2**53 - 1),
+    "large integers with a step": Grid(10**15, 10**15 + 10**4, step=7),
+    "logarithms of integers": Grid(1, 10**6, log=True),
+    "logarithms of large integers": Grid(3, 2**52, log=True),
+    "logarithms of integers with a step": Grid(2, 1001, log=True, step=9),
     "true beside 1": Categorical((True, 1, 0, False)),
     "tuples, words and none": Categorical(((1, 2), (1, "red"), "none", None, ())),
     "an order with tuples": Ordinal(((1,), (2,), (1, 2))),
-    "a union of all kinds": Union((Categorical((None, True)), Integer(1, 9), Real(9.5, 10.0, log=True))),
+    "a union of all kinds": Union((Categorical((None, True)), Grid(1, 9), Real(9.5, 10.0, log=True))),
     "words that need quotes": Categorical(('"', "'", "\\", "a\nb", "{x}", "case _:")),
 }
 ENDS: dict[str, list[Value]] = {
@@ -86,7 +86,7 @@ def test_values_come_back_and_draws_are_inside(name: str, label: str) -> None:
 
 @pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])
 def test_a_comparison_of_large_ranges_is_refused_with_its_line(name: str) -> None:
-    large = Integer(1, 10**6)
+    large = Grid(1, 10**6)
     space = crafted.one(large, large, large, constraints=[crafted.require(Compare("<", crafted.x(0), crafted.x(1)))])
     with pytest.raises(RefusedError) as refusal:
         form_of(name, space)

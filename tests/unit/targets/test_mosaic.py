@@ -12,7 +12,7 @@ import spacelang as sl
 from spacelang.analysis import check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Choice, Kind, Operator, Product, Space
 from spacelang.ir.walk import structure_of
@@ -137,7 +137,7 @@ def test_what_may_follow_has_a_completion() -> None:
 
 def test_a_node_that_constraints_over_values_empty_is_not_offered() -> None:
     """The values of `a.m` exclude p, those of `b.q` exclude q only together with the third stage."""
-    size = number("a.m.size", Integer(1, 9), 3)
+    size = number("a.m.size", Grid(1, 9), 3)
     rules = (
         forbid(And((Is("b", ("p",)), Compare(">=", Reference("a.m.size"), Constant(0))))),
         forbid(And((Is("c", ("k",)), Is("b", ("q",)), Compare("<", Reference("a.m.size"), Constant(99))))),
@@ -224,7 +224,7 @@ def test_an_alternative_is_a_neighbour_also_where_its_inner_default_is_excluded(
 def test_vectors_hold_places_numbers_and_minus_one() -> None:
     gamma = number("e.f.gamma", Union((Categorical(("scale", "auto")), Real(0.01, 100.0, log=True))), "scale")
     shift = number("e.f.shift", Real(-1.0, 3.0), 0.0)
-    depth = number("e.g.depth", Integer(1, 11), 3)
+    depth = number("e.g.depth", Grid(1, 11), 3)
     tree = tree_of(made("m", choice("s", "none", "scale"), choice("e", branch("f", gamma, shift), branch("g", depth))))
     assert tree.feature_names == (
         "e",

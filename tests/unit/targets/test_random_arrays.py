@@ -8,7 +8,7 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Integer, Real, Union
+from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
 from spacelang.ir.space import Constraint, Space
 from spacelang.plugins import OptionError, Plugins
@@ -51,8 +51,8 @@ def test_the_rows_are_those_of_the_seed() -> None:
 
 
 def test_unions_and_large_integers_are_exact() -> None:
-    union = Union((Categorical((None, "auto")), Integer(1, 2**53 - 1), Real(0.5, 1.0)))
-    form = lowered(made("large", number("x", union, None), number("y", Integer(2**52, 2**52 + 9, log=True), 2**52)))
+    union = Union((Categorical((None, "auto")), Grid(1, 2**53 - 1), Real(0.5, 1.0)))
+    form = lowered(made("large", number("x", union, None), number("y", Grid(2**52, 2**52 + 9, log=True), 2**52)))
     assert form.form.names == ("x:part", "x", "y")
     for x in ("auto", 2, 2**53 - 1, 0.75):
         ours = Configuration({"x": x, "y": 2**52 + 7})

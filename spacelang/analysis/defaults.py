@@ -4,7 +4,6 @@ from spacelang.analysis.conflicts import is_of_data, of_data
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import DefaultExcluded
 from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, with_nearest_default
 from spacelang.ir.groups import scope
 from spacelang.ir.membership import violates
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Node, Space
@@ -25,10 +24,17 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
     mistaken = tuple(c for c in broken if not is_of_data(c.expression, c.span, report.symbols, decided))
     for constraint in mistaken:
         _report(space, constraint, report)
-    return (structures if mistaken or not broken else Structures(with_nearest_default(structures))), mistaken
+    if mistaken or not broken:
+        return structures, mistaken
+    # Most defaults stay where they are: what moves one is imported where it must.
+    from spacelang.ir.defaults import with_nearest_default
+
+    return Structures(with_nearest_default(structures)), mistaken
 
 
 def _report(space: Space, constraint: Constraint, report: Report) -> None:
+    from spacelang.ir.defaults import default
+
     choices = default(space)
     named = [space.variables[address] for address in scope(constraint.expression)]
     notes = [_says(variable.node, choices[variable.key]) for variable in named if variable.key in choices]

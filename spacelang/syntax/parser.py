@@ -15,7 +15,6 @@ from spacelang.diagnostics.syntax import MissingSeparator
 from spacelang.syntax import ast
 from spacelang.syntax.limits import MAX_HEIGHT, beyond_limits
 from spacelang.syntax.reading import read
-from spacelang.syntax.recovery import recover
 from spacelang.text import Source, Span
 
 
@@ -38,6 +37,9 @@ def parse(source: Source) -> Parsed:
     mistakes: tuple[Diagnostic, ...] = ()
     damaged: frozenset[str] = frozenset()
     if reading.error is not None:
+        # Most files have no syntax mistake: what looks for the others is imported where there is one.
+        from spacelang.syntax.recovery import recover
+
         reading, mistakes, damaged = recover(source, reading, reading.error)
     if reading.deepest is not None and reading.deepest[0] > MAX_HEIGHT:
         height = TooLarge(primary=reading.deepest[1], what="the nesting of this expression", limit=str(MAX_HEIGHT))

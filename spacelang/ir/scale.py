@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from sys import float_info
 from typing import Final
 
+FARTHEST: Final = 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -18,7 +20,14 @@ class Scale:
 
     def standing(self, loss: float) -> float:
         """Where a loss lies, from 0, the best, to 1."""
-        return min(max((loss - self.origin) / self.width, 0.0), 1.0)
+        return min(max(self.place(loss), 0.0), 1.0)
+
+    def place(self, loss: float) -> float:
+        """The same where that need not lie between 0 and 1, for formulas that no unit changes.
+
+        Beyond a million widths all are alike.
+        """
+        return min(max((loss - self.origin) / self.width, -FARTHEST), FARTHEST)
 
     @classmethod
     def around(cls, first: float) -> "Scale":

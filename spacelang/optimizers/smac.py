@@ -57,8 +57,9 @@ class Smac:
     def search(self, problem: Problem) -> Search:
         """The facade's design, and then what its model ranks highest, `retrain_after` of each model.
 
-        A model knows the trials that had ended, in the order in which they began: losses are standings, a failure has
-        crashed at the cost of 1, and what is under way is not proposed again. What SMAC proposes is left out where
+        A model knows the trials that had ended, in the order in which they began: losses are measured by the scale of
+        the run and may lie beyond its ends, a failure has crashed at the cost of 1, or of the worst loss if that is
+        more, and what is under way is not proposed again. What SMAC proposes is left out where
         ConfigSpace's rounding has moved it out of the space: a remark counts these. Nothing is raced, as
         every trial is on all rows; no file is left behind.
         """
@@ -153,15 +154,17 @@ class _Challengers:
             overwrite=True,
             logging_level=False,
         )
-        for request, trial in history.trials(model.begun, model.ended):
-            self._tell(facade.runhistory, request, trial)
+        known = [*history.trials(model.begun, model.ended)]
+        worst = max([1.0, *(place for _, trial in known if (place := _place(trial)) is not None)])
+        for request, trial in known:
+            self._tell(facade.runhistory, request, trial, worst)
         try:
             yield from facade.intensifier.config_generator
         except ConfigurationSpaceExhaustedException:
             return
 
-    def _tell(self, known: Any, request: Request, trial: Trial | None) -> None:
-        """Have SMAC know of what was begun, and of what came of it."""
+    def _tell(self, known: Any, request: Request, trial: Trial | None, worst: float) -> None:
+        """Have SMAC know of what was begun, and of what came of it; a failure costs what the worst has."""
         from smac.runhistory import StatusType, TrialInfo
 
         theirs = library("ConfigSpace").Configuration(
@@ -170,8 +173,9 @@ class _Challengers:
         if trial is None:
             known.add_running_trial(TrialInfo(theirs, seed=0))
             return
-        status = StatusType.CRASHED if trial.loss is None else StatusType.SUCCESS
-        known.add(theirs, trial.standing, trial.cost, status=status, seed=0)
+        place = _place(trial)
+        status = StatusType.CRASHED if place is None else StatusType.SUCCESS
+        known.add(theirs, worst if place is None else place, trial.cost, status=status, seed=0)
 
     def _scenario(self, seed: int, folder: str) -> Any:
         """What SMAC is to be told of a run; it writes into a folder of its own, which nobody keeps."""
@@ -196,6 +200,11 @@ class _Challenger:
 
     configuration: Configuration
     left_out: int
+
+
+def _place(trial: Trial | None) -> float | None:
+    """Where the loss lies on the scale of the run; None without one."""
+    return None if trial is None or trial.loss is None else trial.scale.place(trial.loss)
 
 
 def _next_of(history: History) -> tuple[_Model | None, int]:

@@ -37,6 +37,17 @@ def test_losses_that_differ_from_the_first_by_its_size_stand_at_the_ends() -> No
     assert Scale.around(float_info.max).standing(-float_info.max) == 0
 
 
+@given(FINITE, FINITE)
+def test_a_place_is_the_standing_between_the_ends_and_goes_on_beyond_them(first: float, loss: float) -> None:
+    scale = Scale.around(first)
+    assert min(max(scale.place(loss), 0.0), 1.0) == scale.standing(loss)
+    assert abs(scale.place(loss)) <= 1e6
+
+
+def test_losses_beyond_the_ends_of_a_scale_are_told_apart() -> None:
+    assert [Scale.around(-1.0).place(loss) for loss in (-100, -3, -1, 0, 9)] == [-49, -0.5, 0.5, 1, 5.5]
+
+
 @given(st.none() | FINITE, FINITE)
 def test_a_failure_stands_at_1_and_behind_every_success(loss: float | None, first: float) -> None:
     failed, succeeded = trial(None, Scale.around(first)), trial(loss or 0.0)

@@ -6,7 +6,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import optuna
@@ -234,6 +234,25 @@ def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
     found = driven(smac(), plain(2, 3, 2), 200)
     assert found.ended
     assert len({*found.requests}) == 12
+
+
+def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure costs what the worst does."""
+    from smac.runhistory import RunHistory
+
+    costs: list[float] = []
+    add = RunHistory.add
+
+    def noted(known: Any, config: object, cost: float, *others: Any, **more: Any) -> None:
+        costs.append(cost)
+        add(known, config, cost, *others, **more)
+
+    monkeypatch.setattr(RunHistory, "add", noted)
+    losses = [0.9, None, -0.4, 3.0, 0.5, None, 0.2, 0.6, 0.1]
+    answers = iter(losses)
+    problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 9))
+    drive(Smac(challengers=20, retrain_after=1).search(problem), lambda _: next(answers), 9)
+    assert costs[-9:] == [3.0 if loss is None else loss for loss in losses]
 
 
 def test_smac_says_what_it_cannot_search() -> None:

@@ -36,7 +36,7 @@ FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTIL
 SPAN: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
-SHORTER: Final = {"30s": "30s" if IS_FULL else "3s", "60s": "60s" if IS_FULL else "1s", "10m": "5s"}
+SHORTER: Final = {"30s": "30s" if IS_FULL else "3s", "60s": "60s" if IS_FULL else "3s", "10m": "5s"}
 """What the documents take their time for, and how long it is given here."""
 
 FEWER: Final = {} if IS_FULL else {"50": "5", "100": "12"}

@@ -22,7 +22,7 @@ import numpy as np
 import spacelang
 from spacelang.analysis import check
 from spacelang.ir.counting import Structures
-from spacelang.ir.domain import Categorical, Grid, Real, Simple, parts
+from spacelang.ir.domain import Categorical, Grid, Simple, parts
 from spacelang.ir.expr import And, Is
 from spacelang.ir.neighbours import Neighbourhood
 from spacelang.ir.sampling import Sampler
@@ -250,9 +250,8 @@ def simple(name: str, part: Simple) -> Any:
         return ConfigSpace.CategoricalHyperparameter(name, [repr(value) for value in part.values])
     if part.lower == part.upper:
         return ConfigSpace.Constant(name, part.lower)
-    if isinstance(part, Grid):
+    if isinstance(part, Grid) and part.is_integral:
         return ConfigSpace.UniformIntegerHyperparameter(name, part.lower, part.upper, log=part.log)
-    assert isinstance(part, Real)
     return ConfigSpace.UniformFloatHyperparameter(name, part.lower, part.upper, log=part.log)
 
 

@@ -271,6 +271,9 @@ class _BodyReader:
         )
 
     def _fixed(self, written: ast.Fixed) -> None:
+        if written.condition is not None:
+            self._parameter(_with_one_value(written, written.condition))
+            return
         parameter = self._known(written.name)
         name, value = written.name.text, written.value
         entry = self._entry if parameter is not None else None
@@ -380,6 +383,16 @@ def _alternative(value: ast.Value) -> ast.Structure | None:
             return ast.Nothing((), value.span)
         case _:
             return None
+
+
+def _with_one_value(written: ast.Fixed, condition: ast.Expression) -> ast.Parameter:
+    """What is fixed where a condition holds: a hyperparameter with one value, which configurations show there."""
+    value = written.value
+    if isinstance(value, ast.OperatorValue):
+        domain: ast.Domain = ast.Operator(value.name, None, value.body, (), value.span)
+    else:
+        domain = ast.Values((value,), ordered=False, span=value.span)
+    return ast.Parameter(written.name, domain, None, condition, (), written.span)
 
 
 def _named(domain: Domain, parameter: Parameter | None) -> tuple[str, ...]:

@@ -328,6 +328,9 @@ class ExpressionReader:
         match written:
             case ast.Number() | ast.Text() | ast.Keyword():
                 return Constant(written.value, written.span)
+            case ast.Tuple():
+                value = plain(written, self._report)
+                return None if isinstance(value, NoValue) else Constant(value, written.span)
             case ast.Dotted():
                 return self._name(written)
             case ast.Binary(operator="+" | "-" | "*" | "/" as sign):

@@ -155,7 +155,7 @@ class FunctionCall:
 
 
 Expression: TypeAlias = (
-    Number | Text | Keyword | Dotted | Quantity | Binary | Logical | Unary | Membership | IsTest | FunctionCall
+    Number | Text | Keyword | Dotted | Tuple | Quantity | Binary | Logical | Unary | Membership | IsTest | FunctionCall
 )
 
 
@@ -289,11 +289,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """`name = value`."""
+    """`name = value when condition`."""
 
     name: Word
     value: Value
     span: Span = field(compare=False, repr=False)
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

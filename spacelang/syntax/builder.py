@@ -133,7 +133,8 @@ class Builder(Transformer[Token, ast.File]):
         return ast.Parameter(self._word(name), domain, default, condition, annotations, self._span(children))
 
     def fixed(self, children: list[Child]) -> ast.Fixed:
-        return ast.Fixed(self._word(children[0]), children[2], self._span(children))
+        condition = children[3][0] if len(children) > 3 else None
+        return ast.Fixed(self._word(children[0]), children[2], self._span(children), condition)
 
     def include(self, children: list[Child]) -> ast.Include:
         return ast.Include(children[1], self._span(children))

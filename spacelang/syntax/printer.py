@@ -237,7 +237,8 @@ class _Layout(Cursor):
             case ast.Parameter():
                 return self._parameter(member, width)
             case ast.Fixed(name=name, value=value):
-                return [self.take(), _padding(name, width), self.take(), Gap(), *self._value(value)]
+                start = [self.take(), _padding(name, width), self.take(), Gap()]
+                return [*start, *self._conditional(self._value(value), member.condition)]
             case ast.Include():
                 return self.upto(member.span.end)
             case ast.Rule():
@@ -250,13 +251,16 @@ class _Layout(Cursor):
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
             inside += [Gap(), self.take(), Gap(), *self._value(parameter.default)]
-        if parameter.condition is None:
-            return [*name, *inside, *self.upto(parameter.span.end)]
-        when = self.index(parameter.condition.span.start) - 1
-        inside += self.upto(self.lexemes[when].start)
-        condition = [Break(), self.take(), Gap(), *self._expression(parameter.condition)]
-        whole = grouped([*inside, Indented((Indented((*condition,)),))])
-        return [*name, whole, *self.upto(parameter.span.end)]
+        return [*name, *self._conditional(inside, parameter.condition), *self.upto(parameter.span.end)]
+
+    def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
+        """What a condition is of, and the condition: on the next line where both are too long for one."""
+        if condition is None:
+            return inside
+        when = self.index(condition.span.start) - 1
+        before = [*inside, *self.upto(self.lexemes[when].start)]
+        behind = [Break(), self.take(), Gap(), *self._expression(condition)]
+        return [grouped([*before, Indented((Indented((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
         match domain:
@@ -336,7 +340,7 @@ class _Layout(Cursor):
                 inside += [Gap(), self.take(), Gap(), *self._list(values)]
             case ast.IsTest(decision=decision):
                 inside = [*self.upto(decision.span.start), *self._expression(decision)]
-            case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Quantity():
+            case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Tuple() | ast.Quantity():
                 pass
             case _:
                 assert_never(expression)

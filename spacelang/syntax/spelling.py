@@ -163,7 +163,9 @@ def _tightness(expression: ast.Expression) -> int:
             return _ARITHMETIC.get(operator, _COMPARISON)
         case ast.Membership() | ast.IsTest():
             return _COMPARISON
-        case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Quantity() | ast.FunctionCall():
+        case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Tuple():
+            return _ATOM
+        case ast.Quantity() | ast.FunctionCall():
             return _ATOM
         case _:
             assert_never(expression)
@@ -268,7 +270,7 @@ def spell_member(member: ast.Member) -> str:
         case ast.Parameter(name=name, domain=domain):
             return f"{name.text} : {spell_domain(domain)}{spell_rest(member)}"
         case ast.Fixed(name=name, value=value):
-            return f"{name.text} = {spell_value(value)}"
+            return f"{name.text} = {spell_value(value)}{spell_condition(member.condition)}"
         case ast.Include(name=name):
             return f"include {name.text}"
         case ast.Rule(forbidden=forbidden, expression=expression):
@@ -280,11 +282,16 @@ def spell_member(member: ast.Member) -> str:
 def spell_rest(parameter: ast.Parameter) -> str:
     """What follows the domain of a parameter: annotations directly behind an operator would become the operator's."""
     default = f" = {spell_value(parameter.default)}" if parameter.default is not None else ""
-    condition = f" when {spell_expression(parameter.condition)}" if parameter.condition is not None else ""
+    condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
     if default or not takes_annotations(parameter.domain):
         return f"{default}{annotations}{condition}"
     return f"{condition}{annotations}"
+
+
+def spell_condition(condition: ast.Expression | None) -> str:
+    """` when E` or nothing."""
+    return f" when {spell_expression(condition)}" if condition is not None else ""
 
 
 def takes_annotations(domain: ast.Domain) -> bool:

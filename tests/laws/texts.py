@@ -246,10 +246,14 @@ class Writer:
             if self.draw(st.integers(0, 2)) == 0:
                 leaf.condition = self.expression(siblings)
                 when = f" when {leaf.condition.text}"
+                value = self.draw(st.sampled_from(values))
+                if kind != "ordered" and not isinstance(value, str | None) and self.draw(st.booleans()):
+                    leaf.values, text, default, marks = (value,), f"= {literal(value)}", "", ""
             alternative.members.append(leaf)
             siblings.leaves[name] = leaf
             self.known.leaves[leaf.address] = leaf
-            yield f"{name} : {text}{default}{marks}{when}"
+            colon = "" if text.startswith("=") else ": "
+            yield f"{name} {colon}{text}{default}{marks}{when}"
             if self.draw(st.integers(0, 4)) == 0:
                 later.append(self.rule(siblings))
         if siblings.hides_estimator and self.draw(st.booleans()):

@@ -77,7 +77,8 @@ paths = st.builds(
     words(NOT_REFERENCES),
     st.lists(words() | quoted, max_size=2),
 )
-atoms = st.one_of(numbers, texts, keywords, paths, quantities)
+tuples_of_values = st.builds(ast.Tuple, tuples(plain_values), nowhere)
+atoms = st.one_of(numbers, texts, keywords, paths, quantities, tuples_of_values)
 
 
 quoted_path = st.builds(lambda name: ast.Dotted((name,), NOWHERE), quoted)
@@ -196,7 +197,7 @@ rules = st.builds(ast.Rule, st.booleans(), expressions, nowhere)
 def members(depth: int) -> st.SearchStrategy[ast.Member]:
     return st.one_of(
         parameters(depth),
-        st.builds(ast.Fixed, words(), values(depth), nowhere),
+        st.builds(ast.Fixed, words(), values(depth), nowhere, st.none() | expressions),
         st.builds(ast.Include, dotted(NOT_WORDS), nowhere),
         rules,
     )

@@ -4,6 +4,8 @@ import pytest
 from spelled import checked, constraints, found, one
 
 from spacelang.analysis import check
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.membership import exclusion
 from spacelang.text import Source
 
 SVC = """stage estimator = SVC {{
@@ -335,3 +337,30 @@ def test_pipelines(pipeline: str, expected: list[str]) -> None:
     text = f"stage s = StandardScaler | none\nstage e = SVC {{ C : float[1, 2] when s is none }}\npipeline = {pipeline}"
     text = text if pipeline != "e" else text.replace(" when s is none", "")
     assert sorted(found(text)) == sorted(expected)
+
+
+def test_tuples_are_compared() -> None:
+    text = """stage estimator = MLPClassifier {{
+      hidden_layer_sizes : {{(50,), (100, 50)}} = (100, 50), alpha : float[1, 2] when {} }}"""
+    for written in ("hidden_layer_sizes == (50,)", "(50,) == hidden_layer_sizes", "hidden_layer_sizes != (100, 50)"):
+        space = check(Source("t", text.format(written))).space
+        assert space is not None
+        assert [exclusion(space, Configuration(each)) is None for each in LAYERS] == [True, False, False, True], written
+    assert found(text.format("hidden_layer_sizes == (50, 50)"))[0] == "SL207 (50, 50)"
+    assert found(text.format("hidden_layer_sizes < (50,)")) == ["SL508 hidden_layer_sizes"]
+
+
+LAYERS = [
+    {"estimator": "MLPClassifier", "estimator.hidden_layer_sizes": sizes} | alpha
+    for sizes in ((50,), (100, 50))
+    for alpha in ({"estimator.alpha": 1.5}, {})
+]
+
+
+def test_what_is_fixed_under_a_condition_is_a_hyperparameter_with_one_value() -> None:
+    text = "stage estimator = SVC {{ kernel : {{rbf, poly}}, degree {} when kernel == poly, C : float[0.1, 1] }}"
+    first, second = (checked(text.format(each)) for each in ("= 4", ": {4}"))
+    assert first.space == second.space
+    assert first.space is not None
+    nested = "stage estimator = BaggingClassifier {{ bootstrap : bool, estimator = SVC {{}} when bootstrap }}".format()
+    assert found(nested) == ["SL190 bootstrap"]

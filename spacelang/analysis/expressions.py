@@ -79,7 +79,7 @@ class ExpressionReader:
             case ast.Keyword(value=bool()):
                 return Constant(written.value, written.span)
             case _:
-                self._wrong(written, f"`{written.span.text}` is neither true nor false", "compare it with something")
+                self._wrong(written, f"`{written.span.text}` is neither true nor false", _compared(written))
                 return None
 
     def _logical(self, written: ast.Logical) -> Expr | None:
@@ -383,6 +383,14 @@ class ExpressionReader:
 
     def _wrong(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
         self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))
+
+
+def _compared(written: ast.Expression) -> str:
+    """How to compare what is no condition by itself; of a tuple each member is meant to be an alternative."""
+    if not isinstance(written, ast.Tuple):
+        return "compare it with something"
+    tests = " and ".join(f"… is {item.span.text}" for item in written.items)
+    return f"write `{tests}`, the stages in place of the dots"
 
 
 def _compares_truths(written: ast.Binary) -> bool:

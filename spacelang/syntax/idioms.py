@@ -351,10 +351,6 @@ _EXPRESSIONS: Final = (
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
         r"there is no implication: write `require not (\g<one>) or \g<other>`",
     ),
-    _idiom(
-        r"^forbid[ \t]*(?P<at>\((?P<list>[ \t]*[\w.]+[ \t]*(?:,[ \t]*[\w.]+[ \t]*)+)\))",
-        lambda match: f"write `forbid … is {_listed(match['list'], ' and … is ')}`, the stages in place of the dots",
-    ),
     _idiom(r"&&?", "write `and`", behind=_RULE),
     _idiom(r"\|\|?", "write `or`", behind=_RULE),
     _idiom(

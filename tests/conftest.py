@@ -24,9 +24,10 @@ TAKING_TURNS = {"workers": "", "scale": "test_failures_are_trained", "name": "te
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where a parameter takes turns, the reduced form has for each combination of the others one of its values.
+    """What the reduced form has of all tests: those that are marked `full` are left out.
 
-    Which one is drawn, the same in every run.
+    Where a parameter takes turns, it has for each combination of the others one of its values, drawn the same in every
+    run.
     """
     if IS_FULL:
         return
@@ -38,8 +39,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item, parameter in zip(items, taking, strict=True):
+        is_short = item.get_closest_marker("full") is None
         has_turn = not parameter or _has_its_turn(item.callspec.indices, parameter, values[_name(item), parameter])
-        (kept if has_turn else left).append(item)
+        (kept if is_short and has_turn else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
 

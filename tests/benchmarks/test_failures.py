@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("failures.py")
 
 REDUCED = """\
@@ -29,6 +31,7 @@ def table(folder: Path, *arguments: str) -> tuple[dict[str, list[str]], str]:
     return {line[0]: " ".join(line[1:]).split() for line in lines[1:]}, rest
 
 
+@pytest.mark.full
 def test_the_bounds_show_against_the_control(tmp_path: Path) -> None:
     (tmp_path / "reduced.space").write_text(REDUCED, encoding="utf-8")
     lines, reasons = table(tmp_path, "reduced.space", "-n", "8", "--data", "iris")

@@ -15,6 +15,7 @@ from spacelang.runtime.tables.writing import write_table
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
+@pytest.mark.full
 def test_the_benchmark_of_sampling_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     runpy.run_path(str(BENCHMARKS / "sampling.py"))["main"](["--quick", "--pcs", str(tmp_path / "none.pcs")])
     printed = capsys.readouterr().out
@@ -24,6 +25,7 @@ def test_the_benchmark_of_sampling_runs(capsys: pytest.CaptureFixture[str], tmp_
     assert "30 pairs: counted in" in printed
 
 
+@pytest.mark.full
 def test_the_benchmark_of_several_workers_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     benchmark = runpy.run_path(str(BENCHMARKS / "scaling.py"))
     space = spacelang.parse(benchmark["PART"]).checked
@@ -34,6 +36,7 @@ def test_the_benchmark_of_several_workers_runs(capsys: pytest.CaptureFixture[str
     assert "hyperband" in printed
 
 
+@pytest.mark.full
 def test_the_benchmark_of_surrogates_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(BENCHMARKS / "surrogates.py"))["main"](["--quick"])
     printed = capsys.readouterr().out
@@ -55,6 +58,7 @@ def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) ->
     assert line.split()[0] in ("49", "50")
 
 
+@pytest.mark.full
 def test_the_benchmark_of_mosaic_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(BENCHMARKS / "mosaic.py"))["main"](["--quick"])
     printed = capsys.readouterr().out

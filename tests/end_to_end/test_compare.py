@@ -223,6 +223,7 @@ def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: p
     assert here(*COMPARE, "-o", "out").returncode == 0
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("undrawn")
 def test_optimizers_data_and_repeats_may_be_added_and_nothing_else_changed(here: Here) -> None:
     assert here(*COMPARE, "-o", "out").returncode == 0

@@ -110,7 +110,7 @@ def kill_the_dask_worker(request: Request) -> Trial:
     return Trial(request, float(str(request.configuration["number"])))
 
 
-@pytest.mark.parametrize("number", [1, 2], ids=["one of two", "both"])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.full), 2], ids=["one of two", "both"])
 def test_killed_dask_workers_lose_nothing(marked: Marked, capfd: pytest.CaptureFixture[str], number: int) -> None:
     executor = Dask(short, workers=2)
     killed: list[int] = []
@@ -141,6 +141,7 @@ def test_killed_dask_workers_lose_nothing(marked: Marked, capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.full
 def test_a_job_that_ends_every_dask_worker_has_crashed(marked: Marked) -> None:
     executor = Dask(kill_the_dask_worker, workers=2)
     try:
@@ -183,6 +184,7 @@ def test_a_limit_that_no_worker_can_keep_is_refused(running: Any) -> None:
     assert nothing_is_left(running)
 
 
+@pytest.mark.full
 def test_two_runs_do_not_disturb_each_other(running: Any) -> None:
     runs = [Dask(short, workers=2, address=running.scheduler_address) for _ in range(2)]
     results: dict[int, list[Finished]] = {}
@@ -250,6 +252,7 @@ def test_the_evaluation_is_read_once_for_each_dask_worker(running: Any, tmp_path
     assert len(readers) == len(set(readers)) == 2
 
 
+@pytest.mark.full
 def test_a_dask_worker_that_joins_later_takes_part(marked: Marked) -> None:
     with cluster(1, processes=False) as growing:
         executor = Dask(where, workers=2, address=growing.scheduler_address)
@@ -278,6 +281,7 @@ def test_a_dask_worker_of_two_threads_has_two_places() -> None:
             executor.close()
 
 
+@pytest.mark.full
 def test_what_a_cluster_forgets_is_given_to_it_again(running: Any) -> None:
     executor = Dask(short, workers=2, address=running.scheduler_address)
     forgotten: list[int] = []
@@ -310,6 +314,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
         executor.close()
 
 
+@pytest.mark.full
 def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 1.0)
     with cluster(1, processes=False) as lost:
@@ -323,7 +328,9 @@ def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest
         executor.close()
 
 
-@pytest.mark.parametrize("is_waiting", [True, False], ids=["during a job", "between two"])
+@pytest.mark.parametrize(
+    "is_waiting", [True, pytest.param(False, marks=pytest.mark.full)], ids=["during a job", "between two"]
+)
 def test_a_scheduler_that_comes_back_is_given_all_again(is_waiting: bool, marked: Marked) -> None:
     with cluster(1, processes=False) as first:
         address, port = first.scheduler_address, first.scheduler.port
@@ -471,6 +478,7 @@ def test_of_a_killed_search_nothing_is_left_on_this_machine(
     assert not list(folder.iterdir())
 
 
+@pytest.mark.full
 def test_of_a_killed_search_nothing_is_left_on_a_cluster(tmp_path: Path, running: Any) -> None:
     with a_search(tmp_path, running.scheduler_address, "sleep_in_c") as search:
         has_begun = eventually(lambda: bool(running.scheduler.tasks))

@@ -213,6 +213,7 @@ def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None
         assert again.said == heard.said
 
 
+@pytest.mark.full
 def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ def test_a_table_with_everything():
     table = read(
         "% said before",
         "@ATTRIBUTE  number\tREAL % in metres",
-        "@attribute 'with space' Grid",
+        "@attribute 'with space' Integer",
         '@attribute "class{}" {no , "not yet",\'it\\\'s\'}',
         "@attribute note string",
         "@attribute day date yyyy-MM-dd",

@@ -304,17 +304,15 @@ def grid(
 ) -> Grid:
     """The numbers lower, lower + step, ... up to an upper end, without excluded ends; it may have no members.
 
-    They are integers where the step is one. An end that is excluded is drawn in to the member next to it, any other one
-    stays as it is written.
+    They are integers where the step is one.
     """
-    start, end, distance = decimal(lower), decimal(upper), decimal(step)
-    if upper_open:
-        steps, left = divmod(end - start, distance)
-        end = start + (int(steps) - (not left)) * distance
-    start += lower_open * distance
+    start, distance = decimal(lower), decimal(step)
+    steps, left = divmod(decimal(upper) - start, distance)
+    last = int(steps) - (upper_open and not left)
+    ends = start + lower_open * distance, start + last * distance
     if isinstance(step, int):
-        return Grid(int(start), int(end), log, step)
-    return Grid(float(start), float(end), log, step)
+        return Grid(int(ends[0]), int(ends[1]), log, step)
+    return Grid(float(ends[0]), float(ends[1]), log, step)
 
 
 def run(part: Grid, first: int, last: int) -> Grid:

@@ -121,7 +121,9 @@ def _reals(fields: Fields) -> Grid | Real:
     is_open, log = ("lower" in ends, "upper" in ends), fields.get("log", flag, False)
     if step is None:
         return _sound(Real(lower, upper, *is_open, log), fields.path)
-    return _sound(grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log), fields.path)
+    # Older documents have excluded ends here; what has none comes back as it was.
+    drawn_in = grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log)
+    return _sound(drawn_in if any(is_open) else Grid(lower, upper, log, step), fields.path)
 
 
 def _ends(bounds: tuple[N, ...], path: str, key: str) -> tuple[N, N]:

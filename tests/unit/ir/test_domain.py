@@ -66,7 +66,7 @@ def test_a_grid_is_of_the_decimals_that_were_written() -> None:
     assert grid(0.0, 0.3, 0.1, lower_open=True, upper_open=True) == Grid(0.1, 0.2, step=0.1)
     assert grid(0.0, 0.35, 0.1, upper_open=True) == tenths
     assert grid(0.0, 0.1, 0.1, lower_open=True, upper_open=True).size == 0
-    assert grid(1, 10, 4, lower_open=True) == Grid(5, 10, step=4)
+    assert grid(1, 10, 4, lower_open=True) == Grid(5, 9, step=4)
     assert Grid(0.5, 2.0, step=0.7).middle == 1.2
 
 

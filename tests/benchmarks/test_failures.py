@@ -43,6 +43,7 @@ def test_the_bounds_show_against_the_control(tmp_path: Path) -> None:
     assert reasons.startswith(f"reduced.space without bounds, iris:\n{int(free[2]):5} ValueError: n_components(N) must")
 
 
+@pytest.mark.full
 def test_a_fit_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (tmp_path / "endless.space").write_text(ENDLESS, encoding="utf-8")
     lines, reasons = table(tmp_path, "endless.space", "-n", "2", "--data", "iris", "--limit", "0.5", "--no-control")

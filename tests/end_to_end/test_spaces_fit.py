@@ -42,7 +42,13 @@ FEW_COLUMNS = {"admm_table_a2": 10, "admm_table_a3": 10, "mosaic": 10}
 """Where random configurations see the first columns only: cubic features of all thirty would take minutes."""
 
 DRAWS = 300 if os.environ.get("SPACELANG_FULL") else 15
-COSTLY = {"admm_table_a2": DRAWS // 3, "blds_table1_hpo": DRAWS // 10, "mosaic": DRAWS // 3, "boasf_models": DRAWS // 2}
+COSTLY = {
+    "admm_table_a2": DRAWS // 3,
+    "blds_table1_hpo": DRAWS // 10,
+    "mosaic": DRAWS // 3,
+    "boasf_models": DRAWS // 2,
+    "boasf_random_forest": DRAWS // 3,
+}
 """Of how many random configurations where they take longer."""
 
 SHARE = {

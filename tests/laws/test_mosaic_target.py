@@ -248,6 +248,7 @@ def test_vectors_lose_nothing(space: Space, seed: int) -> None:
     assert np.array_equal(tree.encode_all(columns), tree.encode_all(columns.configurations()))
 
 
+@pytest.mark.full
 @settings(LAW)
 @given(marked(finite_spaces()))
 def test_vectors_of_all_members_differ(space: Space) -> None:

@@ -237,6 +237,7 @@ def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
     assert len({*found.requests}) == 12
 
 
+@pytest.mark.full
 def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure costs what the worst does."""
     from smac.runhistory import RunHistory

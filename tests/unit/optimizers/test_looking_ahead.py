@@ -64,6 +64,7 @@ def test_what_is_wanted_is_the_same(
     assert all(exclusion(space, request.configuration) is None for request in early)
 
 
+@pytest.mark.full
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(["blds", "mlds"]),

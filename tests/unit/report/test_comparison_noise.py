@@ -102,6 +102,7 @@ def repeated(count: int, data: int, skill: float, comparisons: int = 300) -> np.
     return losses[..., None]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("count", "data"), [(2, 3), (2, 6), (5, 4), (5, 6), (5, 19)])
 def test_intervals_over_data_have_the_truth_in_them(count: int, data: int) -> None:
     """The truth is what many data sets would tell; of 300 comparisons of one pair 285 are 95 %, give or take 4."""

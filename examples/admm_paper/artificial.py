@@ -1,6 +1,7 @@
 """ADMM against one Gaussian process over everything, on the artificial objective: prints tables of losses and times.
 
-    python examples/admm_paper/artificial.py --output OUTPUT [--seconds 60] [--seeds 10] [--jobs 2] [--fixed]
+    python examples/admm_paper/artificial.py --output OUTPUT [--seconds 60] [--seeds 10] [--from-seed 0] [--jobs 2]
+        [--fixed]
 
 Every seed is another objective. All optimizers have the same time, one worker, and no data; every run is kept in
 OUTPUT, and what was stopped goes on by the same command. With `--fixed` as many calls in each iteration are compared
@@ -33,15 +34,17 @@ ENOUGH: Final = 2
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
     options = parser(__doc__, seconds=60, seeds=10)
+    options.add_argument("--from-seed", type=int, default=0, help="the first of the seeds")
     options.add_argument(
         "--fixed", action="store_true", help="compare as many calls in each iteration with more in each"
     )
     chosen = options.parse_args(arguments)
-    names, seeds = FIXED if chosen.fixed else JOINT, range(chosen.seeds)
+    names = FIXED if chosen.fixed else JOINT
+    seeds = range(chosen.from_seed, chosen.from_seed + chosen.seeds)
     wishes = [_wish(name, seed, chosen.seconds) for seed in seeds for name in names]
     found = dict(zip(wishes_of(wishes), made(wishes, Run.of, chosen.output, chosen.jobs), strict=True))
     runs = {name: [found[name, seed] for seed in seeds] for name in names}
-    write(chosen.output / ("fixed.csv" if chosen.fixed else "joint.csv"), rows(runs))
+    write(chosen.output / ("fixed.csv" if chosen.fixed else "joint.csv"), rows(runs, seeds))
     (report_fixed if chosen.fixed else report)(runs, chosen.seconds)
 
 
@@ -57,7 +60,7 @@ def wishes_of(wishes: Sequence[Wish]) -> list[tuple[str, int]]:
     return [(wish.variant, wish.seed) for wish in wishes]
 
 
-def rows(runs: Mapping[str, Sequence[Run]]) -> list[dict[str, object]]:
+def rows(runs: Mapping[str, Sequence[Run]], seeds: Sequence[int]) -> list[dict[str, object]]:
     """One a run."""
     return [
         {
@@ -66,10 +69,10 @@ def rows(runs: Mapping[str, Sequence[Run]]) -> list[dict[str, object]]:
             "trials": run.trials,
             "iterations": run.iterations,
             "loss": run.loss,
-            "reaches_jopt": run.reaches(runs[BASE][seed].loss) if BASE in runs else "",
+            "reaches_jopt": run.reaches(runs[BASE][place].loss) if BASE in runs else "",
         }
         for name, own in runs.items()
-        for seed, run in enumerate(own)
+        for place, (seed, run) in enumerate(zip(seeds, own, strict=True))
     ]
 
 

@@ -1,18 +1,14 @@
 """What each phase makes of each bundled space, kept as files: `tests/golden/PHASE/SPACE.txt`.
 
-After a change that is meant to show here, write the files anew and read every line of the difference:
-
-    UPDATE_GOLDEN=1 python -m pytest tests/golden
-
-A new space or a new phase needs nothing but that; a file without its space or phase fails.
+A new space or a new phase needs nothing but that files are written anew; a file without its space fails.
 """
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from goldens import FOLDER, must_be_kept
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.terminal import render
@@ -23,8 +19,6 @@ from spacelang.ir.statistics import statistics
 from spacelang.resources import folder
 from spacelang.text import Source
 
-FOLDER = Path(__file__).parent
-UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 SPACES = sorted(path.stem for path in folder("spaces").glob("*.space"))
 
 
@@ -60,17 +54,12 @@ PHASES: dict[str, Callable[[Checked], str]] = {
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("name", SPACES)
-def test_is_what_it_was(name: str, phase: str) -> None:
+def test_is_what_it_was(name: str, phase: str, tmp_path: Path) -> None:
     text = (folder("spaces") / f"{name}.space").read_text(encoding="utf-8")
     found = PHASES[phase](check(Source(f"{name}.space", text)))
-    kept = FOLDER / phase / f"{name}.txt"
-    if UPDATE:
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(found, encoding="utf-8")
-    assert kept.is_file(), f"{kept.name} is missing in {phase}: see the docstring of this module"
-    assert found == kept.read_text(encoding="utf-8")
+    must_be_kept(FOLDER / phase / f"{name}.txt", found, found, tmp_path)
 
 
-def test_no_file_is_left_over() -> None:
-    assert {path.parent.name for path in FOLDER.glob("*/*.txt")} == set(PHASES)
-    assert {path.stem for path in FOLDER.glob("*/*.txt")} == set(SPACES)
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_file_is_left_over(phase: str) -> None:
+    assert {path.stem for path in (FOLDER / phase).iterdir()} == {*SPACES}

@@ -1,0 +1,129 @@
+"""Goldens: what was found once, kept as text in files to be compared with what is found now.
+
+What is long is kept as a hash for each run of its lines: so a difference still has a place. Floats that were drawn or
+computed are kept to nine digits, as machines differ in the last ones of a logarithm. After a change that is meant to
+show here, write the files anew and read every line of the difference:
+
+    UPDATE_GOLDEN=1 python -m pytest tests/golden
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from difflib import unified_diff
+from functools import cache
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacelang.analysis import check
+from spacelang.ir.counting import Structures
+from spacelang.resources import folder
+from spacelang.text import Source
+
+ROOT = Path(__file__).parents[1]
+FOLDER = Path(__file__).parent / "golden"
+UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
+IS_FULL = UPDATE or bool(os.environ.get("SPACELANG_FULL"))
+"""Whether all of what is kept is found again, or what is cheap to find of it."""
+
+OWN = sorted(FOLDER.glob("*.space"))
+"""Spaces that have what the others lack."""
+PATHS = {
+    path.stem: path
+    for path in (*sorted(folder("spaces").glob("*.space")), *sorted((ROOT / "examples").rglob("*.space")))
+}
+"""The bundled spaces and those of the examples."""
+
+LONG = 6_000
+"""A text of more characters is kept by the hashes of its lines."""
+RUN = 25
+"""So many lines have a hash of their own."""
+WIDE = 120
+"""So wide are the lines of JSON, where there is room."""
+
+
+@cache
+def structures_of(name: str) -> Structures:
+    """The structures of a space that is bundled, of an example, or beside the goldens."""
+    path = path_of(name)
+    checked = check(Source(path.name, path.read_text(encoding="utf-8")))
+    assert checked.structures is not None
+    return checked.structures
+
+
+def path_of(name: str) -> Path:
+    """Where a space is."""
+    return PATHS.get(name) or FOLDER / f"{name}.space"
+
+
+def must_be_kept(kept: Path, found: str, whole: str, place: Path, *, is_whole: bool = True) -> None:
+    """Fail unless the file has what was found, and write it there if files are to be written anew.
+
+    `whole` is the same without hashes, which a failing test leaves in a folder for it to be compared with that of
+    another commit. What is not whole is the beginning of what is kept.
+    """
+    if UPDATE:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(found, encoding="utf-8")
+    assert kept.is_file(), f"{kept.relative_to(FOLDER)} is missing: UPDATE_GOLDEN=1 writes it"
+    before = kept.read_text(encoding="utf-8")
+    if not is_whole:
+        before = "".join(before.splitlines(keepends=True)[: len(found.splitlines())])
+    if found != before:
+        written = place / f"{kept.stem}.txt"
+        written.write_text(whole, encoding="utf-8")
+        lines = unified_diff(before.splitlines(), found.splitlines(), str(kept), "found", n=1, lineterm="")
+        pytest.fail("\n".join([*islice(lines, 60), f"all that was found: {written}"]), pytrace=False)
+
+
+def rounded(value: Any) -> Any:
+    """A value as JSON has it, its floats to nine digits."""
+    if is_dataclass(value):
+        return {field.name: rounded(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): rounded(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return rounded(value.tolist())
+    if isinstance(value, list | tuple):
+        return [rounded(inner) for inner in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def lines_of(value: Any, indent: str = "") -> Iterator[str]:
+    """JSON whose objects and arrays stand on one line where there is room."""
+    text = json.dumps(value)
+    if len(indent) + len(text) <= WIDE or not isinstance(value, dict | list):
+        yield indent + text
+        return
+    yield f"{indent}{'{' if isinstance(value, dict) else '['}"
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        first, *others = lines_of(inner, f"{indent}  ")
+        name = f"{json.dumps(key)}: " if isinstance(value, dict) else ""
+        yield from (f"{indent}  {name}{first.lstrip()}", *others)
+    yield f"{indent}{'}' if isinstance(value, dict) else ']'}"
+
+
+def shortened(text: str) -> str:
+    """The text, or a hash for each run of its lines where it is long, with the first of them."""
+    if len(text) <= LONG:
+        return text
+    lines = text.splitlines()
+    return "\n".join([f"{len(lines)} lines, {len(text)} characters", *hashes(lines)])
+
+
+def hashes(lines: Sequence[str]) -> Iterator[str]:
+    """A hash for each run of lines, with the number of the first one and how that begins."""
+    for start in range(0, len(lines), RUN):
+        run = lines[start : start + RUN]
+        yield f"from line {start + 1:>5}: {digest(run)}  {run[0].strip()[:60]}"
+
+
+def digest(lines: Iterable[str]) -> str:
+    """What tells lines from others."""
+    return sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -18,6 +18,7 @@ from spacelang.ir.expr import (
     Compare,
     Constant,
     Expr,
+    Operation,
     Reference,
     Worth,
     holds,
@@ -40,8 +41,11 @@ _OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "/": np.divide,
 }
 
-ROUNDING: Final = 2.0**-45
-"""More than what the operations of a comparison round away, as a part of all that they add up."""
+ROUNDING: Final = 2.0**-50
+"""More than what each number and each operation of a comparison rounds away, as a part of all that they add up.
+
+A rounding is 2^-53 of its result at most; what products of roundings add to that is far less than the rest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ def truths(atom: Compare, rows: Rows) -> Array:
     with np.errstate(all="ignore"):
         (left, size), (right, other) = (_value(side, values) for side in (atom.left, atom.right))
         found: Array = np.broadcast_to(_RELATIONS[atom.relation](left, right), rows.count).copy()
-        is_clear = np.abs(left - right) > ROUNDING * (size + other)  # not with NaN
+        rounded = ROUNDING * sum(1 for _ in nodes(atom)) * (size + other)
+        is_clear = np.abs(left - right) > rounded  # not with NaN
         is_clear = np.broadcast_to(is_clear | _are_whole(atom, values, size + other), rows.count)
     for entry in np.flatnonzero(~is_clear).tolist():
         found[entry] = holds(atom, _lookup(rows, entry))
@@ -88,14 +93,27 @@ def _value(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]
             found = values[expression.address]
         case Arithmetic():
             (left, size), (right, other) = (_value(side, values) for side in (expression.left, expression.right))
-            is_sum = expression.operation in "+-"
-            sizes = size + other if is_sum else size * other if expression.operation == "*" else size / np.abs(right)
-            return _OPERATIONS[expression.operation](left, right), sizes
+            return _OPERATIONS[expression.operation](left, right), _size(expression.operation, size, other, right)
         case Call(arguments=(argument,)):  # `min` or `max` of one
             return _value(argument, values)
         case _:
             raise ValueError("not a linear expression")
     return found, np.abs(found)
+
+
+def _size(operation: Operation, size: Array, other: Array, right: Array) -> Array:
+    """The size of what an operation makes of parts of two sizes, of which the second one is worth `right`.
+
+    A divisor may be far smaller than what it is made of, and then all that it has lost weighs on the quotient.
+    """
+    match operation:
+        case "+" | "-":
+            return size + other
+        case "*":
+            return size * other
+        case "/":
+            weighted: Array = size * other / right**2
+            return weighted
 
 
 def _lookup(rows: Rows, entry: int) -> Callable[[str], Worth]:

@@ -26,7 +26,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.groups import Group, scope
 from spacelang.ir.inequalities import SearchTooLongError
-from spacelang.ir.linear import Rows, difference, feasible, rows, scale
+from spacelang.ir.linear import Rows, difference, feasible, rows, whole_sum
 from spacelang.ir.rationals import Rational
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value, identity, is_number
@@ -334,10 +334,10 @@ class _Compiler:
 
 def truths_over(expression: Expr, options: Mapping[str, Sequence[Worth]]) -> Iterator[bool]:
     """The truth of an expression for all combinations of what its variables may be worth, the last ones first."""
-    scaled = scale(expression, options) if isinstance(expression, Compare) else None
-    if isinstance(expression, Compare) and scaled is not None:
-        relation, constant = RELATIONS[expression.relation], scaled.constant
-        for summands in product(*scaled.summands):
+    whole = whole_sum(expression, options) if isinstance(expression, Compare) else None
+    if isinstance(expression, Compare) and whole is not None:
+        relation, constant = RELATIONS[expression.relation], whole.constant
+        for summands in product(*whole.summands):
             yield relation(sum(summands, constant), 0)
         return
     for worths in product(*options.values()):

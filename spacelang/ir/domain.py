@@ -97,7 +97,7 @@ class Grid:
     step: int | float = 1
 
     def __eq__(self, other: object) -> bool:
-        """Whether the members are the same and of one type: 1 and 1.0 are not."""
+        """Whether they are written alike with members of one type: neither 1 and 1.0 are, nor 0..5 and 0..4 by 2."""
         return isinstance(other, Grid) and self._identity == other._identity
 
     def __hash__(self) -> int:

@@ -38,14 +38,14 @@ def difference(atom: Compare) -> Linear | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WholeSum:
     """A linear comparison brought to whole numbers: a sum of one of each of `summands`, and `constant`, beside 0."""
 
     summands: tuple[tuple[int, ...], ...]
     constant: int
 
 
-def scale(atom: Compare, worths: Mapping[str, Sequence[object]]) -> Scale | None:
+def whole_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> WholeSum | None:
     """A comparison for some values of each hyperparameter, in their order: what each of them adds to the sum.
 
     None where it is not linear, or where some of the values are no numbers.
@@ -60,7 +60,9 @@ def scale(atom: Compare, worths: Mapping[str, Sequence[object]]) -> Scale | None
         if len(columns[-1]) < len(numbers):
             return None
     whole = math.lcm(form.constant.denominator, *(term.denominator for column in columns for term in column))
-    return Scale(tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole))
+    return WholeSum(
+        tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole)
+    )
 
 
 def linear(expression: Expr) -> Linear | None:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -222,6 +223,30 @@ def test_comparisons_are_what_one_by_one_evaluation_says(
     assert decoded(NUMBERS, codes["a"]) == [pair[0] for pair in pairs]
     found = truths(atom, Rows(dict.fromkeys("ab", NUMBERS), codes, len(pairs)))
     assert found.tolist() == [holds(atom, dict(zip("ab", pair, strict=True)).__getitem__) for pair in pairs]
+
+
+@settings(LAW)
+@given(
+    st.integers(0, 900),  # so many terms that a sum loses, each by itself
+    st.sampled_from((2.0**-53, 0.1, -0.3, 7.0)),
+    st.sampled_from((1, 0.3, 2**53 + 1)),
+    st.sampled_from(("==", "<", ">=")),
+    st.integers(-2, 2),
+)
+@example(900, 2.0**-53, 1, ">=", -1)
+@example(0, 0.1, 1, ">=", 0)
+def test_long_sums_and_small_divisors_are_compared_as_they_are_one_by_one(
+    terms: int, term: float, divided: float, relation: Any, off: int
+) -> None:
+    small = reduce(partial(Arithmetic, "+"), map(Constant, (0.2, -0.3, 1e-16)), Constant(0.1))  # 1e-16, not as floats
+    for left, near in (
+        (reduce(partial(Arithmetic, "+"), [Constant(term)] * terms, Reference("a")), divided + terms * term),
+        (Arithmetic("/", Reference("a"), small), divided * 1e16),
+    ):
+        atom = Compare(relation, left, Constant(near * (1 + off * 1e-14)))
+        codes = {"a": Codes(np.array([divided], object), np.array([1 if isinstance(divided, int) else 2], np.int8))}
+        found = truths(atom, Rows({"a": NUMBERS}, codes, 1))
+        assert found.tolist() == [holds(atom, lambda _: divided)]
 
 
 def test_a_rare_comparison_is_drawn_in_many_rows() -> None:

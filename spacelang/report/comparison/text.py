@@ -42,8 +42,8 @@ FAILURES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of texts with a title; the first column has names, the others numbers."""
+class Titled:
+    """A table of texts under its title; the first column has names, the others numbers."""
 
     title: str
     head: tuple[str, ...]
@@ -56,15 +56,15 @@ def print_comparison(results: Results, console: Console) -> None:
         match part:
             case Text():
                 console.print(part, soft_wrap=True)
-            case Grid() if console.is_terminal:
+            case Titled() if console.is_terminal:
                 console.print(_drawn(part), soft_wrap=True)
-            case Grid():
+            case Titled():
                 console.print(_plain(part), soft_wrap=True)
 
 
-def parts(results: Results) -> list[Grid | Text]:
+def parts(results: Results) -> list[Titled | Text]:
     """The tables and sentences in their order."""
-    found: list[Grid | Text] = [Text(headline(results), style="bold")]
+    found: list[Titled | Text] = [Text(headline(results), style="bold")]
     judged = verdict(results)
     if judged is not None:
         found.append(Text(UNSEEN))
@@ -92,7 +92,7 @@ def headline(results: Results) -> str:
     )
 
 
-def losses(results: Results, data: str, models: Models) -> Grid:
+def losses(results: Results, data: str, models: Models) -> Titled:
     """Median and quartiles of the incumbent's loss after some shares of the time."""
     told = _told(results)
     lower, median, upper = told.quartiles[models][:, results.data.index(data)]
@@ -101,10 +101,10 @@ def losses(results: Results, data: str, models: Models) -> Grid:
         for name, *bounds in zip(results.optimizers, lower, median, upper, strict=True)
     )
     title = f"{data}: {results.formulas[data]}, {MODELS[models]}, median [quartiles]"
-    return Grid(visible(title), ("after", *map(seconds, told.seconds)), rows)
+    return Titled(visible(title), ("after", *map(seconds, told.seconds)), rows)
 
 
-def ranks(results: Results, models: Models) -> Grid:
+def ranks(results: Results, models: Models) -> Titled:
     """The average ranks of mean losses with their intervals."""
     found = results.ranked[Ranking.MEAN_LOSSES][models].ranks
     rows = tuple(
@@ -113,10 +113,10 @@ def ranks(results: Results, models: Models) -> Grid:
     )
     over = counted(len(results.data), "data set")
     title = f"{Ranking.MEAN_LOSSES}, averaged over {over}, {_sharing(results)}; {MODELS[models]}"
-    return Grid(title, ("after", *map(seconds, results.seconds)), rows)
+    return Titled(title, ("after", *map(seconds, results.seconds)), rows)
 
 
-def ranks_of_runs(results: Results) -> Grid:
+def ranks_of_runs(results: Results) -> Titled:
     """The average ranks of single runs, for both incumbents."""
     by_models = results.ranked[Ranking.RUNS]
     columns = [column for models in Models for column in by_models[models].ranks.value.T]
@@ -127,7 +127,7 @@ def ranks_of_runs(results: Results) -> Grid:
     times = [*map(seconds, results.seconds)]
     head = [f"{each}{' (any)' if models is Models.ANY else ''}" for models in Models for each in times]
     title = f"{Ranking.RUNS}, averaged over {results.over}, {_sharing(results)}; (any): {MODELS[Models.ANY]}"
-    return Grid(title, ("after", *head), rows)
+    return Titled(title, ("after", *head), rows)
 
 
 def intervals(results: Results) -> str:
@@ -233,9 +233,9 @@ def _longest_ahead(results: Results, models: Models) -> str:
     return max(decades, key=decades.__getitem__)
 
 
-def _verdict(results: Results, judged: Verdict) -> list[Grid | Text]:
+def _verdict(results: Results, judged: Verdict) -> list[Titled | Text]:
     """What rows that no trial saw say: losses, ranks, and which differences are beyond noise."""
-    found: list[Grid | Text] = [losses_on_test_rows(results, judged, data) for data in results.data]
+    found: list[Titled | Text] = [losses_on_test_rows(results, judged, data) for data in results.data]
     found.append(Text("\noptimism: by how much the loss on rows that no trial saw is above the one that was reported"))
     if len(results.optimizers) == 1:
         return found
@@ -254,7 +254,7 @@ def _verdict(results: Results, judged: Verdict) -> list[Grid | Text]:
     return found
 
 
-def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Grid:
+def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Titled:
     """The losses of winners on rows that no trial saw, those by which they won, and how much too good these were."""
     place = results.data.index(data)
     columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
@@ -266,16 +266,16 @@ def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Grid:
     )
     over = f"mean over {counted(len(results.seeds), 'seed')} [95 % interval]"
     title = f"{data}: {results.formulas[data]} of the winners, {over}"
-    return Grid(visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
+    return Titled(visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 
-def ranks_on_test_rows(results: Results, judged: Verdict) -> Grid:
+def ranks_on_test_rows(results: Results, judged: Verdict) -> Titled:
     """Both kinds of ranks, by the losses of winners on rows that no trial saw."""
     estimates = [judged.ranked[ranking].ranks for ranking in Ranking]
     columns = [map(_figure, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]
     rows = tuple(zip(map(visible, results.optimizers), *columns, strict=True))
     title = f"ranks at the end by rows that no trial saw, averaged over {results.over}, {_sharing(results)}"
-    return Grid(title, ("", *map(str, Ranking)), rows)
+    return Titled(title, ("", *map(str, Ranking)), rows)
 
 
 def _apart(results: Results, pair: tuple[str, str], models: Models) -> str:
@@ -318,20 +318,20 @@ def _without_a_score(results: Results) -> list[Text]:
     return [Text(), *lines] if lines else []
 
 
-def _drawn(grid: Grid) -> RenderableType:
+def _drawn(told: Titled) -> RenderableType:
     table = Table(box=SIMPLE_HEAD)
-    for place, name in enumerate(grid.head):
+    for place, name in enumerate(told.head):
         table.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
-    for row in grid.rows:
+    for row in told.rows:
         table.add_row(*map(Text, row))
     # Not the table's own title, which is as narrow as the table.
-    return Group(Text(f"\n{grid.title}", style="bold"), table)
+    return Group(Text(f"\n{told.title}", style="bold"), table)
 
 
-def _plain(grid: Grid) -> RenderableType:
-    widths = [max(map(len, column)) for column in zip(grid.head, *grid.rows, strict=True)]
-    lines = (Text(_aligned(row, widths)) for row in (grid.head, *grid.rows))
-    return Group(Text(f"\n{grid.title}"), *lines)
+def _plain(told: Titled) -> RenderableType:
+    widths = [max(map(len, column)) for column in zip(told.head, *told.rows, strict=True)]
+    lines = (Text(_aligned(row, widths)) for row in (told.head, *told.rows))
+    return Group(Text(f"\n{told.title}"), *lines)
 
 
 def _aligned(cells: Iterable[str], widths: Sequence[int]) -> str:

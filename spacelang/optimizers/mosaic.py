@@ -48,6 +48,9 @@ class Mosaic:
     n_s: int = option(100, "draws of a node, over which the forest's predictions are averaged")
     n_r: int = option(1000, "draws below the selected node that are candidates, beside the neighbours of its best")
     kappa: int = option(3, "configurations drawn for each first alternative at the beginning, beside its default")
+    slow_skip_seconds: float = option(
+        0.0, "a first alternative whose default took longer is spared its draws at the beginning; 0: none is"
+    )
     trees: int = option(60, "trees of the forest")
     features: float = option(0.5, "the share of the features that each split of a tree looks at")
 
@@ -57,6 +60,8 @@ class Mosaic:
         check(is_weight, f"`c_ucb` is {self.c_ucb}", "it is at least 0, where nothing is explored")
         check(0 < self.pw <= 1, f"`pw` is {self.pw}", "it is greater than 0, and at most 1")
         check(self.kappa >= 0, f"`kappa` is {self.kappa}", "it is at least 0: the defaults alone")
+        is_time = isfinite(self.slow_skip_seconds) and self.slow_skip_seconds >= 0
+        check(is_time, f"`slow_skip_seconds` is {self.slow_skip_seconds}", "it is at least 0, which spares none")
         check(0 < self.features <= 1, f"`features` is {self.features}", "it is a share: greater than 0, and at most 1")
         for name in ("n_s", "n_r", "trees"):
             value = getattr(self, name)
@@ -107,6 +112,8 @@ class _Run:
         """None is what is known already."""
         self._failed: deque[tuple[Playout, Configuration]] = deque()
         """Playouts whose candidate has failed, and that have another one."""
+        self._slow: set[Configuration] = set()
+        """What took longer than a default may whose alternative is drawn from."""
         self._is_barren = False
         """Whether a playout found nothing new below any node."""
 
@@ -122,13 +129,16 @@ class _Run:
         yield from (self._plain(each) for each in self._left.each_once() if each not in self._seen)
 
     def _first(self) -> Iterator[Configuration]:
-        """What is given, the default of each first alternative, and then `kappa` draws of each, in turn."""
+        """What is given, the default of each first alternative, and then `kappa` draws of each that is not slow."""
         yield from self._given
         tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
-        yield from map(self._tree.default_completion, tops)
-        streams = [self._several(top) for top in tops]
+        defaults = [self._tree.default_completion(top) for top in tops]
+        yield from defaults
+        streams = {default: self._several(top) for default, top in zip(defaults, tops, strict=True)}
         for _ in range(self._options.kappa):
-            yield from (each for stream in streams for each in islice(stream, 1))
+            for default, stream in streams.items():
+                if default not in self._slow:
+                    yield from islice(stream, 1)
 
     def _several(self, top: Prefix) -> Iterator[Configuration]:
         """Draws below a first alternative that are new, until hardly any is."""
@@ -210,6 +220,8 @@ class _Run:
     def _note(self, asked: Request | Later, trial: Trial) -> None:
         """Back up the reward, unless the playout has another candidate; a failure is none of the surrogate's data."""
         playout, configuration = self._under_way.pop(asked), trial.request.configuration
+        if 0 < self._options.slow_skip_seconds < trial.cost:
+            self._slow.add(configuration)
         if playout is None:
             return
         if trial.loss is None and not playout.is_last and not self._is_barren:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,15 @@ def test_sixteen_estimators_begin_with_their_defaults_and_three_draws_of_each() 
     assert root.visits == 64
     assert [child.visits for child in root.children.values()] == [4] * 16
     assert len({trial.request for trial in first}) == 64
+
+
+def test_a_slow_first_alternative_is_spared_its_draws() -> None:
+    space = estimators(4)
+    began = driven(Mosaic(**CHEAP), space, arbitrary, 4).trials
+    slow = tuple(replace(trial, cost=3.0 if place == 2 else 1.0) for place, trial in enumerate(began))
+    found = driven(Mosaic(slow_skip_seconds=2.0, **CHEAP), space, arbitrary, 14, known=slow)
+    first = [trial.request for trial in found.trials if not trial.request.memo]
+    assert Counter(str(each.configuration["e"]) for each in first) == {"e0": 4, "e1": 4, "e2": 1, "e3": 4}
 
 
 def test_where_there_are_fewer_configurations_each_is_evaluated_once() -> None:
@@ -253,6 +263,7 @@ def test_eight_workers_play_out_below_different_nodes() -> None:
         ({"n_r": 0}, "`n_r` is 0"),
         ({"trees": 0}, "`trees` is 0"),
         ({"kappa": -1}, "`kappa` is -1"),
+        ({"slow_skip_seconds": -1.0}, "`slow_skip_seconds` is -1.0"),
         ({"features": 0.0}, "`features` is 0"),
     ],
 )

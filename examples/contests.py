@@ -1,9 +1,9 @@
 """Contests: optimizers on data sets with several seeds, each run kept in a file of its own, and tables of their ranks.
 
-What the scripts of `default`, `mosaic_paper` and `boasf_paper` share. `spacelang compare` judges runs by their winners
-and makes one after the other; here the incumbent at each tenth of the time is scored on rows that no trial saw,
-ensembles take part, several runs go on at a time, and a run may have to have something to count. Ranks and their
-intervals are those of `compare`.
+What the scripts of `default`, `mosaic_paper` and `boasf_paper` share, and in part those of `admm_paper`. `spacelang
+compare` judges runs by their winners and makes one after the other; here the incumbent at each tenth of the time is
+scored on rows that no trial saw, ensembles take part, several runs go on at a time, and a run may have to have
+something to count. Ranks and their intervals are those of `compare`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from functools import partial
 from importlib.util import find_spec
 from math import inf, isnan, nan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,11 @@ from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.report.comparison.noise import Ranked, ranked, resampling
 from spacelang.report.comparison.ranks import TOLERANCE, Ranking
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.final import finish
+
+W = TypeVar("W")
+T = TypeVar("T")
 
 TENTHS: Final = 10
 """So often in a run its incumbent is looked at."""
@@ -161,11 +165,15 @@ class Run:
 def made(contest: Contest, folder: Path, jobs: int) -> list[Run]:
     """All runs of a contest, so many at a time; what the folder has is not made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    make = partial(_made, folder=folder)
+    return several(partial(_made, folder=folder), contest.wishes(), jobs)
+
+
+def several(make: Callable[[W], T], wishes: Iterable[W], jobs: int) -> list[T]:
+    """What is made of each wish, so many at a time; one at a time here."""
     if jobs == 1:
-        return [make(wish) for wish in contest.wishes()]
+        return list(map(make, wishes))
     with ProcessPoolExecutor(jobs) as pool:
-        return list(pool.map(make, contest.wishes()))
+        return list(pool.map(make, wishes))
 
 
 def _made(wish: Wish, folder: Path) -> Run:
@@ -214,13 +222,15 @@ def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, floa
     known = ([point for point in result.outcome.curve if point.seconds <= end] for end in ends)
     points = {points[-1].trial: points[-1] for points in known if points}
     records = {record.index: record for record in result.outcome.records}
+    objective = result.objective
+    assert isinstance(objective, DataObjective)
     assert result.crew is not None
     workers, limits = min(result.crew.workers, 1), result.crew.limits
     losses: dict[int, float | None] = {}
-    with closing(make_executor(result.objective, workers=workers, limits=limits)) as executor:
+    with closing(make_executor(objective, workers=workers, limits=limits)) as executor:
         for trial in points:
             then = replace(result.outcome, records=(records[trial],), incumbent=records[trial])
-            score = finish(then, result.objective, executor, limits=limits, has_interval=False).test
+            score = finish(then, objective, executor, limits=limits, has_interval=False).test
             losses[trial] = None if score is None else score.loss
     return tuple((point.seconds, point.loss, losses[trial]) for trial, point in points.items())
 
@@ -325,21 +335,27 @@ def difference(found: Ranked, names: Sequence[str], name: str, other: str) -> tu
 
 
 def parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """The options that all scripts have."""
-    lines = (text or "").splitlines()
-    options = argparse.ArgumentParser(description=lines[0] if lines else None)
+    """The options of scripts that have optimizers compete on data sets."""
+    options = keeping(text, seconds=seconds, seeds=seeds)
     options.add_argument(
         "datasets", type=Path, help="the folder of the data sets, NAME.csv.gz with the column `target`"
     )
-    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
-    options.add_argument("--seconds", type=float, default=seconds, help="of each run")
-    options.add_argument("--seeds", type=int, default=seeds)
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
     options.add_argument(
         "--data", action="append", default=[], help="a data set, again for each; else as it says above"
     )
     options.add_argument("--trials", type=int, help="the most of each run")
     options.add_argument("--trial-limit", default="60s 4GB", help="what a trial may take")
+    return options
+
+
+def keeping(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
+    """The options of all scripts that keep runs."""
+    lines = (text or "").splitlines()
+    options = argparse.ArgumentParser(description=lines[0] if lines else None)
+    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
+    options.add_argument("--seconds", type=float, default=seconds, help="of each run")
+    options.add_argument("--seeds", type=int, default=seeds)
+    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
     return options
 
 

@@ -8,12 +8,16 @@ OUTPUT, and what was stopped goes on by the same command. With `--fixed` as many
 with more and more of them.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-from evidence import BASE, VARIANTS, Run, Wish, better, faster, made, parser, seconds_shown, shown, write
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from admm_paper.evidence import BASE, VARIANTS, Run, Wish, better, faster, made, seconds_shown, shown, write
+from contests import keeping
 
 SPACE: Final = Path(__file__).parent / "artificial.space"
 
@@ -33,7 +37,7 @@ ENOUGH: Final = 2
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
-    options = parser(__doc__, seconds=60, seeds=10)
+    options = keeping(__doc__, seconds=60, seeds=10)
     options.add_argument("--from-seed", type=int, default=0, help="the first of the seeds")
     options.add_argument(
         "--fixed", action="store_true", help="compare as many calls in each iteration with more in each"

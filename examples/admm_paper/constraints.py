@@ -8,14 +8,18 @@ of AUROC between sexes and between races are the paper's. Every run is kept in O
 the same command.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
 from pathlib import Path
 from typing import Final
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 import numpy as np
-from evidence import Wish, budget, limited, made, parser, shown, write
+from admm_paper.evidence import Wish, budget, limited, made, shown, write
+from contests import keeping
 
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.stored import StoredTrial
@@ -93,12 +97,12 @@ class Kept:
 
     def best(self, bound: Bound) -> StoredTrial | None:
         """The best of these."""
-        return min(self.feasible(bound), key=lambda each: each.loss, default=None)
+        return min(self.feasible(bound), key=lambda each: inf if each.loss is None else each.loss, default=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
-    options = parser(__doc__, seconds=40, seeds=3)
+    options = keeping(__doc__, seconds=40, seeds=3)
     limited(options, "2s 3GB")
     chosen = options.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
@@ -145,7 +149,8 @@ def tests(
 def row(bound: Bound, seed: int, filtered: Kept, own: Kept, tested: Kept | None) -> dict[str, object]:
     """Of a bound and a seed: the run that does not know of the bound, and the one that does."""
     said: dict[str, object] = {"bound": bound.text, "seed": seed}
-    for name, run, score in (("filtered", filtered, tested and tested.test), ("bounded", own, own.test)):
+    later = None if tested is None else tested.test
+    for name, run, score in (("filtered", filtered, later), ("bounded", own, own.test)):
         best = run.best(bound)
         reached = None if score is None else next(iter(score.constraints), None)
         said |= {

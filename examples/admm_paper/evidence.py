@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from csv import DictWriter
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
+from contests import several
 
 import spacelang as sl
 from spacelang.runtime.storing.store import Store
@@ -151,8 +151,7 @@ def iterations(trials: Iterable[StoredTrial]) -> int:
 def made(wishes: Sequence[Wish], read: Callable[[StoredRun], T], folder: Path, jobs: int) -> list[T]:
     """What `read` makes of each run, so many at a time; what is in the folder already is not made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(jobs) as pool:
-        return list(pool.map(partial(_made, read=read, folder=folder), wishes))
+    return several(partial(_made, read=read, folder=folder), wishes, jobs)
 
 
 def _made(wish: Wish, read: Callable[[StoredRun], T], folder: Path) -> T:
@@ -195,16 +194,6 @@ def seconds_shown(values: Sequence[float]) -> str:
     reached = sum(each < inf for each in values)
     middle = median(values)
     return f"{'never' if middle == inf else f'{middle:.1f} s'} ({reached} of {len(values)})"
-
-
-def parser(text: str | None, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """The options that all scripts have."""
-    options = argparse.ArgumentParser(description=text.splitlines()[0] if text else None)
-    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
-    options.add_argument("--seconds", type=float, default=seconds, help="of each run")
-    options.add_argument("--seeds", type=int, default=seeds)
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    return options
 
 
 def limited(options: argparse.ArgumentParser, limit: str) -> None:

@@ -124,7 +124,7 @@ def _tree(values: dict[str, Any]) -> BaseEstimator:
     return _Deep(values.pop("max_depth_factor"), DecisionTreeClassifier(**values, random_state=0))
 
 
-class _Deep(BaseEstimator):
+class _Deep(BaseEstimator):  # type: ignore[misc]
     """A tree as deep as a multiple of the number of columns."""
 
     def __init__(self, factor: float, tree: BaseEstimator) -> None:
@@ -218,7 +218,7 @@ STAGES: Final[Mapping[str, Mapping[str, Make]]] = {
 
 def pipeline_of(configuration: Values) -> Pipeline:
     """The unfitted pipeline that stands for a configuration of the imported space."""
-    steps = []
+    steps: list[tuple[str, Any]] = []
     for stage, alternatives in STAGES.items():
         alternative, prefix = configuration[stage], f"{stage}."
         values = {key.removeprefix(prefix): value for key, value in configuration.items() if key.startswith(prefix)}

@@ -7,10 +7,15 @@ fifth of the rows apart, which no trial sees, and decides on which 30 % of the o
 kept in OUTPUT, and what was stopped goes on by the same command.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from evidence import BASE, Run, Wish, better, budget, faster, limited, made, parser, seconds_shown, shown, write
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from admm_paper.evidence import BASE, Run, Wish, better, budget, faster, limited, made, seconds_shown, shown, write
+from contests import keeping
 
 DATA: Final = ("fri_c2_1000_25", "pc4")
 SPACE: Final = "admm_table_a3"
@@ -21,7 +26,7 @@ ENOUGH: Final = 300
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the runs that are not there yet, and print what came of all."""
-    options = parser(__doc__, seconds=160, seeds=3)
+    options = keeping(__doc__, seconds=160, seeds=3)
     limited(options, "1s 4GB")
     options.add_argument("--data", action="append", help="a data set, again for each", default=[])
     chosen = options.parse_args(arguments)

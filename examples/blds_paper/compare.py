@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 SPACE = "blds_table1"
 DATA = ("diabetes", "credit_g", "spectf")
@@ -64,7 +65,7 @@ def main() -> int:
     return status
 
 
-def print_claims(comparison: dict) -> None:
+def print_claims(comparison: dict[str, Any]) -> None:
     """Say when which of two optimizers had the smaller average rank of mean losses, and when that was beyond noise."""
     seconds, rankings = comparison["curves"]["seconds"], comparison["curves"]["ranks"]
     for models, ranks in rankings["mean_losses"].items():

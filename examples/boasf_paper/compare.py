@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from contests import Candidate, Contest, Run, able, made, parser, paths, report_those_that_count, small, told_all
 
 import spacelang as sl
+from spacelang.runtime.evaluation.objective import DataObjective
 
 STARTUP: Final = 20
 """So many trials of an arm are at random before TPE has a model."""
@@ -31,6 +32,7 @@ BEGUN: Final = "arms that left the start"
 
 def arms(result: sl.Result, kind: str, space: str) -> Mapping[str, int]:
     """How many arms there are in the trials of a run, and how many have so many successes that TPE has a model."""
+    assert isinstance(result.objective, DataObjective)
     bound = sl.load(space).bind(**{name: number for name, number in result.objective.symbols.items() if number})
     form = bound.compile("boasf", arms=kind)
     tried = Counter(form.encode(record.trial.request.configuration)[0] for record in result.outcome.records)

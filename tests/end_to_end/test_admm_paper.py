@@ -24,9 +24,9 @@ NAMES = ("evidence", "artificial", "real_data", "constraints", "imported")
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     monkeypatch.setattr(testing, "RESAMPLES", 20)
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    yield {name: import_module(name) for name in NAMES}
-    for name in NAMES:
+    monkeypatch.syspath_prepend(str(SCRIPTS.parent))
+    yield {name: import_module(f"admm_paper.{name}") for name in NAMES}
+    for name in ("contests", "admm_paper", *(f"admm_paper.{name}" for name in NAMES)):
         sys.modules.pop(name)
 
 

@@ -86,5 +86,19 @@ def not_in_names(text: str) -> str | None:
     return next((f"U+{ord(each):04X}" for each in text if unicodedata.category(each) in UNNAMED), None)
 
 
+def no_parameter(name: str) -> str | None:
+    """Why no parameter can be called so, as words behind its name; None where one can."""
+    if not name:
+        return "is empty"
+    character = not_in_names(name)
+    if character is not None:
+        return f"holds the character {character}, which is in no name"
+    if "`" in name:
+        return "holds a backtick, which ends a name"
+    if "." in name:
+        return "holds a point, which stands between the names of a path"
+    return None if name == name.strip() else "begins or ends with a space, as no name does"
+
+
 NOWHERE = Span(Source("<made>", ""), 0, 0)
 """The span of what no text says: nodes made by a program."""

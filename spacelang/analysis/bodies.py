@@ -20,11 +20,12 @@ from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter
-from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.diagnostics.syntax import NotSupportedYet, UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.domain import BOOLEANS, Domain, parts
+from spacelang.ir.domain import BOOLEANS, Domain, parameter_name, parts
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
+from spacelang.text import no_parameter
 
 ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
 ReadAlternatives = Callable[[ast.Structure, Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
@@ -218,12 +219,17 @@ class _BodyReader:
     def _known(self, name: ast.Word) -> Parameter | None:
         """The parameter in the catalogue; what keeps a space from setting it is reported."""
         self.names[name.text] = name
+        reason = no_parameter(name.text)
+        if reason is not None:
+            hint = f"the name {reason}"
+            self._report.add(UnexpectedText(primary=name.span, found=name.span.text, expected="a name", hint=hint))
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
         return None if self._entry is None else parameters.find(name, self._entry, self._report)
 
     def _report_undeclared(self, name: ast.Word, declaration: ast.Abstract) -> None:
         near = nearest(name.text, self._declared)
+        near = None if near is None else parameter_name(near)
         related = (Related(declaration.name.span, "declared here"),)
         operator = declaration.name.text
         self._report.add(

@@ -15,7 +15,7 @@ from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
 from spacelang.diagnostics.structure import SeveralUses
-from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, literal, parts
+from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, is_word, literal, parts
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -260,7 +260,7 @@ class ExpressionReader:
         return first, None if lost else self._operand(right)
 
     def _may_be_word(self, written: ast.Expression) -> bool:
-        return isinstance(written, ast.Dotted) and len(written.words) == 1
+        return isinstance(written, ast.Dotted) and len(written.words) == 1 and is_word(written.text)
 
     def _is_known(self, written: ast.Expression) -> bool:
         assert isinstance(written, ast.Dotted)

@@ -8,7 +8,7 @@ from spacelang.analysis.symbols import SYMBOLS, Symbols
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import Domain, describe, literal
+from spacelang.ir.domain import Domain, describe, is_word, literal, parameter_name
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.suggest import nearest
@@ -138,6 +138,8 @@ class Names:
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(primary=written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
+        if near is not None and not all(map(is_word, near.split("."))):
+            near = parameter_name(near) if near in scope.addresses or near in scope.constants else None
         stages = [address for address in self._below[""] if address not in self._left_out]
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"

@@ -42,7 +42,7 @@ def _further(diagnostic: Diagnostic) -> list[Fix | None]:
     match diagnostic:
         case MissingSeparator():
             return [Fix(Span(place.source, place.start, place.start), ", ", "insert a comma")]
-        case UnclosedString():
+        case UnclosedString(what="string"):
             return [Fix(Span(place.source, place.end, place.end), '"', "close the string")]
         case UnexpectedText() | SaidElsewhere() | WrongComparison() | BackwardGoal():
             return _as_written(diagnostic)
@@ -115,7 +115,7 @@ def _without_member(name: Span) -> Fix | None:
     text = name.source.text
     depth = 0
     end = len(text)
-    for found in re.finditer(r'#[^\n]*|"(?:[^"\\\n]|\\.)*"|[\[\](){},\n]', text[name.end :]):
+    for found in re.finditer(r'#[^\n]*|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|[\[\](){},\n]', text[name.end :]):
         sign = found[0]
         if depth == 0 and (sign in ("}", ",", "\n") or sign.startswith("#")):
             end = name.end + found.start()

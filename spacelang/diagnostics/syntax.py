@@ -35,16 +35,21 @@ class UnexpectedEnd(Diagnostic):
 
 
 class UnclosedString(Diagnostic):
-    r"""A string has no closing quote on its line.
+    r"""A string, or a name in backticks, has no closing sign on its line.
 
     Strings stand in double quotes and end on the line on which they begin; `\"` is a quote inside of one:
 
         space credit "Credit \"default\", tabular"
+
+    Names of parameters that are no words stand in backticks, which no name holds.
     """
 
     code = "SL103"
-    MESSAGE = "the string has no end"
-    LABEL = 'expected `"` on this line'
+    MESSAGE = "the {what} has no end"
+    LABEL = "expected {sign} on this line"
+
+    what: str = "string"
+    sign: str = '`"`'
 
 
 class MissingSeparator(Diagnostic):

@@ -4,7 +4,7 @@ from typing import Literal, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.foreign import ActiveWithoutParent, AdviceLost, NothingToImport
-from spacelang.importers._expressions import Expressions, dotted, is_boolean, number, value, written_value
+from spacelang.importers._expressions import Expressions, dotted, is_boolean, named, number, value, written_value
 from spacelang.importers._foreign import Parameter, Range, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape
@@ -56,7 +56,7 @@ class Bodies:
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
         parameter = self._shape.space.parameters[name]
-        word = ast.Word(self._naming.members[name, path], NOWHERE)
+        word = named(self._naming.members[name, path])
         if name in self._shape.fixed:
             return ast.Fixed(word, written_value(parameter, parameter.default), NOWHERE)
         if name in self._shape.decisions:

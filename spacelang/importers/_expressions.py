@@ -7,7 +7,7 @@ from spacelang.importers._checking import holds
 from spacelang.importers._foreign import Condition, Every, Parameter, Range, Some, Test, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape, agree
-from spacelang.ir.domain import RESERVED
+from spacelang.ir.domain import is_word
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import NOWHERE
@@ -140,8 +140,7 @@ def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast
         case int() | float():
             return ast.Number(given, NOWHERE)
         case str():
-            is_word = given.isascii() and given.isidentifier() and given not in RESERVED | {"True", "False", "None"}
-            return dotted(given) if is_word else ast.Text(given, NOWHERE)
+            return dotted(given) if is_word(given) else ast.Text(given, NOWHERE)
         case tuple():
             return ast.Tuple(tuple(map(value, given)), NOWHERE)
         case _:
@@ -156,5 +155,10 @@ def number(given: Value) -> ast.Number:
 
 
 def dotted(text: str) -> ast.Dotted:
-    """A name."""
-    return ast.Dotted(tuple(ast.Word(word, NOWHERE) for word in text.split(".")), NOWHERE)
+    """A name; those of hyperparameters may be no words."""
+    return ast.Dotted(tuple(map(named, text.split("."))), NOWHERE)
+
+
+def named(text: str) -> ast.Word:
+    """A single name."""
+    return ast.Word(text, NOWHERE, ticked=not is_word(text))

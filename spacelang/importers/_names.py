@@ -1,8 +1,10 @@
 """Readable names for those of other tools: the last parts of paths, made identifiers, each unique where it stands."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+from spacelang.text import no_parameter
 
 _KEYWORDS = """
     space stage pipeline forbid require when as float int bool log step ordered import use params abstract task include
@@ -18,14 +20,15 @@ CHOICE: Final = "__choice__"
 
 
 class Names:
-    """The names of one scope."""
+    """The names of one scope: words, or of `parameters`, which may be what can stand in backticks."""
 
-    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
+    def __init__(self, taken: frozenset[str] = frozenset(), *, parameters: bool = False) -> None:
         self._taken = set(taken)
+        self._made = parameter if parameters else identifier
 
     def add(self, *wishes: str) -> str:
-        """The first wish that is free, as an identifier; a numbered form of the last where none is."""
-        chosen = next(name for name in _candidates(wishes) if name not in self._taken)
+        """The first wish that is free, as a name; a numbered form of the last where none is."""
+        chosen = next(name for name in _candidates([*map(self._made, wishes)]) if name not in self._taken)
         self._taken.add(chosen)
         return chosen
 
@@ -55,8 +58,12 @@ def identifier(text: str) -> str:
     return f"{made}_" if made in KEYWORDS else made
 
 
-def _candidates(wished: tuple[str, ...]) -> Iterator[str]:
-    made = [identifier(wish) for wish in wished]
+def parameter(text: str) -> str:
+    """A text as it may stand in backticks, with everything replaced that no name of a parameter has."""
+    return text if len(text) <= LONGEST and no_parameter(text) is None else identifier(text)
+
+
+def _candidates(made: Sequence[str]) -> Iterator[str]:
     yield from made
     number = 2
     while True:

@@ -124,7 +124,7 @@ def _name_members(shape: Shape, members: dict[tuple[str, Path], str]) -> None:
         for path in shape.paths[name]:
             if path != ROOT:
                 below = _prefix(shape, path)
-                members[name, path] = scopes.setdefault(path, Names()).add(*wishes(name, below))
+                members[name, path] = scopes.setdefault(path, Names(parameters=True)).add(*wishes(name, below))
 
 
 def _prefix(shape: Shape, path: Path) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby, permutations
 from typing import Final
 
-from spacelang.ir.domain import describe, literal
-from spacelang.ir.paths import Wording, is_word, quoted, written_name
+from spacelang.ir.domain import describe, is_word, literal, parameter_name
+from spacelang.ir.paths import Wording, quoted, written_name
 from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence, orders_of
 from spacelang.ir.space import (
     ABSTRACT,
@@ -279,7 +279,9 @@ class _Writer:
         siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
         shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
         members = [self._member(child, siblings, shadowing) for child in operator.children]
-        members += [f"{name} = {self._fixed(value, below(base, name))}" for name, value in operator.fixed]
+        members += [
+            f"{parameter_name(name)} = {self._fixed(value, below(base, name))}" for name, value in operator.fixed
+        ]
         if not members:
             return ""
         short = f" {{ {', '.join(members)} }}"
@@ -292,8 +294,8 @@ class _Writer:
 
     def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> str:
         if isinstance(child, Choice):
-            return f"{child.name} : {_either(self._alternatives(child)).text}"
-        parts = [f"{child.name} : {describe(child.domain)} = {literal(child.default)}"]
+            return f"{parameter_name(child.name)} : {_either(self._alternatives(child)).text}"
+        parts = [f"{parameter_name(child.name)} : {describe(child.domain)} = {literal(child.default)}"]
         if child.prior is not None:
             numbers = "".join(f", {literal(number)}" for number in child.prior.parameters)
             parts.append(f"@prior({child.prior.distribution}{numbers})")

@@ -372,7 +372,7 @@ def literal(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return value if _is_word(value) else _quoted(value)
+            return value if is_word(value) else _quoted(value)
         case tuple():
             inner = ", ".join(map(literal, value))
             return f"({inner},)" if len(value) == 1 else f"({inner})"
@@ -380,12 +380,21 @@ def literal(value: Value) -> str:
             return repr(value)
 
 
-def _is_word(text: str) -> bool:
-    return text.isascii() and text.isidentifier() and text not in RESERVED
+def is_word(text: str) -> bool:
+    """Whether a name or a string stands for itself as it is."""
+    return text.isascii() and text.isidentifier() and text not in RESERVED | _CAPITALS
+
+
+def parameter_name(name: str) -> str:
+    """The name of a hyperparameter or nested decision as the language writes it: in backticks where it is no word."""
+    return name if is_word(name) else f"`{name}`"
 
 
 RESERVED: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
 """Words that never stand for themselves where a value may stand."""
+
+_CAPITALS: Final = frozenset({"True", "False", "None"})
+"""Python's words for three of them, which stand for nothing."""
 
 
 def _quoted(text: str) -> str:

@@ -4,7 +4,7 @@ A document is a stranger's: what would fail later is refused here, with its path
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
 from math import factorial
@@ -23,6 +23,7 @@ from spacelang.ir.json_fields import (
     kind_of,
     name,
     one_of,
+    parameter,
     plain,
     term,
     text,
@@ -165,12 +166,19 @@ class _Reader:
                 raise DefinitionError(f"{path}.alternatives[{place}]", "is no order of the labels")
         return found
 
-    def decision(self, value: object, path: str, around: Place, implied: tuple[Branch, ...] = ()) -> Choice:
+    def decision(
+        self,
+        value: object,
+        path: str,
+        around: Place,
+        implied: tuple[Branch, ...] = (),
+        named: Callable[[object, str], str] = term,
+    ) -> Choice:
         """A decision; `implied` are its alternatives if none are listed."""
         known = ("decision", "address", "key", "alternatives", "default", "first", *PLACE)
         fields = Fields(value, path, known)
         place = self._lines.place(fields, around)
-        called, address, key = self._called(fields, "decision")
+        called, address, key = self._called(fields, "decision", named)
         if implied and "alternatives" not in fields:
             branches = tuple(replace(branch, span=self._lines.span(place)) for branch in implied)
         else:
@@ -213,15 +221,18 @@ class _Reader:
         return Operator(called, library, children, fixed, self._lines.span(place, called))
 
     def parameter(self, value: object, path: str, around: Place) -> Hyperparameter | Choice:
-        found = self.node(value, path, around)
-        if isinstance(found, Hyperparameter | Choice):
-            return found
-        raise DefinitionError(path, "is neither a hyperparameter nor a decision")
+        match one_of(value, path, NODES, "a node"):
+            case "decision":
+                return self.decision(value, path, around, named=parameter)
+            case "hyperparameter":
+                return self.hyperparameter(value, path, around)
+            case _:
+                raise DefinitionError(path, "is neither a hyperparameter nor a decision")
 
     def all_fixed(self, value: object, path: str, around: Place) -> tuple[tuple[str, Fixed], ...]:
         if not isinstance(value, dict):
             raise DefinitionError(path, f"is {kind_of(value)} where an object should be")
-        return tuple((term(key, path), self.fixed(each, f"{path}.{key}", around)) for key, each in value.items())
+        return tuple((parameter(key, path), self.fixed(each, f"{path}.{key}", around)) for key, each in value.items())
 
     def fixed(self, value: object, path: str, around: Place) -> Fixed:
         if not isinstance(value, dict):
@@ -234,7 +245,7 @@ class _Reader:
         known = ("hyperparameter", "address", "key", "domain", "default", "condition", "named", "prior", "split")
         fields = Fields(value, path, (*known, *PLACE))
         place = self._lines.place(fields, around)
-        called, address, key = self._called(fields, "hyperparameter")
+        called, address, key = self._called(fields, "hyperparameter", parameter)
         values = fields.need("domain", domain)
         default = values.find(fields.need("default", plain))
         if isinstance(default, Missing):
@@ -256,9 +267,9 @@ class _Reader:
             self._lines.span(place, called),
         )
 
-    def _called(self, fields: Fields, kind: str) -> tuple[str, str, str]:
+    def _called(self, fields: Fields, kind: str, named: Callable[[object, str], str]) -> tuple[str, str, str]:
         """The name, address and key of a decision or hyperparameter."""
-        called, address = fields.need(kind, term), fields.need("address", name)
+        called, address = fields.need(kind, named), fields.need("address", name)
         self._paths.add(address, fields.path)
         return called, address, fields.get("key", name, address)
 

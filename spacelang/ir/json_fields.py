@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
-from spacelang.text import not_in_names
+from spacelang.text import no_parameter, not_in_names
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -110,6 +110,15 @@ def term(value: object, path: str) -> str:
     found = name(value, path)
     if not WORD.fullmatch(found):
         raise DefinitionError(path, f"is `{found}` where a word should be", "take letters from A to Z, digits and `_`")
+    return found
+
+
+def parameter(value: object, path: str) -> str:
+    """The name of a parameter, as it may stand in backticks."""
+    found = text(value, path)
+    reason = no_parameter(found)
+    if reason is not None:
+        raise DefinitionError(path, f"is `{found}`, which {reason}" if found else f"{reason} where a name should be")
     return found
 
 

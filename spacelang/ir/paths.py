@@ -1,11 +1,10 @@
-"""Addresses and expressions as texts of the language: names that are no words stand in quotes."""
+"""Addresses and expressions as texts of the language: names that are no words stand in quotes or in backticks."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from spacelang.ir.domain import RESERVED, Categorical, parts
+from spacelang.ir.domain import Categorical, is_word, parameter_name, parts
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, In, Is, Not, Or, Reference, renamed
 from spacelang.ir.groups import scope
 from spacelang.ir.printer import show_expression
@@ -13,15 +12,6 @@ from spacelang.ir.space import Hyperparameter, Space
 
 SYMBOLS: Final = ("n_samples", "n_features", "n_classes")
 """Words that stand for the data wherever nothing else is called like them."""
-
-
-def is_word(text: str) -> bool:
-    """Whether a name stands for itself without quotes."""
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None and text not in RESERVED | {
-        "True",
-        "False",
-        "None",
-    }
 
 
 def written_name(name: str) -> str:
@@ -48,11 +38,11 @@ class Wording:
                 inside = f"{owner}.{branch}."
                 if address.startswith(inside):
                     own = address[len(inside) :]
-                    self._paths[address] = f"{self._paths[owner]}.{written_name(branch)}.{own}"
+                    self._paths[address] = f"{self._paths[owner]}.{written_name(branch)}.{_written(own)}"
                     self._places[address] = inside[:-1], tuple(own.split("."))
                     break
             else:
-                self._paths[address] = address
+                self._paths[address] = _written(address)
                 self._places[address] = "", tuple(address.split("."))
 
     def place(self, address: str) -> tuple[str, tuple[str, ...]]:
@@ -78,7 +68,7 @@ class Wording:
             for address in names:
                 before, _, own = address.rpartition(".")
                 if before == around and own in siblings and own not in words:
-                    names[address] = own
+                    names[address] = parameter_name(own)
         return show_expression(_named(_sayable(expression), names, self._paths))
 
     def _words(self, addresses: Iterable[str]) -> Iterable[str]:
@@ -89,6 +79,11 @@ class Wording:
                 for part in parts(node.domain):
                     if isinstance(part, Categorical):
                         yield from (value for value in part.values if isinstance(value, str))
+
+
+def _written(names: str) -> str:
+    """Names of steps and parameters with points between them."""
+    return ".".join(map(parameter_name, names.split(".")))
 
 
 def _named(expression: Expr, names: Mapping[str, str], paths: Mapping[str, str]) -> Expr:

@@ -11,10 +11,11 @@ from spacelang.text import Span
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One identifier, or a name in quotes."""
+    """One identifier, or a name in quotes or `ticked`: in backticks."""
 
     text: str
     span: Span = field(compare=False, repr=False)
+    ticked: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,10 @@ class Builder(Transformer[Token, ast.File]):
         words = tuple([self._called(part) for part in children[::2]])
         return ast.Dotted(words, words[0].span.to(words[-1].span) if len(words) > 1 else words[0].span)
 
-    path = dotted
+    def path(self, children: list[Child]) -> ast.Dotted:
+        return children[0] if isinstance(children[0], ast.Dotted) else self.dotted(children)
+
+    words = dotted
 
     def called(self, children: list[Child]) -> ast.Word:
         return self._called(children[0])
@@ -295,7 +298,8 @@ class Builder(Transformer[Token, ast.File]):
 
     def _word(self, token: Token) -> ast.Word:
         start = (token.start_pos or 0) + self.shift
-        return ast.Word(str(token), Span(self.source, start, start + len(token)))
+        span = Span(self.source, start, start + len(token))
+        return ast.Word(str(token)[1:-1], span, ticked=True) if token.type == "TICKED" else ast.Word(str(token), span)
 
     def _called(self, part: Child) -> ast.Word:
         """A name, which is a word or stands in quotes."""

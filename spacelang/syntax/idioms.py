@@ -60,7 +60,8 @@ class Said:
         if self.idiom.instead is None:
             return None
         if self.idiom.everywhere:
-            return re.sub(f"{_STRING}|(?P<whole>{self.idiom.pattern.pattern})", self._other, text, flags=re.MULTILINE)
+            pattern = f"{_STRING}|(?P<whole>{self.idiom.pattern.pattern})|`[^`\n]*`"
+            return re.sub(pattern, self._other, text, flags=re.MULTILINE)
         instead = self.match.expand(self.idiom.instead)
         if len(instead) > self.end - self.start:
             return None
@@ -130,6 +131,13 @@ def _as_name(match: re.Match[str]) -> str:
     return f"names are words: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
 
 
+_TICKED: Final = "names of parameters that are no words stand in backticks"
+
+
+def _as_parameter(match: re.Match[str]) -> str:
+    return f"{_as_name(match)}; {_TICKED}"
+
+
 _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _ENDS: Final = r"\[[^\[\](){}\n]*\]"
@@ -144,10 +152,20 @@ _COMMENTS: Final = (
 )
 _QUOTES: Final = (
     _idiom(
-        r"['‘’‚“”„‟«»`]([^'‘’‚“”„‟«»`\"\n]*)['‘’“”„‟«»`]",
+        r"['‘’‚“”„‟«»]([^'‘’‚“”„‟«»`\"\n]*)['‘’“”„‟«»`]",
         'write strings in double quotes: `"…"`',
         r'"\1"',
         everywhere=True,
+    ),
+    _idiom(
+        r"(?:(?<=[{,=])|(?<=[{,=] ))`([^`\"\n]*)`(?=[ \t]*(?:[,}]|$))",
+        'write strings in double quotes: `"…"`',
+        r'"\1"',
+        everywhere=True,
+    ),
+    _idiom(
+        r"`[^`\"\n]*`",
+        "only names of parameters stand in backticks: write a word, or for an alternative a string in double quotes",
     ),
 )
 
@@ -333,7 +351,8 @@ _MEMBERS: Final = (
     ),
     _idiom(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", _as_rule),
     _idiom(_FIRST + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
-    _idiom(_FIRST + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", _as_name),
+    _idiom(_FIRST + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', _TICKED, r"`\2`"),
+    _idiom(_FIRST + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", _as_parameter),
     _idiom(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
     _idiom(r"(?P<at>\b(?:if|where|provided)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
 )

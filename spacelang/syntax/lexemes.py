@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _LEXEME: Final = re.compile(
-    r'(?P<comment>#[^\n]*)|"(?:[^"\\\n]|\\[^\n])*"|@?[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?|->|[=!<>]=|[^\s]'
+    r'(?P<comment>#[^\n]*)|"(?:[^"\\\n]|\\[^\n])*"|`[^`\n]*`|@?[A-Za-z_]\w*|\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?'
+    r"|->|[=!<>]=|[^\s]"
 )
 
 

@@ -21,7 +21,7 @@ MAX_HEIGHT: Final = 100
 """Of an expression: operators without brackets nest as well (`not not x`, `a + b + c`)."""
 
 _LEXEME = re.compile(
-    r'[ \t\r\n]*(?:#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"|[A-Za-z_]\w*|(?P<bracket>[\[\](){}])'
+    r'[ \t\r\n]*(?:#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|[A-Za-z_]\w*|(?P<bracket>[\[\](){}])'
     r"|(?P<number>\.?\d[\w.]*(?:(?<=[eE])[+-]\w+)?)|[^\s])"
 )
 

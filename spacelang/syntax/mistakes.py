@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from spacelang.syntax.idioms import Said
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
-_BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|[\[\](){}]')
-_SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"'()[]{}")
+_TICKED = re.compile(r"`[^`\r\n]*`")
+_BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
+_SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
 """Characters of which something in the language is made, beside letters, digits and `_`."""
 
 SPACE: Final = " \t\r\n\f"
@@ -100,9 +101,11 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
     text, place, start = mistake.text, mistake.place, mistake.place + mistake.shift
     if mistake.at_end:
         return _incomplete(mistake, source)
-    if text[place] == '"' and not _STRING.match(text, place):
-        end = re.compile(r"[\r\n]|$").search(text, place)
-        return UnclosedString(primary=Span(source, start, mistake.shift + (end.start() if end else len(text))))
+    for sign, whole, what in (('"', _STRING, "string"), ("`", _TICKED, "name in backticks")):
+        if text[place] == sign and not whole.match(text, place):
+            end = re.compile(r"[\r\n]|$").search(text, place)
+            span = Span(source, start, mistake.shift + (end.start() if end else len(text)))
+            return UnclosedString(primary=span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
     if mistake.unfinished:
         return _unfinished_line(mistake, source)
     if (said := mistake.said) is not None:

@@ -227,7 +227,7 @@ class _Layout(Cursor):
                 columns.append([])
             columns[-1].append(member)
         widths = [
-            max((len(each.name.text) for each in column if isinstance(each, ast.Parameter | ast.Fixed)), default=0)
+            max((_width(each.name) for each in column if isinstance(each, ast.Parameter | ast.Fixed)), default=0)
             for column in columns
         ]
         return [width for column, width in zip(columns, widths, strict=True) for _ in column]
@@ -362,8 +362,12 @@ def _before_closing(closing: Lexeme, inside: Sequence[Document]) -> list[Documen
     return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 
 
+def _width(name: ast.Word) -> int:
+    return name.span.end - name.span.start
+
+
 def _padding(name: ast.Word, width: int) -> Document:
-    return Either((Gap(),), (Gap(1 + width - len(name.text)),))
+    return Either((Gap(),), (Gap(1 + width - _width(name)),))
 
 
 def _needs_comma(member: ast.Member) -> bool:

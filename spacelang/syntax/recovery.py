@@ -24,7 +24,7 @@ MOST_MISTAKES: Final = 500
 MOST_CHARACTERS: Final = 60_000
 """How much text is read again at most, once mistakes are taken out; dense text takes half a second for as much."""
 
-_LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)
+_LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)
 _CERTAIN = re.compile(
     r"(?:space|params|stage|task|abstract)\s+\w|use\s+\w+[^\S\n]*$|import\s*\"|(?:pipeline)\s*=", re.MULTILINE
 )
@@ -87,7 +87,7 @@ def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
             depth += 1
         elif word in ("]", ")", "}"):
             depth = max(depth - 1, 0)
-        elif word[0] != '"':
+        elif word[0] not in '"`':
             before = lexeme.start() - 1
             while before >= begin and text[before] in SPACE:
                 before -= 1
@@ -156,7 +156,7 @@ def _without_line(text: str, place: int, torn: bool = False) -> str | None:
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     end = len(text) if end < 0 else end
-    line = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[start:end])
+    line = re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`', "", text[start:end])
     whole = _open_brackets(line) == 0 or _open_brackets(text[:start]) == 0
     if not text[:start].strip(SPACE) or not line.strip(SPACE) or line.count("{") != line.count("}"):
         return None

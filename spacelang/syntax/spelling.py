@@ -10,6 +10,7 @@ from spacelang.syntax import ast
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
 """Words that stand for something else where a value is expected, or for nothing."""
 
+_NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
@@ -112,6 +113,18 @@ def spell_name(name: ast.Word) -> str:
     return name.text if re.fullmatch(_WORD, name.text) else spell_text(name.text)
 
 
+def spell_reference(dotted: ast.Dotted) -> str:
+    """A path in an expression: in backticks what is written so, and a first name that no word stands for."""
+    first, *rest = dotted.words
+    start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
+    return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))
+
+
+def _spell_parameter(name: ast.Word) -> str:
+    """The name of a parameter: in backticks where it is written so, and where it is no word."""
+    return name.text if re.fullmatch(_WORD, name.text) and not name.ticked else f"`{name.text}`"
+
+
 def _tested(operator: ast.Dotted | None) -> str:
     if operator is None:
         return "none"
@@ -186,12 +199,22 @@ def _bare(expression: ast.Expression) -> str:
             return f"{spell_arithmetic(item)} in {{{', '.join(map(spell_value, values))}}}"
         case ast.IsTest(decision=decision, operator=operator):
             return f"{spell_arithmetic(decision)} is {_tested(operator)}"
+        case _:
+            return _spell_atom(expression)
+
+
+def _spell_atom(
+    atom: ast.FunctionCall | ast.Quantity | ast.Dotted | ast.Number | ast.Text | ast.Keyword | ast.Tuple,
+) -> str:
+    match atom:
         case ast.FunctionCall(function=function, arguments=arguments):
             return f"{function.text}({', '.join(map(spell_expression, arguments))})"
         case ast.Quantity(number=number, unit=unit):
             return spell_quantity(number, unit)
+        case ast.Dotted():
+            return spell_reference(atom)
         case _:
-            return spell_value(expression)
+            return spell_value(atom)
 
 
 def spell_quantity(number: float, unit: str) -> str:
@@ -268,9 +291,9 @@ def spell_member(member: ast.Member) -> str:
     """A member of a body."""
     match member:
         case ast.Parameter(name=name, domain=domain):
-            return f"{name.text} : {spell_domain(domain)}{spell_rest(member)}"
+            return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_rest(member)}"
         case ast.Fixed(name=name, value=value):
-            return f"{name.text} = {spell_value(value)}{spell_condition(member.condition)}"
+            return f"{_spell_parameter(name)} = {spell_value(value)}{spell_condition(member.condition)}"
         case ast.Include(name=name):
             return f"include {name.text}"
         case ast.Rule(forbidden=forbidden, expression=expression):

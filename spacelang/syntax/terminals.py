@@ -38,7 +38,8 @@ _DOMAINS = {"FLOAT", "INT", "BOOL", "ORDERED"}
 _GROUPS = ((_DOMAINS, "a domain (`float int bool {…} ordered`)"), (_VALUES, "a value"), (_ITEMS, "a new item"))
 _MOST = 7
 _TOKEN = re.compile(
-    r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|@?[^\W\d]\w*|\d[\w.]*|->|[=!<>]=|&&|\|\||\*\*|.', re.DOTALL
+    r"'[^'\r\n]*'|" r'"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|@?[^\W\d]\w*|\d[\w.]*|->|[=!<>]=|&&|\|\||\*\*|.',
+    re.DOTALL,
 )
 
 
@@ -56,7 +57,7 @@ def keywords(terminals: Set[str]) -> list[str]:
 
 def expectation(terminals: Set[str]) -> str:
     """A list of what could stand at a place, the likely things first; groups of terminals go by one name."""
-    left = set(terminals)
+    left = set(terminals) - {"TICKED"}  # wherever a name in backticks may stand, a plain one may, too
     words: list[str] = []
     for group, name in _GROUPS:
         if group <= left:

@@ -53,6 +53,10 @@ keywords = st.builds(ast.Keyword, st.sampled_from([True, False, None]), nowhere)
 names = st.none() | words()
 quoted = st.builds(ast.Word, st.text(max_size=8), nowhere)
 called = st.none() | words() | quoted
+ticked = st.builds(
+    ast.Word, st.text(max_size=8).filter(lambda text: not set(text) & set("`\r\n")), nowhere, st.just(True)
+)
+parameter_names = words() | ticked
 plain_values = st.one_of(numbers, texts, keywords, dotted())
 
 
@@ -74,8 +78,8 @@ positive = st.floats(0, 1e12, allow_subnormal=False)
 quantities = st.builds(ast.Quantity, positive.map(abs), st.sampled_from(UNITS), nowhere)
 paths = st.builds(
     lambda first, more: ast.Dotted((first, *more), NOWHERE),
-    words(NOT_REFERENCES),
-    st.lists(words() | quoted, max_size=2),
+    words(NOT_REFERENCES) | ticked,
+    st.lists(words() | quoted | ticked, max_size=2),
 )
 tuples_of_values = st.builds(ast.Tuple, tuples(plain_values), nowhere)
 atoms = st.one_of(numbers, texts, keywords, paths, quantities, tuples_of_values)
@@ -188,7 +192,7 @@ def parameters(draw: st.DrawFn, depth: int) -> ast.Parameter:
     default, condition = draw(st.none() | values(depth)), draw(st.none() | expressions)
     # Annotations right behind an operator are the operator's.
     free = default is not None or condition is not None or not takes_annotations(domain)
-    return ast.Parameter(draw(words()), domain, default, condition, draw(annotations) if free else (), NOWHERE)
+    return ast.Parameter(draw(parameter_names), domain, default, condition, draw(annotations) if free else (), NOWHERE)
 
 
 rules = st.builds(ast.Rule, st.booleans(), expressions, nowhere)
@@ -197,7 +201,7 @@ rules = st.builds(ast.Rule, st.booleans(), expressions, nowhere)
 def members(depth: int) -> st.SearchStrategy[ast.Member]:
     return st.one_of(
         parameters(depth),
-        st.builds(ast.Fixed, words(), values(depth), nowhere, st.none() | expressions),
+        st.builds(ast.Fixed, parameter_names, values(depth), nowhere, st.none() | expressions),
         st.builds(ast.Include, dotted(NOT_WORDS), nowhere),
         rules,
     )

@@ -141,7 +141,7 @@ pipeline = svm
 """)
 
 
-def test_names_are_identifiers_and_differ() -> None:
+def test_names_of_hyperparameters_stay_and_others_are_identifiers_and_differ() -> None:
     text = imported("""\
 a-b {x} [x]
 a_b [1, 2] [1]i
@@ -154,10 +154,10 @@ x:a/b:y:z | x:__choice__ in {a/b}
 x:a/b:w:z | x:__choice__ in {a/b}
 """).text
     for expected in (
-        "a_b = x",
-        "a_b_2 : int[1, 2] = 1",
-        "true_ : int[1, 2] = 1",
-        "_1st : int[1, 2] = 1",
+        "`a-b` = x",
+        "a_b : int[1, 2] = 1",
+        "`true` : int[1, 2] = 1",
+        "`1st` : int[1, 2] = 1",
         "stage x = a_b | x_a_b @default",
         "abstract x_a_b { z : float[0, 1] = 0 w_z : float[0, 1] = 0 }",
     ):

@@ -26,6 +26,7 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in BUNDLED} | {
     "names": "stage e = A {\n  in = 1, as : bool, when = 2\n  from : {a, none}\n  params = {}.x\n}\n".replace(
         " = {}.x", " = y"
     ),
+    "ticked": "abstract e { `a-b # 1` : bool, `c` = 3 when `a-b # 1`, forbid e.`a-b # 1`.f is none }\n",
     "more": "stage e = A {\n  log = 1, step : int[1, 9] log step 2 = 3\n"
     "  x : int[1, 2]log = 1 when not (in == 2 or log > 3)\n}\n",
 }
@@ -79,7 +80,7 @@ def terminals(text: str) -> Iterator[tuple[int, str, str]]:
     assert isinstance(tree, Tree)
     for token in tree.scan_values(lambda value: isinstance(value, Token)):
         yield token.start_pos, token.type, str(token)
-    for comment in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*"|(#[^\n]*)', text):
+    for comment in re.finditer(r'"(?:[^"\\\n]|\\[^\n])*"|`[^`\n]*`|(#[^\n]*)', text):
         if comment[1]:
             yield comment.start(), "COMMENT", comment[0]
 
@@ -101,7 +102,7 @@ def test_words_are_of_the_same_kind(name: str) -> None:
         scope, shown = found[offset]
         assert shown == word, (word, shown)
         where = text[max(0, offset - 30) : offset + 30]
-        if terminal == "NAME":
+        if terminal in ("NAME", "TICKED"):
             assert scope.startswith(OF_NAMES), (word, scope, where)
         elif terminal in KEYWORDS:
             assert scope.startswith(OF_KEYWORDS), (word, scope, where)

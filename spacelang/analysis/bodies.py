@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeGuard
 
 from spacelang.analysis import annotations, given_defaults, parameters
 from spacelang.analysis.domains import DomainReader, as_written
-from spacelang.analysis.drafts import Draft, PendingCondition, PendingRule, Scope
+from spacelang.analysis.drafts import Draft, PendingCondition, PendingPresence, PendingRule, Scope
 from spacelang.analysis.groups import Given, GroupReader
 from spacelang.analysis.inner import judge_branches
 from spacelang.analysis.modules import Module
@@ -20,7 +20,7 @@ from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.names import UnknownImported
 from spacelang.diagnostics.parameters import UnknownParameter
-from spacelang.diagnostics.syntax import NotSupportedYet, UnexpectedText
+from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
 from spacelang.ir.domain import BOOLEANS, Domain, parameter_name, parts
 from spacelang.suggest import nearest
@@ -238,7 +238,7 @@ class _BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         parameter = self._known(written.name)
-        structure = _structure(written.domain) or _listed(written.domain)
+        structure = _structure(written.domain) or self._listed(written.domain, parameter)
         if structure is not None:
             self._nested(written, structure, parameter)
             return
@@ -283,10 +283,7 @@ class _BodyReader:
         parameter = self._known(written.name)
         name, value = written.name.text, written.value
         entry = self._entry if parameter is not None else None
-        takes_operators = parameter is not None and parameter.operators
-        bare = isinstance(value, ast.Dotted) and takes_operators and self._operators.knows(value)
-        if isinstance(value, ast.OperatorValue) or bare:
-            assert isinstance(value, ast.OperatorValue | ast.Dotted)
+        if isinstance(value, ast.OperatorValue) or self._is_operator(value, parameter):
             self._fixed_operator(name, value, entry, parameter)
             return
         found = plain(value, self._report)
@@ -316,10 +313,7 @@ class _BodyReader:
         name = written.name.text
         place = self._place.inside(name)
         self.scope.addresses[name] = place.address
-        if written.condition is not None:
-            instead = "leave the condition out"
-            construct = "a condition on a choice of operators"
-            self._report.add(NotSupportedYet(primary=written.condition.span, construct=construct, instead=instead))
+        self._operators.draft.nested.add(place.address)
         annotations.read(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=parameter)
         assert self._operators.alternatives is not None
@@ -330,8 +324,41 @@ class _BodyReader:
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
             is_known = all(self._is_known(operator) for operator in operators)
             default = given_defaults.read_nested(written, written.default, branches, self._report, is_known=is_known)
+        if branches and written.condition is not None:
+            branches = self._with_left(written, branches, parameter)
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
+
+    def _with_left(
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], parameter: Parameter | None
+    ) -> tuple[ir.Branch, ...]:
+        """The alternatives with the one that is taken where the condition does not hold, as the library has it."""
+        assert written.condition is not None
+        span, address = written.condition.span, self._place.inside(written.name.text).address
+        if parameter is not None and parameter.default is not None:
+            assert self._entry is not None
+            given_defaults.report_needed(span, self._entry, parameter, self._report)
+            return branches
+        is_own = any(branch.name == "none" for branch in branches)
+        pending = PendingPresence(address, written.condition, self.scope, "none", is_own, written.span)
+        self._operators.draft.presences.append(pending)
+        return branches if is_own else (*branches, ir.Branch("none", ir.NOTHING, span=span))
+
+    def _listed(self, domain: ast.Domain, parameter: Parameter | None) -> ast.Structure | None:
+        """The choice that a set of operators is: one of them has a body, or is known and the parameter takes such."""
+        if not isinstance(domain, ast.Values) or domain.ordered:
+            return None
+        parts = [_alternative(value) for value in domain.values]
+        found = tuple(part for part in parts if part is not None)
+        is_choice = any(
+            isinstance(value, ast.OperatorValue) or self._is_operator(value, parameter) for value in domain.values
+        )
+        return ast.Joined("|", found, domain.span) if is_choice and len(found) == len(parts) else None
+
+    def _is_operator(self, value: ast.Value, parameter: Parameter | None) -> TypeGuard[ast.Dotted]:
+        """Whether a word stands for an operator: there is one, and the parameter takes operators."""
+        takes_operators = parameter is not None and parameter.operators
+        return isinstance(value, ast.Dotted) and takes_operators and self._operators.knows(value)
 
     def _is_known(self, operator: ir.Operator) -> bool:
         return operator.catalogue == ir.ABSTRACT or self._operators.entry_of(operator) is not None
@@ -366,16 +393,6 @@ def _structure(domain: ast.Domain) -> ast.Structure | None:
             return ast.Joined("|", parts, domain.span)  # type: ignore[arg-type]
         case _:
             return None
-
-
-def _listed(domain: ast.Domain) -> ast.Structure | None:
-    """The choice that a set of operators is, of which one has a body: what stands beside it is an operator, too."""
-    if not isinstance(domain, ast.Values) or domain.ordered:
-        return None
-    parts = [_alternative(value) for value in domain.values]
-    found = tuple(part for part in parts if part is not None)
-    has_bodies = any(isinstance(value, ast.OperatorValue) for value in domain.values)
-    return ast.Joined("|", found, domain.span) if has_bodies and len(found) == len(parts) else None
 
 
 def _alternative(value: ast.Value) -> ast.Structure | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from spacelang.analysis.places import StageNames
+from spacelang.analysis.presence import Presence
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr
 from spacelang.ir.groups import Context
@@ -59,6 +60,18 @@ class PendingCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingPresence:
+    """A `when` clause of a nested decision; what it takes elsewhere is said as `presence.Presence` says it."""
+
+    address: str
+    expression: ast.Expression
+    scope: Scope
+    left: str
+    is_own: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class PendingRule:
     """A `forbid` or `require` with the scope that it stands in."""
 
@@ -85,10 +98,16 @@ class Draft:
     """Whether nothing of the pipeline was lost to a mistake: else its steps are not judged by their places."""
     domains: dict[str, str] = field(default_factory=dict)
     """The domains of hyperparameters as they are written, by address."""
+    nested: set[str] = field(default_factory=set)
+    """The addresses of decisions that are values of parameters."""
     conditions: list[PendingCondition] = field(default_factory=list)
+    presences: list[PendingPresence] = field(default_factory=list)
     rules: list[PendingRule] = field(default_factory=list)
+    present: dict[str, Presence] = field(default_factory=dict)
+    """The conditions of nested decisions by their addresses, once they are read."""
     said: list[Said] = field(default_factory=list)
-    """What the constraints of the space say, once they are read: one for each, in their order."""
+    """What the constraints of the space say, once they are read: one for each that is written, in their order. Behind
+    them the space has those that say conditions of nested decisions."""
     branches: list[Branch] = field(default_factory=list)
     """The branches that are being read, outermost first."""
     fixings: dict[Span, Fixing] = field(default_factory=dict)

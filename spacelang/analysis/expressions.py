@@ -200,6 +200,10 @@ class ExpressionReader:
         return found
 
     def _comparison(self, written: ast.Binary) -> Expr | None:
+        test = self._test_of_value(written)
+        if test is not None:
+            found = self._is(test)
+            return found if found is None or written.operator == "==" else Not(found, written.span)
         left, right = self._sides(written.left, written.right)
         for side, other in ((left, written.right), (right, written.left)):
             if isinstance(side, Choice):
@@ -218,6 +222,16 @@ class ExpressionReader:
             if isinstance(side, Reference) and isinstance(constant, Constant) and not self._is_of_data(place):
                 self._expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
+
+    def _test_of_value(self, written: ast.Binary) -> ast.IsTest | None:
+        """The test that an equality of a choice of operators is, which is a parameter's value; None for all others."""
+        side, other = written.left, written.right
+        if isinstance(other, ast.Dotted) and not (isinstance(side, ast.Dotted) and self._is_known(side)):
+            side, other = other, side
+        is_equality = written.operator in ("==", "!=") and isinstance(other, ast.Dotted | ast.Text | ast.Keyword)
+        if not is_equality or not isinstance(side, ast.Dotted) or not self._names.is_nested(side.text, self._scope):
+            return None
+        return ast.IsTest(side, _named(other), written.span)  # type: ignore[arg-type]
 
     def _is_of_data(self, written: ast.Expression) -> bool:
         return bool(self._report.symbols.within(written.span))

@@ -4,13 +4,16 @@ from spacelang.analysis.domains import as_written, drawn_in, largest, widest
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
+from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
+from spacelang.diagnostics.parameters import RejectedValue
 from spacelang.ir.domain import Domain, Missing, contains, parts
 from spacelang.ir.space import Branch
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
+from spacelang.text import Span
 
 
 def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: Report) -> Value:
@@ -61,6 +64,22 @@ def read_nested(
             )
         )
     return 0
+
+
+def report_needed(condition: Span, operator: Entry, parameter: Parameter, report: Report) -> None:
+    """Report the condition of an operator that cannot be left out: elsewhere its parameter would be `none`."""
+    expected = f"expected {parameter.expected}" if not parameter.several else "expected operators"
+    hint = f"`{parameter.name}` would be `none` where the condition does not hold: leave the condition out"
+    report.add(
+        RejectedValue(
+            primary=condition,
+            operator=operator.name,
+            parameter=parameter.name,
+            value="none",
+            expected=expected,
+            hint=hint,
+        )
+    )
 
 
 def _is_of_data(written: ast.Parameter, report: Report) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 from spacelang.analysis import defaults
 from spacelang.analysis.conflicts import Conflict, conflict, is_of_data, of_data
 from spacelang.analysis.drafts import Draft
+from spacelang.analysis.presence import Presence
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import (
     AlwaysTrue,
@@ -24,7 +25,7 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes
 from spacelang.ir.groups import scope
-from spacelang.ir.probing import Statement, truths_of_all
+from spacelang.ir.probing import Statement, leaves_nothing, truths_of_all
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -52,7 +53,7 @@ def check(space: Space, draft: Draft, report: Report) -> Structures | None:
     """
     try:
         structures = Structures(space)
-        blamed = [*_check_alternatives(structures, report)]
+        blamed = [*_check_alternatives(structures, draft, report)]
         if not report.has_errors:
             structures, excluding = defaults.settle(structures, report)
             blamed += excluding
@@ -90,12 +91,18 @@ class _Statements:
         self._domains = draft.domains
         self._fixings = draft.fixings
         self._said = draft.said
+        self._present = draft.present
         self._report = report
         self._of_data = of_data(space, report.symbols)
         conditions = {
             variable.address: Statement(variable.node.condition, owners=variable.owners)
             for variable in space.variables.values()
             if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None
+        }
+        conditions |= {
+            address: Statement(presence.condition, owners=space.variables[address].owners)
+            for address, presence in draft.present.items()
+            if address in space.variables
         }
         self._conditions = conditions
         self._activity = dict(zip(conditions, truths_of_all(space, [*conditions.values()]), strict=True))
@@ -107,9 +114,10 @@ class _Statements:
         written = [statement.expression.span for statement in self._conditions.values()]
         for address, statement in self._conditions.items():
             if not self._is_of_data(statement.expression, statement.expression.span):
-                self._check_condition(self._name(address), statement, self._activity[address])
+                self._check_condition(address, statement, self._activity[address])
         judged: list[tuple[Constraint, Statement]] = []
-        for constraint, said in zip(self._space.constraints, self._said, strict=True):
+        # Behind those that are written stand the constraints that say conditions.
+        for constraint, said in zip(self._space.constraints, self._said, strict=False):
             written.append(constraint.expression.span)
             if constraint.span not in blamed and not self._is_of_data(constraint.expression, constraint.span):
                 judged.append((constraint, Statement(said.expression, said.owners, constraint.scope)))
@@ -127,7 +135,7 @@ class _Statements:
     def _is_of_data(self, expression: Expr, span: Span) -> bool:
         return is_of_data(expression, span, self._report.symbols, self._of_data)
 
-    def _check_condition(self, name: str, statement: Statement, can_be: tuple[bool, bool]) -> None:
+    def _check_condition(self, address: str, statement: Statement, can_be: tuple[bool, bool]) -> None:
         can_be_true, can_be_false = can_be
         if can_be_true and can_be_false:
             return
@@ -137,7 +145,9 @@ class _Statements:
             found = AlwaysTrue(primary=span, kind="condition", reason=reason, remedy=remedy, related=related)
             self._report.add(found)
         else:
-            notes = (f"`{name}` is never active",)
+            presence = self._present.get(address)
+            always = "never active" if presence is None else f"always `{presence.left}`"
+            notes = (f"`{self._name(address)}` is {always}",)
             self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
 
     def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
@@ -220,7 +230,7 @@ class _Statements:
         return self._space.variables[address].node.name
 
 
-def _check_alternatives(structures: Structures, report: Report) -> Iterator[Constraint]:
+def _check_alternatives(structures: Structures, draft: Draft, report: Report) -> Iterator[Constraint]:
     """Report an empty space or dead alternatives; the constraints that are to blame."""
     space = structures.space
     # Also where nothing is to be found out: what cannot be counted is not to show later.
@@ -240,6 +250,10 @@ def _check_alternatives(structures: Structures, report: Report) -> Iterator[Cons
         return
     constraints = _Constraints(structures)
     for choice, branch in _dead(structures):
+        presence = draft.present.get(choice.address)
+        if presence is not None and _is_settled(space, presence, branch):
+            # The condition never holds, or always does: that is said of itself.
+            continue
         found = conflict(space, constraints.over(choice, branch), symbols, checks, (choice.address, branch.name))
         excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MOST_SHOWN])
         yield from found.constraints
@@ -256,6 +270,14 @@ def _check_alternatives(structures: Structures, report: Report) -> Iterator[Cons
                 notes=_premises(found, report),
             )
         )
+
+
+def _is_settled(space: Space, presence: Presence, branch: Branch) -> bool:
+    """Whether a condition alone keeps an alternative from being taken, or it is nobody's but the condition's."""
+    if branch.name == presence.left and not presence.is_own:
+        return True
+    own = [constraint for constraint in space.constraints if constraint.span == presence.span]
+    return leaves_nothing(space, own, (presence.address, branch.name))
 
 
 def _premises(found: Conflict, report: Report) -> tuple[str, ...]:

@@ -111,6 +111,12 @@ class Names:
         known = name in scope.addresses or name in scope.constants or name in scope.operators
         return known or self._address(name, scope) in self._variables
 
+    def is_nested(self, name: str, scope: Scope) -> bool:
+        """Whether a name stands for an operator, or a choice of operators, that is the value of a parameter."""
+        return name in scope.operators or (
+            name not in scope.constants and self._address(name, scope) in self._draft.nested
+        )
+
     def is_dubious(self, name: str, scope: Scope) -> bool:
         """Whether a name is declared but could not be read whole: what is said of it is not judged."""
         return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))

@@ -1,17 +1,20 @@
 """From a draft to a space: every expression read, conditions put in their places, cycles among them found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis.confinement import confined
 from spacelang.analysis.drafts import Draft, Said, Scope, stage_of, with_conditions
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import Names
+from spacelang.analysis.presence import MOST, Presence, constraints, with_defaults
 from spacelang.analysis.report import Report
-from spacelang.diagnostics.conditions import ConditionCycle
+from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.ir.expr import Expr, references
-from spacelang.ir.space import Constraint, Kind, Product, Space
+from spacelang.ir.expr import Expr
+from spacelang.ir.groups import scope
+from spacelang.ir.space import Constraint, Kind, Product, Space, Variable
 from spacelang.syntax import ast
 
 
@@ -27,9 +30,37 @@ def resolve(space: Space, draft: Draft, report: Report) -> Space:
     names = Names(declared, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
     conditions = _conditions(draft, reader, report)
-    _check_cycles(conditions, report)
+    draft.present = _present(draft, reader, report)
+    _check_cycles(conditions | {each.address: each.condition for each in draft.present.values()}, declared, report)
     constraints = _constraints(draft, reader, space, left_out, report)
-    return Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
+    found = Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
+    return _with_presences(found, draft.present.values(), report)
+
+
+def _present(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str, Presence]:
+    read = ((pending, _read(pending.expression, pending.scope, reader, report)) for pending in draft.presences)
+    return {
+        pending.address: Presence(pending.address, condition, pending.left, pending.is_own, pending.span)
+        for pending, condition in read
+        if condition is not None
+    }
+
+
+def _with_presences(space: Space, declared: Iterable[Presence], report: Report) -> Space:
+    """The space with the conditions of the nested decisions that it has."""
+    presences = [presence for presence in declared if presence.address in space.variables]
+    # After a mistake the space may lack what a condition names.
+    if report.has_errors or not presences:
+        return space
+    found = list(space.constraints)
+    for presence in presences:
+        said = constraints(presence, space.variables)
+        if said is None:
+            reason = f"more than {MOST} of the hyperparameters that it speaks of may be inactive each by itself"
+            remedy = "leave out what follows from something else that it says"
+            report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
+        found.extend(said or ())
+    return with_defaults(replace(space, constraints=tuple(found)), presences)
 
 
 def _conditions(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str, Expr]:
@@ -63,8 +94,13 @@ def _read(expression: ast.Expression, scope: Scope, reader: ExpressionReader, re
     return found
 
 
-def _check_cycles(conditions: Mapping[str, Expr], report: Report) -> None:
-    for cycle in cycles({address: references(expression) for address, expression in conditions.items()}):
+def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variable], report: Report) -> None:
+    """Report what is active or present depending on itself; what lies in a nested decision depends on that one."""
+    after = {
+        address: [on for each in scope(expression) for on in (each, *(owner for owner, _ in variables[each].owners))]
+        for address, expression in conditions.items()
+    }
+    for cycle in cycles(after):
         words = [address.rsplit(".", 1)[-1] for address in cycle]
         names = words if len(set(words)) == len(words) else list(cycle)
         related = tuple(

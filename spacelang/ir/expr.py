@@ -278,3 +278,24 @@ def renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
             return expression
         case _:
             assert_never(expression)
+
+
+def folded(expression: Expr, *, naming: bool = False) -> Expr:
+    """The expression without terms that are always or never true; if `naming`, it names all that it named before."""
+    match expression:
+        case And() | Or():
+            neutral = isinstance(expression, And)
+            terms = [folded(term, naming=naming) for term in expression.terms]
+            if Constant(not neutral) in terms and not (naming and any(map(references, terms))):
+                return Constant(not neutral, expression.span)
+            left = tuple(term for term in terms if term != Constant(neutral))
+            if not left:
+                return Constant(neutral, expression.span)
+            return left[0] if len(left) == 1 else replace(expression, terms=left)
+        case Not():
+            term = folded(expression.term, naming=naming)
+            if isinstance(term, Constant) and isinstance(term.value, bool):
+                return Constant(not term.value, expression.span)
+            return Not(term, expression.span)
+        case _:
+            return expression

@@ -24,6 +24,7 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
+    folded,
     references,
 )
 from spacelang.ir.membership import exclusion
@@ -88,7 +89,7 @@ class _Narrowing:
             Constraint(expression, constraint.forbidden, constraint.span)
             for constraint in space.constraints
             if all(address in self._left for address in constraint.scope)
-            for expression in (_folded(self._expression(constraint.expression), naming=True),)
+            for expression in (folded(self._expression(constraint.expression), naming=True),)
         )
         rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
         return replace(space, root=rebuilt(space.root, self._hyperparameter, self._choice), constraints=rules)
@@ -108,7 +109,7 @@ class _Narrowing:
     def _hyperparameter(self, node: Hyperparameter) -> Hyperparameter | None:
         if node.address not in self._left:
             return None
-        condition = None if node.condition is None else _folded(self._expression(node.condition))
+        condition = None if node.condition is None else folded(self._expression(node.condition))
         if condition == Constant(value=True):
             condition = None
         domain = self._domains.get(node.address, node.domain)
@@ -193,27 +194,6 @@ def _numbers(test: Expr) -> tuple[str, ...]:
 
 def _has_numbers(domain: Domain) -> bool:
     return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
-
-
-def _folded(expression: Expr, *, naming: bool = False) -> Expr:
-    """The expression without terms that are always or never true; if `naming`, it names all that it named before."""
-    match expression:
-        case And() | Or():
-            neutral = isinstance(expression, And)
-            terms = [_folded(term, naming=naming) for term in expression.terms]
-            if Constant(not neutral) in terms and not (naming and any(map(references, terms))):
-                return Constant(not neutral, expression.span)
-            left = tuple(term for term in terms if term != Constant(neutral))
-            if not left:
-                return Constant(neutral, expression.span)
-            return left[0] if len(left) == 1 else replace(expression, terms=left)
-        case Not():
-            term = _folded(expression.term, naming=naming)
-            if isinstance(term, Constant) and isinstance(term.value, bool):
-                return Constant(not term.value, expression.span)
-            return Not(term, expression.span)
-        case _:
-            return expression
 
 
 # ---- what changes nothing any more

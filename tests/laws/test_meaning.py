@@ -25,7 +25,7 @@ from spacelang.text import Source
 from . import brute
 from .example import EXAMPLE
 from .settings import LAW
-from .texts import Drawn, texts
+from .texts import Drawn, nested_in, texts
 
 CONSTRAINED = {"SL505", "SL506", "SL507"}
 """What drawn constraints may do: they exclude an alternative, everything, or the default."""
@@ -109,7 +109,8 @@ def expected_errors(space: Space, drawn: Drawn) -> list[str]:
         branch
         for choice in space.decisions
         for branch in choice.branches
-        if (choice.address, branch.name) not in alive and alive.issuperset(space.variables[choice.address].owners)
+        if (choice.address, branch.name) not in alive | settled(drawn)
+        and alive.issuperset(space.variables[choice.address].owners)
     ]
     if dead:
         return ["SL505"] * len(dead)
@@ -122,6 +123,15 @@ def expected_errors(space: Space, drawn: Drawn) -> list[str]:
             ]
             return ["SL507"] * len({constraint.span for constraint in broken})
     raise AssertionError("the default is one of the ways through the tree")
+
+
+def settled(drawn: Drawn) -> set[tuple[str, str]]:
+    """The alternatives of decisions that a condition alone keeps from being taken, which is said of the condition."""
+    alive = {pair for structure in replace(drawn, rules=[]).structures() for pair in structure}
+    conditional = [decision for decision in nested_in(drawn.stages) if decision.condition is not None]
+    taken = {(decision.address, each.name) for decision in conditional for each in decision.alternatives}
+    added = {(decision.address, "none") for decision in conditional if not decision.may_be_none}
+    return (taken - alive) | added
 
 
 def only(space: Space, constraint: object) -> Space:

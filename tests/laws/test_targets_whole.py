@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from spacelang.analysis import Checked, check
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import RefusedError, document
@@ -17,12 +18,15 @@ from spacelang.testing.target_laws import (
     says_what_is_declared,
     tells_every_construct,
 )
+from spacelang.text import Source
 
 from . import brute
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
 from .test_meaning import unfolded
 from .test_whole import checked
+from .texts import Drawn as Text
+from .texts import texts
 from .whole import Drawn, drawings
 
 LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
@@ -36,6 +40,20 @@ MOST = 20
 def test_a_text_keeps_its_meaning(name: str, text: Drawn, seed: int) -> None:
     found = checked(text)
     assume(found.space is not None and found.structures is not None and found.structures.count)
+    keeps_its_meaning(name, found, seed)
+
+
+@pytest.mark.parametrize("name", TARGETS.names())
+@settings(WHOLE, max_examples=EXAMPLES // 4)
+@given(text=texts(conditional=True), seed=st.integers(0, 2**31 - 1))
+def test_a_condition_on_operators_keeps_its_meaning(name: str, text: Text, seed: int) -> None:
+    found = check(Source("law", text.text))
+    assume(found.space is not None and len(text.structures()) > 1)
+    keeps_its_meaning(name, found, seed)
+
+
+def keeps_its_meaning(name: str, found: Checked, seed: int) -> None:
+    """Whether a target says what a text says, to both sides, or refuses as it declares."""
     assert found.space is not None
     assert found.structures is not None
     target = TARGETS.load(name)()

@@ -88,6 +88,10 @@ class Decision:
     address: str
     key: str
     alternatives: list["Alternative"] = field(default_factory=list)
+    condition: Expression | None = None
+    """Where it does not hold, `none` is taken, which is among the alternatives."""
+    may_be_none: bool = True
+    """Whether `none` may be taken where the condition holds."""
 
 
 @dataclass
@@ -127,6 +131,7 @@ class Drawn:
         return {frozenset(taken.items()) for _, taken in self.members()}
 
     def members(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+        conditional = [decision for decision in nested_in(self.stages) if decision.condition is not None]
         for taken, keys, leaves in ways(self.stages):
             for values in product(*(leaf.values for leaf in leaves)):
                 worth: dict[str, Any] = dict(taken)
@@ -135,8 +140,22 @@ class Drawn:
                     active = leaf.condition is None or leaf.condition.holds(lambda a, w=worth: w.get(a, ABSENT))
                     if active:
                         worth[leaf.address] = value
-                if all(keeps(rule, worth) for rule in self.rules):
+                if all(agrees(each, worth) for each in conditional) and all(keeps(rule, worth) for rule in self.rules):
                     yield keys | {leaf.key: worth[leaf.address] for leaf in leaves if leaf.address in worth}, taken
+
+
+def nested_in(decisions: list[Decision]) -> Iterator[Decision]:
+    inner = [m for d in decisions for a in d.alternatives for m in a.members if isinstance(m, Decision)]
+    yield from [*decisions, *(nested_in(inner) if inner else ())]
+
+
+def agrees(decision: Decision, worth: dict[str, Any]) -> bool:
+    """Whether what a decision with a condition takes, where it is reached, is what the condition says."""
+    assert decision.condition is not None
+    taken = worth.get(decision.address, ABSENT)
+    if not decision.condition.holds(lambda address: worth.get(address, ABSENT)):
+        return taken in (ABSENT, "none")
+    return taken != "none" or decision.may_be_none
 
 
 def keeps(rule: Rule, worth: dict[str, Any]) -> bool:
@@ -176,8 +195,11 @@ class Scope:
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> Drawn:
-    """A text with its meaning; the constraints may exclude its default, or everything."""
+def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
+    """A text with its meaning; the constraints may exclude its default, or everything.
+
+    If `conditional`, there is a choice of operators as a value that has a condition.
+    """
     known = Scope()
     lines, stages, rules = ["space drawn"], [], []
     names = [name for name in STAGES if name == "estimator" or draw(st.booleans())]
@@ -185,7 +207,7 @@ def texts(draw: st.DrawFn) -> Drawn:
         decision = Decision(name, name)
         known.decisions[name] = decision
         lines.append(f"stage {name}{draw(annotation('@first')) if name == names[0] else ''} =")
-        writer = Writer(draw, known, rules)
+        writer = Writer(draw, known, rules, conditional=conditional and name == "estimator")
         lines.extend(writer.alternatives(decision, STAGES[name], optional=name != "estimator"))
         stages.append(decision)
     for _ in range(draw(st.integers(0, 2))):
@@ -214,11 +236,14 @@ class Writer:
     draw: st.DrawFn
     known: Scope
     rules: list[Rule]
+    conditional: bool = False
+    """Whether the first alternative has a choice of operators with a condition."""
 
     def alternatives(self, decision: Decision, table: Any, *, optional: bool) -> Iterator[str]:
         """The lines of the alternatives of a stage, which are added to the decision as well."""
         default = False
         classes = self.draw(st.lists(st.sampled_from(sorted(table)), min_size=1, max_size=3))
+        classes[:1] = ["AdaBoostClassifier"] if self.conditional else classes[:1]
         for place, operator in enumerate(classes):
             twice = classes.count(operator) > 1
             name = f"use{place}" if twice or self.draw(st.integers(0, 3)) == 0 else operator
@@ -256,26 +281,34 @@ class Writer:
             yield f"{name} {colon}{text}{default}{marks}{when}"
             if self.draw(st.integers(0, 4)) == 0:
                 later.append(self.rule(siblings))
-        if siblings.hides_estimator and self.draw(st.booleans()):
-            yield self.nested(alternative, path, key, siblings.branch)
+        if siblings.hides_estimator and (self.conditional or self.draw(st.booleans())):
+            yield self.nested(alternative, path, key, siblings)
         yield from later
 
-    def nested(self, alternative: Alternative, path: str, key: str, branch: tuple[str, str] | None) -> str:
+    def nested(self, alternative: Alternative, path: str, key: str, around: Scope) -> str:
         """An operator as a value: a fixed one whose hyperparameters are searched, or a decision."""
         inner = Alternative("DecisionTreeClassifier", "DecisionTreeClassifier")
-        if self.draw(st.booleans()):
-            siblings = Scope(branch=branch)
+        if not self.conditional and self.draw(st.booleans()):
+            siblings = Scope(branch=around.branch)
             body = ", ".join(self.body(inner, TREES, f"{path}.estimator", f"{key}.estimator", siblings))
             alternative.members.extend(inner.members)
             return f"estimator = DecisionTreeClassifier {{ {body} }}"
         decision = Decision(f"{path}.estimator", f"{key}.estimator")
+        condition = self.expression(around) if self.conditional or self.draw(st.booleans()) else None
+        self.conditional = False
         start = f"{decision.address}.DecisionTreeClassifier"
         siblings = Scope(branch=(decision.address, inner.name))
         body = ", ".join(self.body(inner, TREES, start, decision.key, siblings))
         decision.alternatives = [inner, Alternative("LogisticRegression", "LogisticRegression")]
+        decision.may_be_none = condition is not None and self.draw(st.integers(0, 3)) == 0
+        decision.condition = condition
+        if condition is not None:
+            decision.alternatives.append(Alternative("none", "none"))
         self.known.decisions[decision.address] = decision
         alternative.members.append(decision)
-        return f"estimator : DecisionTreeClassifier {{ {body} }} | LogisticRegression"
+        written = ["", " | none"][decision.may_be_none]
+        when = f" when {condition.text}" if condition is not None else ""
+        return f"estimator : DecisionTreeClassifier {{ {body} }} | LogisticRegression{written}{when}"
 
     def rule(self, siblings: Scope) -> str:
         forbidden = self.draw(st.booleans())
@@ -363,13 +396,15 @@ class Writer:
         alternative = self.draw(st.sampled_from(decision.alternatives))
         word = self.draw(st.sampled_from((alternative.name, alternative.operator)))
 
+        sign = self.draw(st.sampled_from(("is", "==", "!="))) if "." in decision.address else "is"
+
         # A class stands for all of its uses; which those are is known when all alternatives are.
         def holds(look: Look) -> bool:
             taken = {a.name for a in decision.alternatives if word in (a.name, a.operator)}
             exact = {a.name for a in decision.alternatives if word == a.name}
-            return look(decision.address) in (exact or taken)
+            return (look(decision.address) in (exact or taken)) is (sign != "!=")
 
-        return Expression(f"{name} is {word}", holds, frozenset())
+        return Expression(f"{name} {sign} {word}", holds, frozenset())
 
 
 def literal(value: Any) -> str:

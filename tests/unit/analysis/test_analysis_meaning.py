@@ -362,5 +362,7 @@ def test_what_is_fixed_under_a_condition_is_a_hyperparameter_with_one_value() ->
     first, second = (checked(text.format(each)) for each in ("= 4", ": {4}"))
     assert first.space == second.space
     assert first.space is not None
-    nested = "stage estimator = BaggingClassifier {{ bootstrap : bool, estimator = SVC {{}} when bootstrap }}".format()
-    assert found(nested) == ["SL190 bootstrap"]
+    nested = "stage estimator = BaggingClassifier {{ bootstrap : bool, estimator {} when bootstrap }}"
+    alike = [checked(nested.format(each)) for each in ("= SVC {}", "= SVC", ": SVC", ": {SVC}")]
+    assert alike[0].space is not None
+    assert [each.space for each in alike[1:]] == [alike[0].space] * 3

@@ -1,6 +1,6 @@
-"""Builds the syntax tree while Lark parses: one method for each rule of the grammar, called from the inside out.
+"""Builds the syntax tree while the parser reads: one method for each rule of the grammar, called from the inside out.
 
-Lark calls the methods as it reduces, so that no tree is walked afterwards and no nesting exhausts the stack.
+The methods are called as it reduces, so that no tree is walked afterwards and no nesting exhausts the stack.
 """
 
 import re
@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from lark import Token, Transformer
-
 from spacelang.syntax import ast
+from spacelang.syntax.driver import Token
 from spacelang.text import Source, Span
 
 Child: TypeAlias = Any
@@ -18,11 +17,10 @@ Child: TypeAlias = Any
 T = TypeVar("T")
 
 
-class Builder(Transformer[Token, ast.File]):
+class Builder:
     """The methods; `begin` comes before each parse."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.begin(Source("", ""), 0)
 
     def begin(self, source: Source, shift: int) -> None:

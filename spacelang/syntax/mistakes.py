@@ -1,15 +1,15 @@
-"""From the exception of the parser to a diagnostic that a person understands."""
+"""From where the parser stopped to a diagnostic that a person understands."""
 
 import re
 import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from lark import UnexpectedInput, UnexpectedToken
-
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.syntax import SaidElsewhere, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.suggest import nearest
+from spacelang.syntax.driver import Unexpected
+from spacelang.syntax.tables import END
 from spacelang.syntax.terminals import describe_token, expectation, keywords
 from spacelang.text import Source, Span
 
@@ -81,12 +81,10 @@ class Mistake:
         return bool(first) and first not in _SIGNS and not re.match(r"\w", first)
 
 
-def locate(error: UnexpectedInput, text: str, shift: int = 0) -> Mistake:
+def locate(error: Unexpected, text: str, shift: int = 0) -> Mistake:
     """What an error of the parser says about `text`, which has no comments."""
-    place = error.pos_in_stream
-    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    accepted = frozenset(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
-    if place is None or ended or not text[place:].strip(SPACE):
+    place, accepted = error.token.start_pos, error.expected
+    if error.token.type == END or not text[place:].strip(SPACE):
         end = len(text.rstrip(SPACE))
         return Mistake(text, shift, end, end, "", accepted)
     found = describe_token(text[place:])

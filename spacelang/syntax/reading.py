@@ -1,14 +1,12 @@
-"""A text through Lark's parser to a tree, up to the first mistake."""
+"""A text to a tree, up to the first mistake."""
 
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import cast
-
-from lark import Lark, Tree, UnexpectedInput
 
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
+from spacelang.syntax.driver import Driver, Unexpected
 from spacelang.syntax.tables import load
 from spacelang.text import Source, Span
 
@@ -25,31 +23,24 @@ class Reading:
     deepest: tuple[int, Span] | None
     """The height of the highest expression and its place."""
 
-    error: UnexpectedInput | None
+    error: Unexpected | None
 
 
 def read(source: Source, text: str, shift: int = 0) -> Reading:
     """What `text` says, which stands at `shift` in the source."""
-    parser, builder = _parser()
+    driver, builder = _driver()
     with _IN_USE:
         builder.begin(source, shift)
-        try:
-            file = cast(ast.File, parser.parse(text))
-        except UnexpectedInput as error:
-            items = _finished(error)
-            end = items[-1].span.end if items else shift
-            bodies = tuple(body for body in builder.bodies if body.span.end <= end)
-            return Reading(items, bodies, builder.deepest if items else None, error)
-        return Reading(file.items, tuple(builder.bodies), builder.deepest, None)
-
-
-def _finished(error: UnexpectedInput) -> tuple[ast.Item, ...]:
-    """The items before the one in which an error is: what Lark has at the bottom of its stack."""
-    stack = error.interactive_parser.parser_state.value_stack
-    return cast(tuple[ast.Item, ...], tuple(stack[0].children)) if stack and isinstance(stack[0], Tree) else ()
+        outcome = driver.read(text)
+        if outcome.error is None:
+            return Reading(outcome.value.items, tuple(builder.bodies), builder.deepest, None)
+        items = tuple(outcome.value)
+        end = items[-1].span.end if items else shift
+        bodies = tuple(body for body in builder.bodies if body.span.end <= end)
+        return Reading(items, bodies, builder.deepest if items else None, outcome.error)
 
 
 @cache
-def _parser() -> tuple[Lark, Builder]:
+def _driver() -> tuple[Driver, Builder]:
     builder = Builder()
-    return load(builder), builder
+    return Driver(load(), builder), builder

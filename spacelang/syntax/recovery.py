@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from lark import UnexpectedInput
-
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.syntax.driver import Unexpected
 from spacelang.syntax.mistakes import SPACE, Mistake, diagnose, locate
 from spacelang.syntax.reading import Reading, read
 from spacelang.text import Source
@@ -49,7 +48,7 @@ class _Progress:
 
 
 def recover(
-    source: Source, reading: Reading, error: UnexpectedInput
+    source: Source, reading: Reading, error: Unexpected
 ) -> tuple[Reading, tuple[Diagnostic, ...], frozenset[str]]:
     """What can be read of a text whose reading ended with `error`, all mistakes, and the names of what is damaged."""
     text = _without_comments(source.text)
@@ -64,7 +63,7 @@ def recover(
     return _together(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
 
 
-def _together(readings: Sequence[Reading], error: UnexpectedInput) -> Reading:
+def _together(readings: Sequence[Reading], error: Unexpected) -> Reading:
     return Reading(
         tuple(item for reading in readings for item in reading.items),
         tuple(body for reading in readings for body in reading.bodies),

@@ -1,103 +1,152 @@
 """The parser's tables: computing them from the grammar takes longer than checking a space, so they are kept as JSON.
 
-`grammars/spacelang.tables.json` is data, read without running anything. It is used only with the version of Lark that
-wrote it and for the very grammar it was made from; otherwise the tables are computed. Refresh it after a change of the
-grammar with `python -m spacelang.syntax.tables`.
+`grammars/spacelang.tables.json` is data, read without running anything. It is used only for the very grammar that it
+was made from; otherwise Lark computes the tables. Refresh it after a change of the grammar with
+`python -m spacelang.syntax.tables`.
 """
 
-import hashlib
 import json
-from typing import Any
-
-import lark
-from lark import Lark, Transformer
-from lark.grammar import Rule
-from lark.lexer import TerminalDef
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from spacelang.resources import folder
 
-GRAMMAR = "spacelang.lark"
-TABLES = "spacelang.tables.json"
+if TYPE_CHECKING:
+    from lark import Lark
+    from lark.grammar import Rule
+
+GRAMMAR: Final = "spacelang.lark"
+TABLES: Final = "spacelang.tables.json"
+END: Final = "$END"
+"""The terminal behind the last one of a text."""
+
+_KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
+"""How the pattern of a keyword begins: with its word, which ends there."""
 
 
-def load(transformer: Transformer[Any, Any] | None = None) -> Lark:
-    """The parser, its tables from the file where that is fresh and whole."""
+@dataclass(frozen=True)
+class Tables:
+    """An LALR(1) parser as numbers and names."""
+
+    terminals: Mapping[str, str]
+    """The regular expression of each terminal, in the order in which a contextual lexer tries them."""
+
+    ignored: Sequence[str]
+    """The terminals between others, which no rule has."""
+
+    keywords: Mapping[str, str]
+    """The terminals that begin like a name, by the word that they begin with."""
+
+    signs: Mapping[str, str]
+    """The terminals of one fixed character, by that."""
+
+    rules: Sequence[tuple[str, int, str | None, Sequence[int]]]
+    """The symbol of each rule, its length, what builds its node, and which parts are lists whose members are the
+    node's: None builds nothing but hands on the only part, an empty name makes such a list."""
+
+    states: Sequence[Mapping[str, int]]
+    """What comes of a symbol in each state: the number of the next state, or `~rule` where that rule is complete."""
+
+
+def load() -> Tables:
+    """The tables of the grammar, from the file where that is fresh and whole."""
     grammar = _grammar()
-    kept = _kept(_fingerprint(grammar))
-    if kept is not None:
-        try:
-            return _restore(kept, transformer)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            pass  # a damaged file costs time, never a parse
-    return _compute(grammar, transformer)
+    return _kept(grammar) or _compute(grammar)
 
 
 def dump() -> str:
     """The tables of the grammar as they are kept; the same text in every process."""
     grammar = _grammar()
-    data, memo = _compute(grammar, None).memo_serialize([TerminalDef, Rule])
-    # Through JSON, so that all keys are strings as in the file.
-    document = json.loads(json.dumps({"made_for": _fingerprint(grammar), "data": data, "memo": memo}))
-    _renumber(document["data"]["parser"]["parser"])
-    return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
+    tables = json.dumps(asdict(_compute(grammar)), separators=(",", ":"))
+    return f"[{_checksum(grammar, tables)},\n{tables}\n]\n"
+
+
+def by_lark(transformer: object = None) -> "Lark":
+    """Lark's own parser of the grammar."""
+    return _lark(_grammar(), transformer)
+
+
+def _lark(grammar: str, transformer: object = None) -> "Lark":
+    from lark import Lark
+
+    return Lark(grammar, parser="lalr", start="file", keep_all_tokens=True, transformer=transformer)
 
 
 def _grammar() -> str:
     return (folder("grammars") / GRAMMAR).read_text(encoding="utf-8")
 
 
-def _compute(grammar: str, transformer: Transformer[Any, Any] | None) -> Lark:
-    return Lark(grammar, parser="lalr", start="file", keep_all_tokens=True, transformer=transformer)
-
-
-def _renumber(table: dict[str, Any]) -> None:
-    """Number symbols by their names and states in the order of a walk: Lark numbers them as its sets happen to run."""
-    symbols = sorted(table["tokens"].values())
-    number = {symbol: str(place) for place, symbol in enumerate(symbols)}
-    states: dict[str, list[tuple[str, Any]]] = {
-        state: sorted((table["tokens"][token], action) for token, action in actions.items())
-        for state, actions in table["states"].items()
-    }
-    order = list(dict.fromkeys(str(state) for state in table["start_states"].values()))
-    for state in order:
-        targets = (str(arg) for _, (kind, arg) in states[state] if kind == 0)
-        order.extend(target for target in dict.fromkeys(targets) if target not in order)
-    place_of = {state: place for place, state in enumerate(order)}
-    table["tokens"] = {number[symbol]: symbol for symbol in symbols}
-    table["states"] = {
-        place_of[state]: {
-            number[symbol]: [kind, place_of[str(arg)] if kind == 0 else arg] for symbol, (kind, arg) in states[state]
-        }
-        for state in order
-    }
-    for ends in ("start_states", "end_states"):
-        table[ends] = {start: place_of[str(state)] for start, state in table[ends].items()}
-
-
-def _restore(kept: dict[str, Any], transformer: Transformer[Any, Any] | None) -> Lark:
-    """Undo what JSON does to the tables: keys become integers again and pairs tuples."""
-    memo = {int(key): value for key, value in kept["memo"].items()}
-    table = kept["data"]["parser"]["parser"]
-    table["states"] = {
-        int(state): {token: tuple(action) for token, action in actions.items()}
-        for state, actions in table["states"].items()
-    }
-    parser = Lark.__new__(Lark)
-    parser._load({"data": kept["data"], "memo": memo}, transformer=transformer)
-    return parser
-
-
-def _kept(fingerprint: str) -> dict[str, Any] | None:
-    """What the file says, or None where it is missing, unreadable or made for something else."""
+def _kept(grammar: str) -> Tables | None:
+    """What the file says, or None where it is missing, damaged or made for another grammar."""
     try:
-        document = json.loads((folder("grammars") / TABLES).read_text(encoding="utf-8"))
+        head, tables, *_ = (folder("grammars") / TABLES).read_text(encoding="utf-8").split("\n")
+        return Tables(**json.loads(tables)) if head == f"[{_checksum(grammar, tables)}," else None
     except (OSError, ValueError):
         return None
-    return document if isinstance(document, dict) and document.get("made_for") == fingerprint else None
 
 
-def _fingerprint(grammar: str) -> str:
-    return f"lark {lark.__version__} {hashlib.sha256(grammar.encode()).hexdigest()}"
+def _checksum(grammar: str, tables: str) -> int:
+    """A number that is right only where the tables are whole and made for this grammar."""
+    return crc32(tables.encode(), crc32(grammar.encode()))
+
+
+def _compute(grammar: str) -> Tables:
+    parser = _lark(grammar)
+    lexer, table = parser.parser.lexer.root_lexer, parser.parser.parser._parse_table
+    patterns = {each.name: each.pattern for each in lexer.terminals}
+    regexps = {name: pattern.to_regexp() for name, pattern in patterns.items()}
+    begins = {name: _KEYWORD.match(regexp) for name, regexp in regexps.items()}
+    (start,), (end,) = table.start_states.values(), table.end_states.values()
+    return Tables(
+        regexps,
+        sorted(lexer.ignore_types),
+        {begin[1]: name for name, begin in begins.items() if begin is not None},
+        {each.value: name for name, each in patterns.items() if each.type == "str" and len(each.value) == 1},
+        [_rule(rule) for rule in parser.rules],
+        _numbered(table.states, start, end, {rule: place for place, rule in enumerate(parser.rules)}),
+    )
+
+
+def _rule(rule: "Rule") -> tuple[str, int, str | None, list[int]]:
+    symbol, size = rule.origin.name, len(rule.expansion)
+    inlined = [place for place, part in enumerate(rule.expansion) if part.name.startswith("_")]
+    if symbol.startswith("_"):
+        return symbol, size, "", inlined
+    if not rule.options.expand1 or rule.alias:
+        return symbol, size, rule.alias or symbol, inlined
+    if size != 1 or inlined:
+        raise ValueError(f"a rule with `?` that has several parts needs a name behind `->`: {rule}")
+    return symbol, size, None, inlined
+
+
+def _numbered(states: Mapping[int, Any], start: int, end: int, rules: Mapping["Rule", int]) -> list[dict[str, int]]:
+    """The states in the order of a walk from the start: Lark numbers them as its sets happen to run."""
+    from lark.parsers.lalr_analysis import Shift
+
+    order = {start: 0}
+    queue = [start]
+    for state in queue:
+        for _, target in _shifts(states[state].items(), Shift):
+            if target not in order:
+                order[target] = len(order)
+                queue.append(target)
+    numbered = [
+        {
+            symbol: order[target] if kind is Shift else ~rules[target]
+            for symbol, (kind, target) in sorted(states[state].items())
+        }
+        for state in queue
+    ]
+    # The end of the text is taken where the whole of it has been read, as any other terminal is.
+    numbered[order[end]][END] = order[end]
+    return numbered
+
+
+def _shifts(actions: Iterable[tuple[str, tuple[object, Any]]], shift: object) -> list[tuple[str, Any]]:
+    return sorted((symbol, target) for symbol, (kind, target) in actions if kind is shift)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from spacelang.analysis import check
 from spacelang.cli import OBJECTS_BETWEEN_COLLECTIONS
 from spacelang.syntax.parser import parse
 from spacelang.syntax.sources import bundled
-from spacelang.syntax.tables import load
+from spacelang.syntax.tables import by_lark
 from spacelang.text import Source
 
 REPEATS = 7
@@ -65,7 +65,7 @@ def chain(length: int) -> str:
 def grow(alternatives: int, variant: str) -> None:
     """Parsing and checking of a large space: time, peak memory of Python objects, ratio to Lark's trees."""
     source = Source("large", large(alternatives, variant))
-    plain = load()
+    plain = by_lark()
     peer = min(timed(lambda: plain.parse(source.text), 2))
     parsing = min(timed(lambda: parse(source), 2))
     checking = min(timed(lambda: check(source), 2))

@@ -26,7 +26,7 @@ LIGHT_COMMANDS = [
     ["check", "wrong.space"],
 ]
 
-SLOW = {"importlib.resources", "importlib.metadata", "email", "spacelang.diagnostics.terminal", "spacelang.api"}
+SLOW = {"lark", "importlib.resources", "importlib.metadata", "email", "spacelang.diagnostics.terminal", "spacelang.api"}
 """Modules that take as long to import as a catalogue to read, and that a check of a sound file can do without."""
 
 OF_MISTAKES = {"spacelang.syntax.recovery", "spacelang.syntax.mistakes", "spacelang.ir.defaults"}

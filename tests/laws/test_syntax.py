@@ -1,18 +1,24 @@
 """Laws of the syntax: trees come back from their text, and no text at all raises."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import lark
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 from lark import Lark
 
 from spacelang.resources import folder
 from spacelang.syntax import ast
+from spacelang.syntax.builder import Builder
+from spacelang.syntax.driver import Driver, Token
 from spacelang.syntax.parser import Parsed, parse
 from spacelang.syntax.printer import format_file
+from spacelang.syntax.tables import END, by_lark, load
 from spacelang.text import Source
 from tests.laws import trees
 from tests.laws.example import EXAMPLE
@@ -60,22 +66,30 @@ def test_any_text_is_read(text: str) -> None:
 
 
 FRAGMENTS = re.findall(r"\w+|\s+|[^\w\s]", EXAMPLE)
+WORDS = [*sorted(set(FRAGMENTS)), "True", "\ufeff", "\0", "\u00a0", "'", ";"]
+SENTENCES = st.lists(st.sampled_from(WORDS), max_size=60).map("".join)
 
 
 @UNHURRIED
-@given(st.lists(st.sampled_from([*sorted(set(FRAGMENTS)), "True", "\ufeff", "\0", "\u00a0", "'", ";"]), max_size=60))
-def test_any_sequence_of_the_words_of_the_language_is_read(fragments: list[str]) -> None:
-    read("".join(fragments))
+@given(SENTENCES)
+def test_any_sequence_of_the_words_of_the_language_is_read(text: str) -> None:
+    read(text)
 
 
-@UNHURRIED
-@given(st.data())
-def test_a_mutated_file_is_read(data: st.DataObject) -> None:
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    """The example with some characters replaced."""
     text = EXAMPLE
-    for _ in range(data.draw(st.integers(1, 3))):
-        start = data.draw(st.integers(0, len(text)))
-        end = min(len(text), start + data.draw(st.integers(0, 5)))
-        text = text[:start] + data.draw(st.text(max_size=3) | st.sampled_from(FRAGMENTS)) + text[end:]
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 5)))
+        text = text[:start] + draw(st.text(max_size=3) | st.sampled_from(FRAGMENTS)) + text[end:]
+    return text
+
+
+@UNHURRIED
+@given(mutated())
+def test_a_mutated_file_is_read(text: str) -> None:
     read(text)
 
 
@@ -90,12 +104,65 @@ def test_a_file_that_was_cut_off_has_one_mistake_where_it_ends(part: int) -> Non
 
 GRAMMAR = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
 LARK = Lark(GRAMMAR, parser="lalr", start="file")
+IN_THE_GRAMMAR = from_lark(LARK, explicit={"COMMENT": st.just(" "), "WS": st.sampled_from([" ", "\n"])})
 
 
 @UNHURRIED
-@given(from_lark(LARK, explicit={"COMMENT": st.just(" "), "WS": st.sampled_from([" ", "\n"])}))
+@given(IN_THE_GRAMMAR)
 def test_sentences_of_the_grammar_are_read(text: str) -> None:
     read(text)
+
+
+class _Adapter:
+    """The builder as Lark calls it, with tokens of its own."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+
+    def __getattr__(self, rule: str) -> Callable[[list[Any]], Any]:
+        if rule.isupper():
+            raise AttributeError(rule)
+        method = getattr(self._builder, rule)
+        return lambda children: method([_own(child) for child in children])
+
+
+def _own(child: Any) -> Any:
+    if not isinstance(child, lark.Token):
+        return child
+    token = Token(child)
+    token.type, token.start_pos, token.end_pos = child.type, child.start_pos or 0, child.end_pos or 0
+    return token
+
+
+BUILDER = Builder()
+BY_LARK = by_lark(_Adapter(BUILDER))
+DRIVER = Driver(load(), BUILDER)
+
+
+def outcome_by_lark(text: str) -> tuple[str, int | None, frozenset[str]]:
+    """The items, where the text ends to be one of the language (None at its end), and what could stand there."""
+    try:
+        return repr(BY_LARK.parse(text)), None, frozenset()
+    except lark.UnexpectedInput as error:
+        values = error.interactive_parser.parser_state.value_stack
+        items = values[0].children if values and isinstance(values[0], lark.Tree) else []
+        ended = isinstance(error, lark.UnexpectedToken) and error.token.type == END
+        return repr(items), None if ended else error.pos_in_stream, frozenset(error.interactive_parser.accepts())
+
+
+@UNHURRIED
+@given(st.text() | SENTENCES | mutated() | IN_THE_GRAMMAR | trees.files.map(format_file))
+@example("stage e = A {log : bool = true, in = 1, step = 2, x : int[1, 5] log step 2 = 3 when not in == 1}\nlimit")
+@example("task t { subject  to a.b > 5e-1 limit t 5m 10 s subject toe }")
+@example("pipeline = a->b -> c&d|.5")
+def test_lark_reads_the_same(text: str) -> None:
+    BUILDER.begin(Source("law", text), 0)
+    outcome = DRIVER.read(text)
+    if outcome.error is None:
+        assert (repr(outcome.value), None, frozenset()) == outcome_by_lark(text)
+    else:
+        place = None if outcome.error.token.type == END else outcome.error.token.start_pos
+        assert (repr(outcome.value), place, outcome.error.expected) == outcome_by_lark(text)
 
 
 def test_bundled_spaces_come_back_from_their_text() -> None:

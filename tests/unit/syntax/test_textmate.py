@@ -10,7 +10,7 @@ from lark import Token, Tree
 
 from spacelang.resources import folder
 from spacelang.syntax.lexemes import lexemes, normalised
-from spacelang.syntax.tables import load
+from spacelang.syntax.tables import by_lark
 from tests.laws.example import EXAMPLE
 
 LARK = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def scopes(text: str) -> dict[int, tuple[str, str]]:
 
 def terminals(text: str) -> Iterator[tuple[int, str, str]]:
     """What the parser makes of a text: the offset, the terminal and the text of every token, comments included."""
-    tree = load().parse(text)
+    tree = by_lark().parse(text)
     assert isinstance(tree, Tree)
     for token in tree.scan_values(lambda value: isinstance(value, Token)):
         yield token.start_pos, token.type, str(token)

@@ -8,7 +8,7 @@ from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
-from spacelang.ir.space import Prior
+from spacelang.ir.prior import DISTRIBUTIONS, UNIFORM, Prior, prior_of
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -21,10 +21,6 @@ PLACES: Final = {
     "prior": "hyperparameters",
 }
 """What each annotation marks."""
-
-DISTRIBUTIONS: Final = {"normal": 2, "uniform": 0}
-"""The distributions of `@prior` and how many numbers each takes (`normal`: mean and deviation, on the log scale under
-`log`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def _advice(known: dict[str, ast.Annotation]) -> Advice:
         first="first" in known,
         weight=_numbers(weight.arguments)[0] if weight else 1.0,
         split=int(_numbers(split.arguments)[0]) if split else None,
-        prior=Prior(_word(prior.arguments[0]), tuple(_numbers(prior.arguments[1:]))) if prior else None,
+        prior=prior_of(_word(prior.arguments[0]), _numbers(prior.arguments[1:])) if prior else None,
     )
 
 
@@ -107,9 +103,11 @@ def _prior(arguments: Sequence[ast.Value]) -> str | None:
     if name not in DISTRIBUTIONS:
         return "`normal, mean, deviation` or `uniform`"
     numbers = _numbers(arguments[1:])
-    if len(arguments) - 1 != len(numbers) or len(numbers) != DISTRIBUTIONS[name]:
-        return "`normal, mean, deviation`" if name == "normal" else "`uniform` without numbers"
-    return None if name != "normal" or numbers[1] > 0 else "a deviation above 0"
+    if len(arguments) - 1 == len(numbers) and prior_of(name, numbers) is not None:
+        return None
+    if name == UNIFORM:
+        return "`uniform` without numbers"
+    return "a deviation above 0" if len(arguments) - 1 == len(numbers) == 2 else "`normal, mean, deviation`"
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {

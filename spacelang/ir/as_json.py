@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, assert_never
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.prior import named
 from spacelang.ir.space import (
     NOTHING,
     Branch,
@@ -203,8 +204,8 @@ def _hyperparameter(node: Hyperparameter, around: _Place) -> Object:
     if node.named:
         document["named"] = list(node.named)
     if node.prior is not None:
-        prior = node.prior
-        document["prior"] = {"distribution": prior.distribution, "parameters": list(prior.parameters)}
+        distribution, parameters = named(node.prior)
+        document["prior"] = {"distribution": distribution, "parameters": list(parameters)}
     if node.split is not None:
         document["split"] = node.split
     return {**document, **where}

@@ -14,6 +14,7 @@ from typing import Final
 from spacelang.ir.domain import describe, is_word, literal, parameter_name
 from spacelang.ir.paths import Wording, quoted, written_name
 from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence, orders_of
+from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
     ABSTRACT,
     Branch,
@@ -297,8 +298,7 @@ class _Writer:
             return f"{parameter_name(child.name)} : {_either(self._alternatives(child)).text}"
         parts = [f"{parameter_name(child.name)} : {describe(child.domain)} = {literal(child.default)}"]
         if child.prior is not None:
-            numbers = "".join(f", {literal(number)}" for number in child.prior.parameters)
-            parts.append(f"@prior({child.prior.distribution}{numbers})")
+            parts.append(describe_prior(child.prior))
         if child.split is not None:
             parts.append(f"@split({child.split})")
         if child.condition is not None:

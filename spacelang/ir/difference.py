@@ -11,6 +11,7 @@ from spacelang.ir.domain import describe, literal
 from spacelang.ir.expr import Is, renamed
 from spacelang.ir.groups import Context
 from spacelang.ir.printer import show_expression
+from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -179,8 +180,7 @@ def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_Fact, str]
         yield (node.address, Aspect.CONDITION), condition
     annotations = [f"@split({node.split})"] if node.split is not None else []
     if node.prior is not None:
-        numbers = map(literal, node.prior.parameters)
-        annotations.append(f"@prior({', '.join((node.prior.distribution, *numbers))})")
+        annotations.append(describe_prior(node.prior))
     if annotations:
         yield (node.address, Aspect.ANNOTATION), " ".join(annotations)
 

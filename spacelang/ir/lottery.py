@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from spacelang.ir.codes import Array, integer_type
 from spacelang.ir.elimination import Bucket, Elimination, State
-from spacelang.ir.priors import WORD, below
+from spacelang.ir.uniform import WORD, below
 
 
 class Lottery:

@@ -40,8 +40,8 @@ from spacelang.ir.json_fields import (
     word,
 )
 from spacelang.ir.lines import PLACE, Lines, Place
+from spacelang.ir.prior import DISTRIBUTIONS, NORMAL, Prior, prior_of
 from spacelang.ir.rationals import FUNCTIONS, OPERATIONS
-from spacelang.ir.space import Prior
 from spacelang.ir.task import (
     UNLIMITED,
     Bound,
@@ -148,19 +148,17 @@ def _sound(found: Grid | Real, path: str) -> Grid | Real:
 
 # ---- annotations
 
-DISTRIBUTIONS: Final = {"normal": 2, "uniform": 0}
-"""How many parameters the distributions of priors have: `normal` a mean and a deviation."""
-
 
 def prior(value: object, path: str) -> Prior:
     """A prior."""
     fields = Fields(value, path, ("distribution", "parameters"))
     distribution = fields.need("distribution", word(*DISTRIBUTIONS))
     parameters = fields.need("parameters", items(number))
-    if len(parameters) != DISTRIBUTIONS[distribution] or (distribution == "normal" and parameters[1] <= 0):
-        wanted = "a mean and a deviation above 0" if distribution == "normal" else "no parameters"
+    found = prior_of(distribution, parameters)
+    if found is None:
+        wanted = "a mean and a deviation above 0" if distribution == NORMAL else "no parameters"
         raise DefinitionError(f"{path}.parameters", "does not fit the distribution", f"`{distribution}` has {wanted}")
-    return Prior(distribution, parameters)
+    return found
 
 
 # ---- expressions

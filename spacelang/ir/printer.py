@@ -22,6 +22,7 @@ from typing import Final, assert_never
 
 from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Named, Node, Operator, Product, Space
 from spacelang.ir.task import lines as describe_task
 
@@ -69,8 +70,7 @@ def _hyperparameter(node: Hyperparameter, inside: str) -> str:
     if node.named:
         parts.append(f"named {{{', '.join(map(literal, node.named))}}}")
     if node.prior is not None:
-        numbers = "".join(f", {literal(number)}" for number in node.prior.parameters)
-        parts.append(f"@prior({node.prior.distribution}{numbers})")
+        parts.append(describe_prior(node.prior))
     if node.split is not None:
         parts.append(f"@split({node.split})")
     return " ".join(parts)

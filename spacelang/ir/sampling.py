@@ -19,10 +19,10 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.groups import Context
 from spacelang.ir.lottery import JointLottery, partition
-from spacelang.ir.priors import Prior
 from spacelang.ir.situations import Component, Situations
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.tied import Tied, UnlikelyError
+from spacelang.ir.uniform import UniformDraw
 from spacelang.ir.walk import Structure
 
 __all__ = ["BLOCK", "Sampler", "UnlikelyError"]
@@ -47,7 +47,7 @@ class Sampler:
         self.space: Space = structures.space
         self.structures = structures
         self._situations = Situations(self.space)
-        self._priors = {node.address: Prior(node.domain) for node in self.space.hyperparameters}
+        self._uniform = {node.address: UniformDraw(node.domain) for node in self.space.hyperparameters}
         self._choices = {
             context: [variable.node for variable in variables if isinstance(variable.node, Choice)]
             for context, variables in self.space.by_context.items()
@@ -142,12 +142,12 @@ class Sampler:
     def _draw(self, component: Component, rows: Array, decisions: "_Decisions", rng: Generator, pieces: Pieces) -> None:
         if component.is_free:
             address = component.members[0].address
-            pieces.setdefault(address, []).append((rows, self._priors[address].draw(len(rows), rng)))
+            pieces.setdefault(address, []).append((rows, self._uniform[address].draw(len(rows), rng)))
             return
         for situation, mine in decisions.situations(component, rows):
             free, tied = self._drawers(component, situation)
             for address in free:
-                pieces.setdefault(address, []).append((mine, self._priors[address].draw(len(mine), rng)))
+                pieces.setdefault(address, []).append((mine, self._uniform[address].draw(len(mine), rng)))
             for group in tied:
                 for address, active, codes in group.draw(len(mine), rng):
                     if len(active):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.ir.domain import Domain
 from spacelang.ir.expr import Expr, references
+from spacelang.ir.prior import Prior
 from spacelang.ir.value import Value
 from spacelang.text import NOWHERE, Span
 
@@ -34,14 +35,6 @@ class Named:
     """A function or object that the catalogue lists by name for a parameter, such as `f_classif`."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """Where a search should expect good values: the name of a distribution and its parameters."""
-
-    distribution: str
-    parameters: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from spacelang.ir.domain import Domain, Simple
 from spacelang.ir.expr import references
 from spacelang.ir.lottery import JointLottery
 from spacelang.ir.model import Model, Solution
-from spacelang.ir.priors import CellCodes
 from spacelang.ir.space import Constraint, Hyperparameter
+from spacelang.ir.uniform import CellCodes
 from spacelang.ir.value import is_number
 
 ATTEMPTS: Final = 10_000

@@ -16,6 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, contains, decimals, members
 from spacelang.ir.membership import exclusion
+from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.unfolding import Fork, Free
 from spacelang.ir.unit import placer
@@ -128,7 +129,7 @@ class Sklearn:
         if form.points is None:
             yield from uniform_priors(space, UNIFORM)
             yield from (
-                Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _is_normal(node)
+                Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _normal_of(node)
             )
             return
         for free, slot in form.named.slots():
@@ -275,7 +276,7 @@ class SearchDictionaries:
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
             values = [value for piece in draw.pieces for value in _listed(piece, self.points or 0)]
             return _choosable(values, is_joint=self.is_joint)
-        normal = free.node.prior.parameters if free.node.prior is not None and _is_normal(free.node) else ()
+        normal = _normal_of(free.node)
         pieces = [_piece(piece, normal) for piece in draw.pieces]
         return call("OneOf", Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
@@ -304,13 +305,16 @@ def _one_of(_name: str, options: Sequence[Code], shares: Sequence[float] | None)
     return call("OneOf", listed, shares=Listed(tuple(map(_python.Literal, shares))))
 
 
-def _is_normal(node: Hyperparameter) -> bool:
-    """Whether a range is drawn from a normal prior."""
-    is_range = isinstance(node.domain, Real)
-    return is_range and node.prior is not None and node.prior.distribution == "normal"
+def _normal_of(node: Hyperparameter) -> Normal | None:
+    """The normal prior from which a range is drawn, if it is."""
+    match node.prior:
+        case Normal() as normal:
+            return normal if isinstance(node.domain, Real) else None
+        case Uniform() | None:
+            return None
 
 
-def _piece(piece: Piece, normal: tuple[float, ...]) -> Code:
+def _piece(piece: Piece, normal: Normal | None) -> Code:
     if not isinstance(piece, Slot):
         return _python.Literal(piece.value)
     match piece.part:
@@ -323,7 +327,9 @@ def _piece(piece: Piece, normal: tuple[float, ...]) -> Code:
             return call("Steps", *decimals(part), 0, part.last_index)
         case Real() as part:
             log = {"log": True} if part.log else {}
-            return call("Normal" if normal else "Uniform", part.least, part.greatest, *normal, **log)
+            if normal is None:
+                return call("Uniform", part.least, part.greatest, **log)
+            return call("Normal", part.least, part.greatest, normal.mean, normal.deviation, **log)
         case _:
             assert_never(piece.part)
 

@@ -20,10 +20,10 @@ from spacelang.ir.columns import Columns
 from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, grid, members, parts
-from spacelang.ir.priors import Prior
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
 from spacelang.ir.tabulating import Tabulator, coded
+from spacelang.ir.uniform import UniformDraw
 from spacelang.ir.unit import measure
 from spacelang.ir.value import Value, identity
 
@@ -125,7 +125,7 @@ def ends_of(part: Simple) -> tuple[Value, Value]:
 
 @st.composite
 def drawn_from(draw: st.DrawFn, domain: Domain) -> Value:
-    drawn = Prior(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
+    drawn = UniformDraw(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
     return decoded(domain, drawn)[0]
 
 

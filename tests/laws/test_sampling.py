@@ -14,9 +14,9 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import exclusion
-from spacelang.ir.priors import Prior
 from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
+from spacelang.ir.uniform import UniformDraw
 from spacelang.ir.value import Value
 
 from . import brute
@@ -130,7 +130,7 @@ def test_integers_under_log_have_the_share_of_their_interval(domain: Grid) -> No
     edges = [domain.lower - min(domain.step, domain.lower) / 2, *(member + half for member in members)]
     shares = np.diff(np.log(edges)) / (math.log(edges[-1]) - math.log(edges[0]))
     rng = np.random.default_rng(2)
-    free = Counter(Prior(domain).draw(3000, rng).codes.tolist())
+    free = Counter(UniformDraw(domain).draw(3000, rng).codes.tolist())
     assert stats.chisquare([free[member] for member in members], shares * 3000).pvalue > ALPHA
     # Tied to another hyperparameter it is drawn from cells, with the same shares.
     rule = require(Compare("<", x(0), Arithmetic("+", x(1), Constant(100))))

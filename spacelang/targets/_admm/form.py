@@ -14,9 +14,9 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.domain import MISSING, Missing
 from spacelang.ir.groups import scope
-from spacelang.ir.priors import Prior
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
+from spacelang.ir.uniform import UniformDraw
 from spacelang.ir.value import Value
 from spacelang.targets._admm.layout import Block, Layout, Order, Slot
 from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
@@ -262,7 +262,7 @@ class AdmmForm(Maps):
         ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a piece of the hyperparameter's: its codes are the same
-            put(points, slot, Indexed(domain, domain), rows, Prior(domain).draw(count, rng))
+            put(points, slot, Indexed(domain, domain), rows, UniformDraw(domain).draw(count, rng))
         return self.project_all(points) if count else points
 
     # ---- rows of the matrix

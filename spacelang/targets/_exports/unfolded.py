@@ -18,6 +18,7 @@ from spacelang.ir.defaults import default, nearest_admissible
 from spacelang.ir.domain import Categorical, Domain, Real, Simple, part_of, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.membership import exclusion
+from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.unfolding import Fork, Free, Part, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.ir.value import Value
@@ -172,8 +173,11 @@ def unfolded(structures: Structures, keeps: Keeps, refusal: Verdict) -> Unfolded
 def uniform_priors(space: Space, verdict: Verdict) -> Iterator[Finding]:
     """The priors that ask for what is drawn without any."""
     for node in space.hyperparameters:
-        if node.prior is not None and node.prior.distribution == "uniform":
-            yield Finding(Construct.PRIORS, verdict, node.span)
+        match node.prior:
+            case Uniform():
+                yield Finding(Construct.PRIORS, verdict, node.span)
+            case Normal() | None:
+                pass
 
 
 def weights(fork: Fork) -> tuple[float, ...] | None:

@@ -5,7 +5,8 @@ from spelled import decision, default, found, hyperparameter, one, space
 
 from spacelang.analysis.overlap import common_value
 from spacelang.ir.domain import MISSING, Categorical, Grid, Ordinal, Real, Union
-from spacelang.ir.space import Named, Prior, operators
+from spacelang.ir.prior import Normal
+from spacelang.ir.space import Named, operators
 
 FOREST = "stage estimator = RandomForestClassifier {{ {} }}"
 PATH = "estimator.RandomForestClassifier"
@@ -164,7 +165,7 @@ def test_annotations() -> None:
     assert stage.first
     assert stage.branches[0].weight == 0.5
     assert node.split == 3
-    assert node.prior == Prior("normal", (4, 1.5))
+    assert node.prior == Normal(4, 1.5)
 
 
 @pytest.mark.parametrize(

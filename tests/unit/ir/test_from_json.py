@@ -13,6 +13,7 @@ from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, 
 from spacelang.ir.from_json import from_json
 from spacelang.ir.json_fields import DefinitionError
 from spacelang.ir.parts_from_json import domain
+from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
     NOTHING,
     Branch,
@@ -22,7 +23,6 @@ from spacelang.ir.space import (
     Kind,
     Named,
     Operator,
-    Prior,
     Product,
     Selector,
     Space,
@@ -263,12 +263,8 @@ def test_a_task_comes_back() -> None:
 
 
 def test_advice_comes_back() -> None:
-    again(leaf(Real(0.0, 1.0), 0.5, prior=Prior("normal", (0.3, 1)), split=3))
-    again(
-        leaf(
-            Categorical(("f_classif", "f_regression")), "f_classif", named=("f_regression",), prior=Prior("uniform", ())
-        )
-    )
+    again(leaf(Real(0.0, 1.0), 0.5, prior=Normal(0.3, 1), split=3))
+    again(leaf(Categorical(("f_classif", "f_regression")), "f_classif", named=("f_regression",), prior=Uniform()))
 
 
 # ---- mistakes

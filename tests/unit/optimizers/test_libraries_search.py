@@ -18,8 +18,9 @@ from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
+from spacelang.ir.prior import Normal
 from spacelang.ir.problem import Allowance, Problem
-from spacelang.ir.space import Prior, Space
+from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import smac as module
@@ -181,9 +182,7 @@ def test_a_library_that_is_missing_is_named_with_its_command(
 
 
 def test_what_the_form_has_not_is_said_on_its_line() -> None:
-    likelier = replace(
-        number("x", Real(0.0, 1.0), 0.5), prior=Prior("normal", (0.5, 0.1)), span=span_of("\n\nx : 1", "x")
-    )
+    likelier = replace(number("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
     (said,) = searched_by(Optuna(), made("prior", likelier)).lost
     assert said == "`@prior` (line 3): values are suggested as if there were no prior: optuna has none"
 

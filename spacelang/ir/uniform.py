@@ -23,8 +23,8 @@ Source: TypeAlias = Callable[[int, Generator], Array]
 """Draws so many codes of a simple domain; what does not depend on the draw is settled beforehand."""
 
 
-class Prior:
-    """Draws values of a domain."""
+class UniformDraw:
+    """Draws values of a domain, whatever its author expects of them."""
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain

@@ -117,10 +117,10 @@ def shortened(text: str) -> str:
     return "\n".join([f"{len(lines)} lines, {len(text)} characters", *hashes(lines)])
 
 
-def hashes(lines: Sequence[str]) -> Iterator[str]:
-    """A hash for each run of lines, with the number of the first one and how that begins."""
-    for start in range(0, len(lines), RUN):
-        run = lines[start : start + RUN]
+def hashes(lines: Sequence[str], *, first: int = 0, length: int = RUN) -> Iterator[str]:
+    """A hash for each run of so many lines from the first on, with its number and how it begins."""
+    for start in range(first, len(lines), length):
+        run = lines[start : start + length]
         yield f"from line {start + 1:>5}: {digest(run)}  {run[0].strip()[:60]}"
 
 

@@ -32,7 +32,7 @@ _CERTAIN = re.compile(
 _GOES_ON = ("=", "|", "&", ">", ",", ":", "(")
 """Signs behind which an item goes on, whatever begins the next line."""
 
-_NAMED = re.compile(r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+))")
+_NAMED = re.compile(r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])")
 _CAPITALS = re.compile(r"(?:True|False|None)\b")
 
 

@@ -310,13 +310,14 @@ class _BodyReader:
 
     def _nested(self, written: ast.Parameter, structure: ast.Structure, parameter: Parameter | None) -> None:
         """A choice of operators as a value is a decision of its own."""
+        if self._operators.alternatives is None:
+            return  # What is read alone is judged where it is used: there is known where its alternatives stand.
         name = written.name.text
         place = self._place.inside(name)
         self.scope.addresses[name] = place.address
         self._operators.draft.nested.add(place.address)
         annotations.read(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=parameter)
-        assert self._operators.alternatives is not None
         branches, default = self._operators.alternatives(structure, place, read)
         judge_branches(branches, self._entry, parameter, self._operators.entry_of, self._report)
         if written.default is not None:

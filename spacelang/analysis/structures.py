@@ -154,6 +154,9 @@ class StructureReader:
             is_step = self._stage_of(written) is not None or self._imported(written) is not None
             if not is_step and not self._is_damaged(written):
                 return read_operator(written.name, written.body, place)
+            if not is_step:
+                # What is inside may be named as it was meant, with the alternative and without it.
+                self._operators.draft.dubious.update((place.address, place.key))
         spot = Spot(place)
         alias = alternative.alias
         # A name in quotes is the alternative's alone: what is inside goes by a word.

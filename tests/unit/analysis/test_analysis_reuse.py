@@ -8,6 +8,7 @@ import pytest
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.ir.counting import Structures
 from spacelang.ir.space import ABSTRACT, Choice, Operator, Space, operators
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
@@ -176,6 +177,13 @@ def test_an_abstract_operator_takes_anything() -> None:
     found = space("abstract net\nstage e = net { layers : int[1, 3], optimizer : net as inner { rate = 0.1 } | none }")
     assert {operator.catalogue for operator in operators(found.root)} == {ABSTRACT}
     assert [*found.variables] == ["e", "e.net.layers", "e.net.optimizer"]
+
+
+def test_what_an_abstract_operator_declares_may_be_a_set_of_operators() -> None:
+    text = "abstract net { inner : {core { depth : int[1, 3] }, plain} }\nabstract plain\nabstract core"
+    found = space(f"{text}\nstage e = net\npipeline = e\nrequire e.inner == plain or e.inner.core.depth > 1")
+    assert [each.address for each in found.hyperparameters] == ["e.net.inner.core.depth"]
+    assert Structures(found).configurations == 3
 
 
 def test_uses_of_an_abstract_operator_have_its_hyperparameters() -> None:

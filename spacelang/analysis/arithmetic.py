@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from spacelang.analysis.report import Report
+from spacelang.analysis.symbols import SYMBOLS
 from spacelang.diagnostics.domains import BadBound
-from spacelang.diagnostics.names import UnknownFunction
+from spacelang.diagnostics.names import UnknownFunction, UnknownName
 from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references
 from spacelang.ir.rationals import FUNCTIONS, Between, decimal
 from spacelang.ir.rationals import Number as Known
@@ -28,6 +29,48 @@ It is larger than what any data has to say, and its product with most other numb
 
 MOST_BITS: Final = 5_000
 """Longer numbers are not gone on with: a file could make them as long as it likes."""
+
+
+_ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+"""What other languages have beyond all numbers."""
+
+
+Refuse: TypeAlias = Callable[[ast.Expression], None]
+"""Reports what is no arithmetic."""
+
+
+def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse) -> Expr | None:
+    """Arithmetic over numbers and symbols of the data; anything else is reported.
+
+    `reason` says of what it is made; where it is empty other names are refused like all that is no arithmetic.
+    """
+    match written:
+        case ast.Number():
+            return Constant(written.value, written.span)
+        case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+            left, right = (folded(side, report, reason, refuse) for side in (written.left, written.right))
+            return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
+        case ast.Unary(operator="-"):
+            term = folded(written.term, report, reason, refuse)
+            return None if term is None else Arithmetic("-", Constant(0), term, written.span)
+        case ast.FunctionCall(arguments=arguments):
+            return known_call(written, [folded(each, report, reason, refuse) for each in arguments], report)
+        case ast.Dotted() if written.text in SYMBOLS:
+            return Constant(report.symbols.mention(written.text, written.span), written.span)
+        case ast.Dotted() if reason:
+            _report_name(written, report, reason)
+            return None
+        case _:
+            refuse(written)
+            return None
+
+
+def _report_name(written: ast.Dotted, report: Report, reason: str) -> None:
+    near = nearest(written.text, SYMBOLS)
+    remedy = f"the data has {', '.join(f'`{name}`' for name in SYMBOLS)}; tie hyperparameters by `require`"
+    if written.text.lower() in _ENDLESS:
+        near, remedy = None, "a range ends: write the largest value that is worth trying, such as `1e6`"
+    report.add(UnknownName(primary=written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 
 
 def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Report) -> Expr | None:

@@ -21,6 +21,7 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
     assignment = Assignment(space, taken, lambda node: node.default)
     broken = [constraint for constraint in space.constraints if violates(constraint, assignment)]
     decided = of_data(space, report.symbols) if broken else frozenset()
+    decided |= {node.address for node in space.hyperparameters if broken and report.symbols.decides_default(node.span)}
     mistaken = tuple(c for c in broken if not is_of_data(c.expression, c.span, report.symbols, decided))
     for constraint in mistaken:
         _report(space, constraint, report)

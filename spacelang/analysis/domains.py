@@ -1,5 +1,6 @@
 """Domains as written to domains as meant: sets, ranges and unions, judged by the parameter that takes them."""
 
+import math
 from bisect import bisect_left
 from typing import Final
 
@@ -156,6 +157,8 @@ def drawn_in(value: Value, domain: Domain) -> Value | Missing:
         return MISSING
     assert isinstance(value, int | float)
     ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _nearest(part, value)]
+    if ends and math.isinf(value):
+        return max(ends) if value > 0 else min(ends)
     return min(ends, key=lambda end: abs(end - value), default=MISSING)
 
 

@@ -1,19 +1,28 @@
 """The defaults of hyperparameters and nested decisions in bodies: what is written, else what the library has."""
 
+import math
+from typing import Final, assert_never
+
+from spacelang.analysis.arithmetic import folded, outcome
+from spacelang.analysis.arithmetic import plain as plain_number
 from spacelang.analysis.domains import as_written, drawn_in, largest, widest
 from spacelang.analysis.report import Report
-from spacelang.analysis.values import NoValue, near_value, plain
+from spacelang.analysis.symbols import EXTREMES, SYMBOLS, Symbols
+from spacelang.analysis.values import NO_VALUE, NoValue, near_value, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import DefaultOutside
+from spacelang.diagnostics.domains import DefaultOutside, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedValue
-from spacelang.ir.domain import Domain, Missing, contains, parts
+from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.ir.domain import MISSING, Domain, Missing, contains, is_word, literal, parts
 from spacelang.ir.space import Branch
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
+
+_MADE_OF: Final = "defaults are made of numbers and of what the data is"
 
 
 def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: Report) -> Value:
@@ -22,12 +31,11 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
     `parameter` is None where no catalogue knows it. A default outside the domain is reported.
     """
     if written.default is not None:
-        value = plain(written.default, report)
-        found = Missing() if isinstance(value, NoValue) else domain.find(value)
+        value = _value(written.default, domain, report)
+        report.symbols.record_default(written.name.span, written.default.span)
+        found = MISSING if isinstance(value, NoValue) else domain.find(value)
         if isinstance(found, Missing) and not isinstance(value, NoValue):
-            wide = widest(written.domain) if _is_of_data(written, report) else None
-            if wide is not None and contains(wide, value):
-                found = drawn_in(value, domain)
+            found = _moved(written, value, domain, report)
             if isinstance(found, Missing):
                 _report_outside(written, written.default, value, domain, report)
         return domain.middle if isinstance(found, Missing) else found
@@ -44,11 +52,77 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
     return domain.middle if isinstance(found, Missing) else found
 
 
+def _value(written: ast.Value | ast.Expression, domain: Domain, report: Report) -> Value | NoValue:
+    """The value that is written, or the number that arithmetic comes to; what is neither is reported.
+
+    A word is a string where the domain has it, whatever else it may mean.
+    """
+    match written:
+        case ast.Dotted() if not all(is_word(word.text) for word in written.words):
+            hint = 'names stand in backticks; write strings in double quotes: `"…"`'
+            found = f"`{written.span.text}`"
+            report.add(UnexpectedText(primary=written.span, found=found, expected="a value", hint=hint))
+            return NO_VALUE
+        case ast.Dotted() if written.text in SYMBOLS and not contains(domain, written.text):
+            return _computed(written, report)
+        case ast.Binary() | ast.Unary() | ast.FunctionCall():
+            return _computed(written, report)
+        case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Tuple() | ast.OperatorValue():
+            return plain(written, report)
+        case ast.Logical() | ast.Membership() | ast.IsTest() | ast.Quantity():
+            _refuse(written, report)
+            return NO_VALUE
+        case _:
+            assert_never(written)
+
+
+def _computed(written: ast.Expression, report: Report) -> Value | NoValue:
+    expression = folded(written, report, _MADE_OF, lambda part: _refuse(part, report))
+    if expression is None:
+        return NO_VALUE
+    number = outcome(expression)
+    free = report.symbols.free(written.span)
+    if isinstance(number, float) and math.isnan(number) and free:
+        at = report.symbols.place(written.span, free)
+        report.add(UnboundSymbol(primary=at, symbol=at.text))
+        return NO_VALUE
+    return plain_number(number)
+
+
+def _refuse(written: ast.Expression, report: Report) -> None:
+    found, hint = f"`{written.span.text}`", "a default is a value, or arithmetic over numbers and what the data is"
+    report.add(UnexpectedText(primary=written.span, found=found, expected="a value", hint=hint))
+
+
+def _moved(written: ast.Parameter, value: Value, domain: Domain, report: Report) -> Value | Missing:
+    """The nearest member where only the data keeps a default out; MISSING where it lies outside for any data."""
+    assert written.default is not None
+    if _is_of_data(written, report):
+        wide = widest(written.domain)
+        if wide is not None and contains(wide, value):
+            return drawn_in(value, domain)
+    if not report.symbols.within(written.default.span):
+        return MISSING
+    wide = widest(written.domain) or domain
+    values = [_value(written.default, domain, Report(Symbols(sizes))) for sizes in EXTREMES]
+    least, greatest = drawn_in(-math.inf, wide), drawn_in(math.inf, wide)
+    numbers = [each for each in values if not isinstance(each, NoValue | Missing) and is_number(each)]
+    if isinstance(least, Missing) or isinstance(greatest, Missing):
+        return MISSING
+    is_reached = any(each <= greatest for each in numbers) and any(each >= least for each in numbers)  # type: ignore[operator]
+    return drawn_in(value, domain) if is_reached else MISSING
+
+
 def read_nested(
-    written: ast.Parameter, default: ast.Value, branches: tuple[Branch, ...], report: Report, *, is_known: bool
+    written: ast.Parameter,
+    default: ast.Value | ast.Expression,
+    branches: tuple[Branch, ...],
+    report: Report,
+    *,
+    is_known: bool,
 ) -> int:
     """The place of the alternative that follows `=`; 0 where there is none such, reported if all others are known."""
-    value = plain(default, report)
+    value = plain(default, report) if isinstance(default, ast.Value) else default.span.text
     names = [branch.name for branch in branches]
     word = "none" if value is None else value
     if word in names:
@@ -86,8 +160,10 @@ def _is_of_data(written: ast.Parameter, report: Report) -> bool:
     return report.symbols.domain(written.name.span) is not None
 
 
-def _report_outside(written: ast.Parameter, default: ast.Value, value: Value, domain: Domain, report: Report) -> None:
-    at = written.domain.span
+def _report_outside(
+    written: ast.Parameter, default: ast.Value | ast.Expression, value: Value, domain: Domain, report: Report
+) -> None:
+    at, symbols = written.domain.span, report.symbols
     # On the same line the label says as much.
     related = () if at.line == default.span.line else (Related(at, "the domain"),)
     report.add(
@@ -96,8 +172,25 @@ def _report_outside(written: ast.Parameter, default: ast.Value, value: Value, do
             value=default.span.text,
             parameter=written.name.text,
             domain=as_written(at, domain),
-            near=near_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())]),
+            near=_near(value, domain),
             related=related,
-            notes=report.symbols.notes(report.symbols.within(at)),
+            notes=(*_worked_out(default, value), *symbols.notes((*symbols.within(at), *symbols.within(default.span)))),
         )
     )
+
+
+def _near(value: Value, domain: Domain) -> str | None:
+    """The value that was probably meant; one in parentheses may have been to be a tuple."""
+    if contains(domain, (value,)):
+        return literal((value,))
+    return near_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())])
+
+
+def _worked_out(written: ast.Value | ast.Expression, value: Value) -> tuple[str, ...]:
+    """What arithmetic came to, as a note."""
+    match written:
+        case ast.Binary() | ast.Unary() | ast.FunctionCall():
+            shown = literal(value) if value == value else "no number"  # noqa: PLR0124 - nan differs from itself
+            return () if value in (math.inf, -math.inf) else (f"`{written.span.text}` is {shown}",)
+        case _:
+            return ()

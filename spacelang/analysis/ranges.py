@@ -4,29 +4,26 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from spacelang.analysis.arithmetic import known_call, outcome, plain, unlimited
+from spacelang.analysis.arithmetic import folded, outcome, plain, unlimited
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import EXTREMES, SYMBOLS, Symbols
+from spacelang.analysis.symbols import EXTREMES, Symbols
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.rules import Piece
 from spacelang.catalog.wording import spell
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
-from spacelang.diagnostics.names import UnknownName
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.domain import Grid, Real, grid, literal
-from spacelang.ir.expr import Arithmetic, Constant, Expr
+from spacelang.ir.expr import Expr
 from spacelang.ir.rationals import decimal
-from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
 
 REVERSED: Final = "the bounds are reversed"
+_BOUNDS: Final = "bounds are made of numbers and of what the data is"
+_NO_STEP: Final = "a step is a number or arithmetic over numbers"
 LARGEST: Final = 8e307
 """Beyond this the width of a range may be no float, and neither draws nor neighbours could be computed."""
-
-_ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
-"""What other languages have beyond all numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +47,10 @@ class RangeReader:
 
     def read(self, written: ast.Range) -> Grid | Real | None:
         """The range, or None where it has none; the reasons are reported."""
+        step = self._step(written)
+        if written.step is not None and step is None:
+            return None
+        written = replace(written, step=step)
         lower = self._end(written.lower, written, is_lower=True)
         upper = self._end(written.upper, written, is_lower=False)
         if lower is None or upper is None:
@@ -60,7 +61,7 @@ class RangeReader:
         if written.log is not None and lower.value <= 0:
             self._report_log(lower)
             return None
-        if written.step is not None and not self._step_fits(written, written.step, lower, upper):
+        if step is not None and not self._step_fits(written, step, lower, upper):
             return None
         found = _members(written, lower, upper)
         if found is None:
@@ -82,7 +83,7 @@ class RangeReader:
         lower = min(lowers, key=lambda end: (end.value, end.is_open))
         upper = max(uppers, key=lambda end: (end.value, not end.is_open))
         # Where the lower bound moves, the row of members moves with it: any number may be in it.
-        step = written.step if lower.value == max(end.value for end in lowers) else None
+        step = readers[0]._step(written) if lower.value == max(end.value for end in lowers) else None
         bare = replace(written, step=step, log=written.log if lower.value > 0 else None)
         if lower.value > upper.value:
             return None
@@ -91,7 +92,7 @@ class RangeReader:
     # ---- bounds
 
     def _end(self, bound: ast.Expression, written: ast.Range, *, is_lower: bool) -> _End | None:
-        expression = self._fold(bound)
+        expression = folded(bound, self._report, _BOUNDS, self._refuse)
         if expression is None:
             return None
         number, symbols = outcome(expression), self._report.symbols.within(bound.span)
@@ -152,36 +153,9 @@ class RangeReader:
     def _takes_floats(self, value: float) -> bool:
         return self._parameter is None or self._parameter.rejects_range(value, value, integer=False) is None
 
-    def _fold(self, bound: ast.Expression) -> Expr | None:
-        """Arithmetic over numbers and symbols of the data; anything else is reported."""
-        match bound:
-            case ast.Number():
-                return Constant(bound.value, bound.span)
-            case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
-                left, right = self._fold(bound.left), self._fold(bound.right)
-                return None if left is None or right is None else Arithmetic(sign, left, right, bound.span)
-            case ast.Unary(operator="-"):
-                term = self._fold(bound.term)
-                return None if term is None else Arithmetic("-", Constant(0), term, bound.span)
-            case ast.FunctionCall():
-                return known_call(bound, [self._fold(argument) for argument in bound.arguments], self._report)
-            case ast.Dotted() if bound.text in SYMBOLS:
-                return Constant(self._report.symbols.mention(bound.text, bound.span), bound.span)
-            case ast.Dotted():
-                near, reason = nearest(bound.text, SYMBOLS), "bounds are made of numbers and of what the data is"
-                remedy = f"the data has {', '.join(f'`{name}`' for name in SYMBOLS)}; tie hyperparameters by `require`"
-                if bound.text.lower() in _ENDLESS:
-                    near, remedy = None, "a range ends: write the largest value that is worth trying, such as `1e6`"
-                self._report.add(
-                    UnknownName(primary=bound.span, name=bound.text, reason=reason, near=near, remedy=remedy)
-                )
-                return None
-            case _:
-                expected = "expected a number or arithmetic over numbers"
-                self._report.add(
-                    BadBound(primary=bound.span, bound=bound.span.text, domain="a range", expected=expected)
-                )
-                return None
+    def _refuse(self, bound: ast.Expression) -> None:
+        expected = "expected a number or arithmetic over numbers"
+        self._report.add(BadBound(primary=bound.span, bound=bound.span.text, domain="a range", expected=expected))
 
     # ---- ranges that are empty, or reach to where there is no logarithm
 
@@ -225,6 +199,33 @@ class RangeReader:
 
     # ---- steps
 
+    def _step(self, written: ast.Range) -> ast.Number | None:
+        """The number that a step comes to; None, reported, where it is none that members could be apart."""
+        step = written.step
+        if step is None or isinstance(step, ast.Number):
+            return step
+        expression = folded(step, self._report, "", lambda part: self._report_step(written, part, _NO_STEP))
+        if expression is None:
+            return None
+        number = outcome(expression)
+        value = plain(number)
+        if self._report.symbols.within(step.span):
+            self._report_step(written, step, "a step is the same for all data", _NO_STEP)
+        elif not math.isfinite(value):
+            self._report_step(written, step, "comes to no number")
+        elif decimal(value) != number:
+            self._report_step(written, step, f"comes to {value}…, which no decimal says whole")
+        else:
+            return ast.Number(value, step.span)
+        return None
+
+    def _report_step(
+        self, written: ast.Range, step: ast.Expression, reason: str, remedy: str | None = None, value: str | None = None
+    ) -> None:
+        domain = f"`{written.span.text}`"
+        shown = step.span.text if value is None else value
+        self._report.add(StepDoesNotFit(primary=step.span, step=shown, domain=domain, reason=reason, remedy=remedy))
+
     def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
         reason = remedy = None
         if step.value <= 0 or not math.isfinite(step.value):
@@ -241,12 +242,7 @@ class RangeReader:
                 reason = "does not lead from the lower to the upper bound"
                 remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
         if reason is not None:
-            number = literal(step.value)
-            self._report.add(
-                StepDoesNotFit(
-                    primary=step.span, step=number, domain=f"`{written.span.text}`", reason=reason, remedy=remedy
-                )
-            )
+            self._report_step(written, step, reason, remedy, literal(step.value))
         return reason is None
 
     # ---- what the parameter takes
@@ -288,7 +284,7 @@ def _members(written: ast.Range, lower: _End, upper: _End) -> Grid | Real | None
     log, ends = written.log is not None, {"lower_open": lower.is_open, "upper_open": upper.is_open}
     if written.step is None and written.kind == "float":
         return Real(float(lower.value), float(upper.value), **ends, log=log)
-    step = 1 if written.step is None else written.step.value
+    step = written.step.value if isinstance(written.step, ast.Number) else 1
     found = grid(lower.value, upper.value, int(step) if written.kind == "int" else float(step), **ends, log=log)
     return found if found.size else None
 

@@ -34,6 +34,7 @@ class Symbols:
         self._bindings = dict(bindings or {})
         self._mentions: dict[Source, list[tuple[int, str]]] = {}
         self._domains: dict[Span, ast.Domain] = {}
+        self._defaults: set[Span] = set()
 
     def mention(self, name: str, span: Span) -> float:
         """The number of a symbol that is mentioned at a place: infinity where it is not bound."""
@@ -77,6 +78,15 @@ class Symbols:
     def domain(self, name: Span) -> "ast.Domain | None":
         """The domain of a hyperparameter as written if it depends on the data; None if it does not."""
         return self._domains.get(name)
+
+    def record_default(self, name: Span, default: Span) -> None:
+        """Keep that the data has a say in a default, known by the place of the hyperparameter's name, if it has."""
+        if self.within(default):
+            self._defaults.add(name)
+
+    def decides_default(self, name: Span) -> bool:
+        """Whether the default of a hyperparameter depends on the data."""
+        return name in self._defaults
 
     def notes(self, names: Iterable[str]) -> tuple[str, ...]:
         """What the symbols stand for, a note each."""

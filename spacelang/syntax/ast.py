@@ -244,7 +244,7 @@ class Range:
     lower_open: bool
     upper_open: bool
     log: Word | None
-    step: Number | None
+    step: Expression | None
     span: Span = field(compare=False, repr=False)
 
 
@@ -282,7 +282,7 @@ class Parameter:
 
     name: Word
     domain: Domain
-    default: Value | None
+    default: Value | Expression | None
     condition: Expression | None
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)

@@ -145,7 +145,7 @@ class Builder:
 
     def range_(self, children: list[Child]) -> ast.Range:
         kind, opening, lower, _, upper, closing, *modifiers = children
-        step = next(iter(_only(modifiers, ast.Number)), None) if modifiers else None
+        step = next(iter(_nodes(modifiers)), None) if modifiers else None
         log = next((self._word(token) for token in modifiers if _is(token, "LOG")), None)
         span = self._span(children)
         name: Literal["float", "int"] = "float" if kind.type == "FLOAT" else "int"

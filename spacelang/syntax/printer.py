@@ -250,7 +250,7 @@ class _Layout(Cursor):
         name = [self.take(), _padding(parameter.name, width), self.take(), Gap()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Gap(), self.take(), Gap(), *self._value(parameter.default)]
+            inside += [Gap(), self.take(), Gap(), *self._default(parameter.default)]
         return [*name, *self._conditional(inside, parameter.condition), *self.upto(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
@@ -274,7 +274,7 @@ class _Layout(Cursor):
                 bounds += [*self.upto(upper.span.start), *self._expression(upper)]
                 if domain.step is None:
                     return [*bounds, *self.upto(domain.span.end)]
-                step = [*self.upto(domain.step.span.start), Gap(), *self._number(domain.step)]
+                step = [*self.upto(domain.step.span.start), Gap(), *self._default(domain.step)]
                 return [*bounds, *step, *self.upto(domain.span.end)]
             case ast.Values(values=values, ordered=ordered):
                 head: list[Document] = [self.take(), Gap()] if ordered else []
@@ -300,6 +300,24 @@ class _Layout(Cursor):
                 return self.upto(value.span.end)
             case _:
                 assert_never(value)
+
+    def _default(self, default: ast.Value | ast.Expression) -> list[Document]:
+        """A value, or arithmetic, which may be in parentheses of its own."""
+        match default:
+            case ast.Number() | ast.OperatorValue():
+                return self._value(default)
+            case ast.Tuple() if self._opens(default):
+                return self._value(default)
+            case _:
+                return self._expression(default)
+
+    def _opens(self, value: ast.Tuple) -> bool:
+        """Whether the next parenthesis is that of a tuple."""
+        first: ast.Value | None = value
+        depth = 0
+        while isinstance(first, ast.Tuple):
+            first, depth = next(iter(first.items), None), depth + 1
+        return self.lexemes[self.place + depth].text != "("
 
     def _number(self, number: ast.Number) -> list[Document]:
         sign = [self.take()] if self.peek() == "-" else []

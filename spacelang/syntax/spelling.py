@@ -304,12 +304,16 @@ def spell_member(member: ast.Member) -> str:
 
 def spell_rest(parameter: ast.Parameter) -> str:
     """What follows the domain of a parameter: annotations directly behind an operator would become the operator's."""
-    default = f" = {spell_value(parameter.default)}" if parameter.default is not None else ""
+    default = f" = {_spell_default(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
     if default or not takes_annotations(parameter.domain):
         return f"{default}{annotations}{condition}"
     return f"{condition}{annotations}"
+
+
+def _spell_default(default: ast.Value | ast.Expression) -> str:
+    return spell_value(default) if isinstance(default, ast.OperatorValue) else spell_arithmetic(default)
 
 
 def spell_condition(condition: ast.Expression | None) -> str:
@@ -343,5 +347,5 @@ def spell_domain(domain: ast.Domain) -> str:
 def _range(domain: ast.Range) -> str:
     opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
     bounds = f"{opening}{spell_arithmetic(domain.lower)}, {spell_arithmetic(domain.upper)}{closing}"
-    step = f" step {spell_number(domain.step.value)}" if domain.step is not None else ""
+    step = f" step {spell_arithmetic(domain.step)}" if domain.step is not None else ""
     return f"{domain.kind}{bounds}{' log' if domain.log is not None else ''}{step}"

@@ -63,7 +63,9 @@ def expectation(terminals: Set[str]) -> str:
         if group <= left:
             left -= group
             words.append(name)
-    if left >= _SIGNS:
+    if (
+        "PLUS" in left
+    ):  # behind a term, where all of them may stand, though the parser may have gone on to look for a sum
         left -= _SIGNS
         words.append("an arithmetic sign")
     ordered = sorted(left, key=lambda name: (name not in _DESCRIPTIONS, name))

@@ -161,7 +161,7 @@ ranges = st.builds(
     st.booleans(),
     st.booleans(),
     st.none() | st.just(ast.Word("log", NOWHERE)),
-    st.none() | numbers,
+    st.none() | numbers | expressions,
     nowhere,
 )
 
@@ -189,7 +189,7 @@ def domains(draw: st.DrawFn, depth: int) -> ast.Domain:
 @st.composite
 def parameters(draw: st.DrawFn, depth: int) -> ast.Parameter:
     domain = draw(domains(depth))
-    default, condition = draw(st.none() | values(depth)), draw(st.none() | expressions)
+    default, condition = draw(st.none() | values(depth) | expressions), draw(st.none() | expressions)
     # Annotations right behind an operator are the operator's.
     free = default is not None or condition is not None or not takes_annotations(domain)
     return ast.Parameter(draw(parameter_names), domain, default, condition, draw(annotations) if free else (), NOWHERE)

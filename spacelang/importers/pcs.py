@@ -37,6 +37,8 @@ _TEST: Final = re.compile(
     r"\s*(?P<name>[^\s{}\[\]|,=!<>]+)\s*(?P<sign>==|!=|<|>|(?<=\s)in(?=[\s{]))\s*(?P<values>\{[^{}]*\}|[^\s{}|]+)\s*"
 )
 _LITERAL: Final = re.compile(r"\s*(?P<name>[^\s{}\[\]|,=]+)\s*==?\s*(?P<value>[^\s{}\[\]|,=]+)\s*")
+_BEHIND: Final = re.compile(r"(?:(?<=\})\s*|(?<=\S)\s+|(?=,))(?P<stray>[^\w\s{}\[\]|&<>=!]+)\s*\Z")
+_BRACES: Final = re.compile(r"\{[^{}]*\}\s*(?P<stray>\}+)\s*")
 _HEADING: Final = re.compile(r"(conditionals?|conditions|forbidden|parameters?|hyperparameters?)\s*:?", re.IGNORECASE)
 _WORDS: Final = "name categorical {a, b} [a]"
 _EXAMPLES: Final = {
@@ -75,7 +77,9 @@ def _lines(source: Source) -> Iterator[Span]:
 
 def _line(span: Span) -> _Line | None:
     # Quotes around words mean nothing; spaces in their place keep the columns.
-    text = span.text.replace('"', " ").replace("'", " ")
+    text = _unquoted(span)
+    text = text[: _stray(text)[0]].rstrip()
+    span = Span(span.source, span.start, span.start + len(text))
     if "|" in text:
         return _conditional(text, span)
     if text.startswith("{"):
@@ -83,6 +87,30 @@ def _line(span: Span) -> _Line | None:
     if _HEADING.fullmatch(text.strip()):
         return None
     return _parameter(text, span)
+
+
+def _unquoted(line: Span) -> str:
+    return line.text.replace('"', " ").replace("'", " ")
+
+
+def _stray(text: str) -> tuple[int, int]:
+    """Where the signs stand that follow what a line says; where it ends if there are none."""
+    if "|" in text:
+        found = _BEHIND.search(text, text.rfind("|"))
+    else:
+        found = _BRACES.fullmatch(text) if text.startswith("{") else _DECLARATION.fullmatch(text)
+    return (len(text), len(text)) if found is None else found.span("stray")
+
+
+def _strays(source: Source) -> Iterator[NothingToImport]:
+    """The signs behind declarations, conditions and clauses, such as a semicolon: ConfigSpace does not look at them."""
+    for span in _lines(source):
+        start, end = _stray(_unquoted(span))
+        if start < end:
+            at = Span(source, span.start + start, span.start + end)
+            yield NothingToImport(
+                primary=at, what=f"`{at.text}` says nothing here", reason="ConfigSpace does not look at it"
+            )
 
 
 # ---- hyperparameters
@@ -99,16 +127,6 @@ def _parameter(text: str, span: Span) -> Parameter | Diagnostic:
         expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
         return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
     return _of_set(found, span) if is_set else _of_range(found, span)
-
-
-def _strays(source: Source) -> Iterator[NothingToImport]:
-    """The signs behind declarations, such as a semicolon: ConfigSpace does not look at them."""
-    for span in _lines(source):
-        found = _DECLARATION.fullmatch(span.text)
-        if found is not None and found["stray"]:
-            at = Span(source, span.start + found.start("stray"), span.end)
-            what, reason = f"`{found['stray']}` says nothing here", "ConfigSpace does not look at it"
-            yield NothingToImport(primary=at, what=what, reason=reason)
 
 
 def _of_set(found: re.Match[str], span: Span) -> Parameter | Diagnostic:

@@ -255,3 +255,20 @@ def test_long_chains_of_conditions_and_choices() -> None:
             own, above = name.format(place), name.format(place - 1)
             lines += [f"{own} {{a, b}} [a]", f"{own} | {above} in {{a}}"]
         assert imported("\n".join(lines)).text.count("when") >= 290
+
+
+@pytest.mark.parametrize(
+    ("line", "stray"),
+    [
+        ("degree | kernel in {poly}", ";"),
+        ("degree | kernel in {poly} || C == 1", " ;"),
+        ("degree | kernel == poly", ","),
+        ("{kernel=poly, C=10}", "}"),
+    ],
+)
+def test_what_configspace_does_not_look_at_changes_nothing_but_is_told(line: str, stray: str) -> None:
+    declared = "kernel {rbf, poly} [rbf]\nC [0.1, 10] [1]l\ndegree [2, 5] [3]i\n"
+    found, diagnostics = to_space(Source("a.pcs", f"{declared}{line}{stray}\n"))
+    assert found is not None
+    assert found.text == imported(f"{declared}{line}\n", "a.pcs").text
+    assert [(each.code, each.primary.text) for each in diagnostics] == [("SL017", stray.strip())]

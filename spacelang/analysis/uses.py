@@ -31,7 +31,7 @@ def read(uses: Sequence[ast.Use], surroundings: Surroundings, report: Report) ->
     Every refusal is an error: so what is known of a refused package may serve to judge the rest.
 
     Nothing is imported that the caller has not allowed, and of what is allowed only packages of which no snapshot
-    describes the installed version.
+    describes the installed version. One that is not installed is looked for in the folder of the first file.
     """
     own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
     used: dict[str, Catalogue] = {}
@@ -82,7 +82,8 @@ def _open(written: ast.Dotted, allowed: frozenset[str], report: Report) -> Catal
     if name not in allowed:
         return _refuse(written, allowed, report)
     try:
-        return open_package(name)
+        origin = written.span.source.origin
+        return open_package(name, None if origin is None else origin.root)
     except NotInstalledError as error:
         report.add(CatalogueNotInstalled(primary=written.span, name=name, remedy=error.remedy))
     except UnreadablePackageError as error:

@@ -1,11 +1,13 @@
 """Packages: the catalogues that a file may use beside scikit-learn's.
 
 Nothing here is asked before the caller has allowed the package: where no snapshot describes the installed version, it
-is imported.
+is imported. One that is not installed may stand beside the file that uses it, but for those that have a snapshot: who
+allows one of these does not mean a stranger's file that is called like it.
 """
 
 import importlib.util
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from spacelang.catalog.catalogue import Catalogue, installed_version
@@ -26,7 +28,9 @@ class NotInstalledError(Exception):
     @property
     def remedy(self) -> str:
         """How to install it."""
-        return f'`pip install "spacelang[{self.extra}]"`' if self.extra else f"install the package `{self.name}`"
+        if self.extra:
+            return f'`pip install "spacelang[{self.extra}]"`'
+        return f"install the package `{self.name}`, or put it beside the file"
 
 
 class UnreadablePackageError(Exception):
@@ -38,21 +42,36 @@ class UnreadablePackageError(Exception):
         self.reason = reason
 
 
-def open_package(name: str) -> Catalogue:
+def open_package(name: str, folder: Path | None = None) -> Catalogue:
     """The catalogue of an allowed package: a snapshot of the installed version, else by importing it.
 
-    Raises NotInstalledError and UnreadablePackageError.
+    What is not installed may be a package or a module in the `folder` of the file that uses it. Raises
+    NotInstalledError and UnreadablePackageError.
     """
     if name == OWN:
         return load(OWN)
     distribution = SHIPPED.get(name)
     if distribution is None:
+        if folder is not None:
+            _look_beside(name, folder)
         return _imported(name, None)
     installed = installed_version(distribution)
     if installed is None:
         raise NotInstalledError(name, distribution)
     found = load(name)
     return found if found.version == installed else _imported(name, distribution)
+
+
+def _look_beside(name: str, folder: Path) -> None:
+    """Let an allowed package that is not installed be found beside the file."""
+    from spacelang.catalog.beside import admit, home
+
+    if not name.isidentifier() or (home(name) is None and importlib.util.find_spec(name) is not None):
+        return
+    try:
+        admit(name, folder)
+    except LookupError as error:
+        raise UnreadablePackageError(name, f"another package of this name is in use, of `{error.args[0]}`") from error
 
 
 @cache

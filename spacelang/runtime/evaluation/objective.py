@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from spacelang.catalog.beside import admit_all, admitted
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
@@ -64,6 +65,10 @@ SEEDS: Final = 2**32
 
 CACHE_BYTES: Final = 2.0**29
 """What a process keeps of what trials share, unless it is said otherwise: half a gibibyte."""
+
+
+_BESIDE: Final = "beside"
+"""Under this key of what is pickled stands where packages were found that are not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,11 +375,15 @@ class DataObjective:
             class_of(operator)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process can be given: the control of thread pools belongs to this one, as the cache does."""
-        return {name: value for name, value in vars(self).items() if name != "_threads"}
+        """What another process can be given: the control of thread pools belongs to this one, as the cache does.
+
+        It is told where packages were found that are not installed.
+        """
+        return {name: value for name, value in vars(self).items() if name != "_threads"} | {_BESIDE: admitted()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load what trials need: workers that are forked from this process begin alike, and at once."""
+        admit_all(state.pop(_BESIDE))
         vars(self).update(state)
         _ = self._threads
 

@@ -68,7 +68,7 @@ def test_one_distribution_stands_for_another_with_the_same_package(monkeypatch: 
 def test_other_names_are_not_installed(name: str) -> None:
     with pytest.raises(NotInstalledError, match="is not installed") as caught:
         open_package(name)
-    assert caught.value.remedy == f"install the package `{name}`"
+    assert caught.value.remedy == f"install the package `{name}`, or put it beside the file"
 
 
 def test_a_package_of_ones_own() -> None:

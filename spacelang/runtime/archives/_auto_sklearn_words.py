@@ -207,7 +207,7 @@ PREPROCESSORS: Final = {
         wholes("n_clusters")
         | words("linkage")
         | _alike(str, (), {"affinity": "metric"})
-        | cases("pooling_func", {"mean": {}}),
+        | named("pooling_func", mean="mean", median="median", max="max"),
     ),
     "kernel_pca": Component("KernelPCA", KERNEL | wholes("n_components")),
     "kitchen_sinks": Component("RBFSampler", reals("gamma") | wholes("n_components")),

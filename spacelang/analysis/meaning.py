@@ -31,12 +31,7 @@ from spacelang.ir.space import (
     Choice,
     Constraint,
     Hyperparameter,
-    Kind,
-    Node,
-    Operator,
-    Product,
     Space,
-    nested,
 )
 from spacelang.text import Span
 
@@ -298,29 +293,14 @@ def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
     """The branches that are never taken; of those below a dead one nothing is said."""
     space, alive = structures.space, structures.supported_branches
     dead: set[tuple[str, str]] = set()
-    orders = _orders(space.root)
     for choice in space.decisions:
         # Orders are not written one by one: a constraint is the way to leave some of them out.
-        if choice.address in orders or dead.intersection(space.variables[choice.address].owners):
+        if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
             continue
         for place, branch in enumerate(choice.branches):
             if place not in alive[choice.address]:
                 dead.add((choice.address, branch.name))
                 yield choice, branch
-
-
-def _orders(node: Node) -> set[str]:
-    """The addresses of the decisions that are about the orders of permutations."""
-    match node:
-        case Product():
-            own = {node.children[0].address} if node.kind is Kind.PERMUTATION else set()  # type: ignore[union-attr]
-            return own.union(*map(_orders, node.children))
-        case Choice():
-            return set().union(*(_orders(branch.node) for branch in node.branches))
-        case Operator():
-            return set().union(*map(_orders, (*node.children, *nested(node))))
-        case Hyperparameter():
-            return set()
 
 
 class _Constraints:

@@ -25,6 +25,7 @@ from spacelang.ir.space import (
     Product,
     last_operators,
     operators,
+    subtree,
 )
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
@@ -199,17 +200,8 @@ class _Names:
 
 def _sequences(node: Node) -> Iterator[Product]:
     """The pipelines in a structure; not those that are values in it."""
-    match node:
-        case Product():
-            if node.kind is Kind.SEQUENCE:
-                yield node
-            for child in node.children:
-                yield from _sequences(child)
-        case Choice():
-            for branch in node.branches:
-                yield from _sequences(branch.node)
-        case Operator() | Hyperparameter():
-            return
+    products = (each for each in subtree(node, values=False) if isinstance(each, Product))
+    return (each for each in products if each.kind is Kind.SEQUENCE)
 
 
 def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:

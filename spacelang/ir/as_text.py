@@ -13,7 +13,7 @@ from typing import Final
 
 from spacelang.ir.domain import describe, is_word, literal, parameter_name
 from spacelang.ir.paths import Wording, quoted, written_name
-from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence, orders_of
+from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
     ABSTRACT,
@@ -234,11 +234,10 @@ class _Writer:
     def _stage_names(self) -> dict[str, str]:
         """The decisions that are stages, and under which name each is declared: not under that of an operator."""
         operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
-        orders = {*orders_of(self._space.root)}
         found: dict[str, str] = {}
         for choice in self._space.decisions:
             is_inline = choice.name.startswith("choice_") and not self._space.variables[choice.address].owners
-            if "." in choice.address or is_inline or choice.address in orders:
+            if "." in choice.address or is_inline or choice.address in self._space.permutations:
                 continue
             name = choice.address
             while name in operators_ or (name != choice.address and name in self._wanted[""]):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, nested
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product
 
 OUTSIDE: Final = "/"
 """A group of this name is called as if it stood in the pipeline line, as an imported pipeline is."""
@@ -61,23 +61,6 @@ def _group_of(node: Node, prefix: str) -> str:
     inside = {address.removeprefix(before) for address in addresses}
     firsts = {address.partition(".")[0] if "." in address else "" for address in inside}
     return firsts.pop() if len(firsts) == 1 else ""
-
-
-def orders_of(node: Node) -> Iterator[str]:
-    """The addresses of the decisions about the orders of permutations."""
-    match node:
-        case Product():
-            yield from (node.children[0].address,) if node.kind is Kind.PERMUTATION else ()  # type: ignore[union-attr]
-            for child in node.children:
-                yield from orders_of(child)
-        case Choice():
-            for branch in node.branches:
-                yield from orders_of(branch.node)
-        case Operator():
-            for inner in (*node.children, *nested(node)):
-                yield from orders_of(inner)
-        case Hyperparameter():
-            return
 
 
 def is_sequence(node: Node) -> bool:

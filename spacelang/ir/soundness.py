@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from spacelang.ir.expr import Active, Expr, Is, Reference, nodes
 from spacelang.ir.groups import scope
 from spacelang.ir.json_fields import DefinitionError
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, nested
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
 from spacelang.suggest import nearest
 
 
@@ -46,20 +46,18 @@ def _keys(node: Node, paths: Paths) -> set[str]:
             for branch in node.branches:
                 inner = _union(inner, _keys(branch.node, paths))
             return _joined(inner, {node.key}, node, paths)
-        case Operator():
-            children: tuple[Node, ...] = (*node.children, *nested(node))
-        case Product():
-            children = node.children
-    found: set[str] = set()
-    for child in children:
-        found = _joined(found, _keys(child, paths), child, paths)
-    return found
+        case Operator() | Product():
+            found: set[str] = set()
+            for child in children_of(node):
+                found = _joined(found, _keys(child, paths), child, paths)
+            return found
 
 
 def _joined(before: set[str], more: set[str], node: Node, paths: Paths) -> set[str]:
     if not before.isdisjoint(more):
         key = min(before & more)
-        where = next((paths.nodes[each.address] for each in _below(node) if each.key == key), "definition.root")
+        named = (each for each in subtree(node) if isinstance(each, Hyperparameter | Choice) and each.key == key)
+        where = next((paths.nodes[each.address] for each in named), "definition.root")
         problem = f"is `{key}`, which something else is called that can be active together with it"
         raise DefinitionError(f"{where}.key", problem, "give it another key")
     return _union(before, more)
@@ -70,10 +68,6 @@ def _union(one: set[str], other: set[str]) -> set[str]:
     small, large = sorted((one, other), key=len)
     large |= small
     return large
-
-
-def _below(node: Node) -> tuple[Hyperparameter | Choice, ...]:
-    return tuple(variable.node for variable in Space("", node).variables.values())
 
 
 def _check_reference(node: Expr, path: str, space: Space) -> None:

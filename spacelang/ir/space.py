@@ -212,21 +212,48 @@ class Space:
         """The decisions that no other decision owns, in pipeline order."""
         return tuple(d for d in self.decisions if not self.variables[d.address].owners)
 
+    @cached_property
+    def permutations(self) -> dict[str, Product]:
+        """The permuted steps by the addresses of the decisions of their orders, in the order of the text."""
+        products = (each for each in subtree(self.root) if isinstance(each, Product) and each.kind is Kind.PERMUTATION)
+        return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
+
 
 def _variables(node: Node, owners: tuple[tuple[str, str], ...]) -> Iterator[Variable]:
+    if isinstance(node, Hyperparameter | Choice):
+        yield Variable(node, owners)
+    if isinstance(node, Choice):
+        for branch in node.branches:
+            yield from _variables(branch.node, (*owners, (node.address, branch.name)))
+    else:
+        for child in children_of(node):
+            yield from _variables(child, owners)
+
+
+def children_of(node: Node) -> tuple[Node, ...]:
+    """The nodes right below a node, in the order of the text; what parameters are fixed to comes behind the others."""
     match node:
         case Hyperparameter():
-            yield Variable(node, owners)
+            return ()
         case Choice():
-            yield Variable(node, owners)
-            for branch in node.branches:
-                yield from _variables(branch.node, (*owners, (node.address, branch.name)))
+            return tuple(branch.node for branch in node.branches)
         case Operator():
-            for parameter in (*node.children, *nested(node)):
-                yield from _variables(parameter, owners)
+            return (*node.children, *nested(node))
         case Product():
-            for child in node.children:
-                yield from _variables(child, owners)
+            return node.children
+
+
+def subtree(node: Node, *, values: bool = True) -> Iterator[Node]:
+    """A node and all below it, owners first, in the order of the text.
+
+    Without `values` what is inside of operators is left out: what remains are the steps that a pipeline may have.
+    """
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if values or not isinstance(each, Operator):
+            waiting.extend(reversed(children_of(each)))
 
 
 def nested(operator: Operator) -> tuple[Operator, ...]:
@@ -236,21 +263,7 @@ def nested(operator: Operator) -> tuple[Operator, ...]:
 
 def operators(node: Node) -> Iterator[Operator]:
     """Every operator of a tree in the order of the text, those that values are fixed to included."""
-    match node:
-        case Operator():
-            yield node
-            for fixed in nested(node):
-                yield from operators(fixed)
-            for parameter in node.children:
-                yield from operators(parameter)
-        case Product():
-            for child in node.children:
-                yield from operators(child)
-        case Choice():
-            for branch in node.branches:
-                yield from operators(branch.node)
-        case Hyperparameter():
-            return
+    return (each for each in subtree(node) if isinstance(each, Operator))
 
 
 def last_operators(node: Node) -> Iterator[Operator]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import is_finite
-from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, nested
+from spacelang.ir.space import Hyperparameter, Node, Operator, children_of, nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +86,12 @@ def statistics(structures: Structures) -> Statistics:
 
 def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
     """Every operator of the tree that may be chosen, with its hyperparameters."""
-    match node:
-        case Operator():
-            bodies = list(_bodies(node))
-            yield node.name, [child for body in bodies for child in body.children if isinstance(child, Hyperparameter)]
-            for body in bodies:
-                for child in body.children:
-                    yield from _algorithms(child)
-        case Choice():
-            for branch in node.branches:
-                yield from _algorithms(branch.node)
-        case Product():
-            for part in node.children:
-                yield from _algorithms(part)
-        case Hyperparameter():
-            return
+    below: list[Node] = [*children_of(node)]
+    if isinstance(node, Operator):
+        below = [child for body in _bodies(node) for child in body.children]
+        yield node.name, [child for child in below if isinstance(child, Hyperparameter)]
+    for child in below:
+        yield from _algorithms(child)
 
 
 def _bodies(operator: Operator) -> Iterator[Operator]:

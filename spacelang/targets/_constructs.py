@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.places import orders_of
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import Span
 
@@ -40,9 +39,8 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
     Defaults stand where decisions and hyperparameters do.
     """
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
-    orders = {*orders_of(space.root)}
     for choice in space.decisions:
-        for construct in _of_choice(choice, space, is_order=choice.address in orders):
+        for construct in _of_choice(choice, space, is_order=choice.address in space.permutations):
             found[construct].append(choice.span)
         found[Construct.WEIGHTS].extend(branch.span for branch in choice.branches if branch.weight != 1.0)
     for node in space.hyperparameters:

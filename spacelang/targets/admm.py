@@ -19,7 +19,7 @@ from spacelang.plugins import option
 from spacelang.targets._admm.boxes import Box
 from spacelang.targets._admm.flattening import MOST, Flattened, flattened
 from spacelang.targets._admm.form import Added, AdmmForm
-from spacelang.targets._admm.layout import Block, Layout, Order, layout_of, permutations_of
+from spacelang.targets._admm.layout import Block, Layout, Order, layout_of
 from spacelang.targets._admm.linear_rules import Rule
 from spacelang.targets._admm.maps import order_places
 from spacelang.targets._admm.points import Active, Point, Points
@@ -103,7 +103,7 @@ class Admm:
 
 def _ways(space: Space) -> dict[tuple[str, str], Flattened]:
     """What each branch of each stage is flattened to."""
-    orders = frozenset(permutations_of(space.root))
+    orders = frozenset(space.permutations)
     return {
         (stage.address, branch): flattened(space, stage, branch, orders)
         for stage in space.stages
@@ -122,11 +122,10 @@ def _of_flattening(space: Space, ways: Mapping[tuple[str, str], Flattened]) -> I
     """What became of each condition and each nested decision; the orders of nested steps stay orders."""
     many = {node.address for each in ways.values() for node in each.many}
     kept = {node.address for each in ways.values() for node in each.elsewhere}
-    orders = permutations_of(space.root)
     for variable in space.variables.values():
         node, address = variable.node, variable.address
         if isinstance(node, Choice):
-            if variable.owners and address not in orders:
+            if variable.owners and address not in space.permutations:
                 yield Finding(Construct.NESTED, CODED_MANY if address in many else FLAT, node.span)
         elif node.condition is not None:
             is_mask = address in kept or not variable.owners

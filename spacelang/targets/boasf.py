@@ -19,7 +19,6 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import exclusion
-from spacelang.ir.places import orders_of
 from spacelang.ir.restriction import restricted
 from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Space
@@ -119,8 +118,7 @@ class Boasf:
 
     def _stage(self, space: Space) -> Choice | None:
         if not self.stage:
-            orders = {*orders_of(space.root)}
-            return next((stage for stage in reversed(space.stages) if stage.address not in orders), None)
+            return next((stage for stage in reversed(space.stages) if stage.address not in space.permutations), None)
         stages = {stage.key: stage for stage in space.stages}
         if self.stage not in stages:
             near = nearest(self.stage, stages)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, nested
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Product, Space, subtree
 from spacelang.ir.trial import Request
 from spacelang.runtime.agenda import Route
 
@@ -75,16 +75,4 @@ def _taken(parts: tuple[_Part, ...], configuration: Configuration) -> Iterator[i
 
 def _keys(node: Node) -> Iterator[str]:
     """The keys of all decisions and hyperparameters of a node."""
-    match node:
-        case Hyperparameter():
-            yield node.key
-        case Choice():
-            yield node.key
-            for branch in node.branches:
-                yield from _keys(branch.node)
-        case Operator():
-            for parameter in (*node.children, *nested(node)):
-                yield from _keys(parameter)
-        case Product():
-            for child in node.children:
-                yield from _keys(child)
+    return (each.key for each in subtree(node) if isinstance(each, Choice | Hyperparameter))

@@ -15,7 +15,7 @@ import pandas as pd
 
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, subtree
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.columns import READERS, Column, Content, is_text
@@ -216,16 +216,8 @@ def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
 
 
 def _products(node: Node) -> Iterator[Product]:
-    match node:
-        case Product():
-            yield node
-            for child in node.children:
-                yield from _products(child)
-        case Choice():
-            for branch in node.branches:
-                yield from _products(branch.node)
-        case Operator() | Hyperparameter():
-            return
+    """The products of a structure; not those that are values in it."""
+    return (each for each in subtree(node, values=False) if isinstance(each, Product))
 
 
 def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operators like the others

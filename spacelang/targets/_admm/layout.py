@@ -16,7 +16,7 @@ from spacelang.ir.codes import Array
 from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
 from spacelang.ir.printer import show_expression
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, Variable, order_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity
 from spacelang.targets._admm.boxes import Box, Coordinate, Owner
 from spacelang.targets._admm.flattening import Settled
@@ -127,7 +127,7 @@ class Layout:
 
 def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ...]]) -> Layout:
     """The variables of a space; `variants` gives the alternatives of z that a branch of a stage has, one or more."""
-    products = permutations_of(space.root)
+    products = space.permutations
     writer = _Writer(space, frozenset(products))
     always = writer.slots((), None, Settled())
     blocks: list[Block] = []
@@ -147,26 +147,6 @@ def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ..
         if choice.address in products
     )
     return Layout(tuple(blocks), orders, always, writer.numbers(), writer.integers())
-
-
-def permutations_of(node: Node) -> dict[str, Product]:
-    """The permuted steps of a tree, by the addresses of the decisions of their orders, in the order of the text."""
-    found: dict[str, Product] = {}
-    waiting: list[Node] = [node]
-    while waiting:
-        each = waiting.pop()
-        match each:
-            case Product():
-                if each.kind is Kind.PERMUTATION and isinstance(each.children[0], Choice):
-                    found[each.children[0].address] = each
-                waiting.extend(reversed(each.children))
-            case Choice():
-                waiting.extend(branch.node for branch in reversed(each.branches))
-            case Operator():
-                waiting.extend(reversed(each.children))
-            case Hyperparameter():
-                pass
-    return found
 
 
 def _owner(space: Space, variable: Variable) -> Owner:

@@ -6,7 +6,7 @@ See spacelang/optimizers/README.md, section "MOSAIC: tree".
 from collections.abc import Iterator, Sequence
 
 from spacelang.ir.groups import Context
-from spacelang.ir.space import Choice, Kind, Node, Operator, Product, Space, nested
+from spacelang.ir.space import Choice, Kind, Node, Operator, Product, Space, children_of
 
 
 def tree_order(space: Space) -> tuple[Choice, ...]:
@@ -40,7 +40,7 @@ def _last_decisions(node: Node) -> Iterator[Choice]:
         case Product(kind=Kind.SEQUENCE, children=(*_, last)):
             yield from _last_decisions(last)
         case Operator():
-            for inner in (*node.children, *nested(node)):
+            for inner in children_of(node):
                 yield from _last_decisions(inner)
         case _:
             return

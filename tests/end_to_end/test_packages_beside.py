@@ -1,9 +1,12 @@
 """A package that stands beside the file, not installed: imported where it is allowed by name, and nothing else."""
 
+import pickle
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
+import cloudpickle
 import pytest
 from commands import document, spacelang
 
@@ -54,17 +57,23 @@ def test_it_is_imported_where_it_is_allowed(folder: Path, tmp_path_factory: pyte
     assert spacelang("check", path, *ALLOW, folder=elsewhere).returncode == 0
     assert (folder / "imported").exists()
     assert document(spacelang("default", path, *ALLOW, folder=elsewhere))["estimator"] == "Own"
-    options = ("--data", "sklearn:iris", "--optimizer", "random", "--trials", "3", "--json")
-    assert document(spacelang("run", path, *options, *ALLOW, folder=elsewhere))["failed"] == 0
 
 
-def test_workers_find_it(folder: Path) -> None:
+def test_other_processes_find_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they are sent says where it is."""
     from sklearn.datasets import load_iris
 
     features, labels = load_iris(return_X_y=True, as_frame=True)
-    options = {"optimizer": "enumerate", "trials": 2, "workers": 1, "allow": ("beside_own",)}
+    options = {"optimizer": "enumerate", "trials": 1, "workers": 0, "allow": ("beside_own",)}
     result = sl.search(folder / "own.space", features, labels, **options)
-    assert list(result.trials["status"]) == ["success", "success"]
+    assert list(result.trials["status"]) == ["success"]
+    sent = cloudpickle.dumps(result.objective.evaluate)
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not beside._FINDER])
+    monkeypatch.setattr(beside, "_FINDER", beside._Finder())
+    del sys.modules["beside_own"]
+    assert find_spec("beside_own") is None
+    pickle.loads(sent)
+    assert find_spec("beside_own").origin == str(folder / "beside_own.py")  # type: ignore[union-attr]
 
 
 def test_what_is_known_or_installed_is_not_looked_for_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import RESERVED
+from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span, not_in_names
 
@@ -23,6 +24,8 @@ class Alternative:
     structure: ast.Structure
     annotations: tuple[ast.Annotation, ...] = ()
     alias: ast.Word | None = None
+    value: Value = None
+    """The plain value that it is of a parameter, where it is no structure."""
 
 
 def alternatives_of(structure: ast.Structure) -> list[Alternative]:
@@ -143,8 +146,19 @@ def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
         case ast.UnionDomain():
             for part in domain.parts:
                 yield from _mentioned_in(part)
+        case ast.Values(values=values) if any(isinstance(value, ast.OperatorValue) for value in values):
+            for value in values:
+                if isinstance(value, ast.OperatorValue | ast.Dotted):
+                    yield from mentioned(operator_of(value))
         case ast.Range() | ast.Booleans() | ast.Values():
             return
+
+
+def operator_of(value: ast.OperatorValue | ast.Dotted) -> ast.Operator:
+    """The operator that a member of a set stands for."""
+    if isinstance(value, ast.Dotted):
+        return ast.Operator(value, None, None, (), value.span)
+    return ast.Operator(value.name, None, value.body, (), value.span)
 
 
 def is_word(name: ast.Word) -> bool:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
-from spacelang.analysis import annotations, given_defaults, parameters
+from spacelang.analysis import annotations, given_defaults, mixtures, parameters
+from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.domains import DomainReader, as_written
 from spacelang.analysis.drafts import Draft, PendingCondition, PendingPresence, PendingRule, Scope
 from spacelang.analysis.groups import Given, GroupReader
@@ -14,8 +15,8 @@ from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import NoValue, OperatorFinder, judge, judge_operator, plain
+from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.names import UnknownImported
@@ -28,7 +29,7 @@ from spacelang.syntax import ast
 from spacelang.text import no_parameter
 
 ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
-ReadAlternatives = Callable[[ast.Structure, Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
+ReadAlternatives = Callable[[Sequence[Alternative], Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
 
 
 class OperatorReader:
@@ -56,6 +57,11 @@ class OperatorReader:
         """Whether there is an operator of this name."""
         home, rest = self._module.home_of(name)
         return rest in home.abstracts or name.text in self._catalogue
+
+    def may_stand(self, name: ast.Dotted) -> bool:
+        """Whether a name stands for an operator, a stage or a whole file."""
+        home, rest = self._module.home_of(name)
+        return self.knows(name) or rest in home.stages or rest in home.imports
 
     def refuse(self, catalogue: str) -> None:
         """Take it that a catalogue was refused: what is of it is not reported once more."""
@@ -238,9 +244,9 @@ class _BodyReader:
 
     def _parameter(self, written: ast.Parameter) -> None:
         parameter = self._known(written.name)
-        structure = _structure(written.domain) or self._listed(written.domain, parameter)
-        if structure is not None:
-            self._nested(written, structure, parameter)
+        is_operator = partial(self._is_operator, parameter=parameter)
+        if mixtures.is_choice(written.domain, is_operator):
+            self._nested(written, parameter)
             return
         place = self._place.inside(written.name.text)
         entry = self._entry if parameter is not None else None
@@ -308,7 +314,7 @@ class _BodyReader:
         else:
             self.scope.dubious.add(name)
 
-    def _nested(self, written: ast.Parameter, structure: ast.Structure, parameter: Parameter | None) -> None:
+    def _nested(self, written: ast.Parameter, parameter: Parameter | None) -> None:
         """A choice of operators as a value is a decision of its own."""
         if self._operators.alternatives is None:
             return  # What is read alone is judged where it is used: there is known where its alternatives stand.
@@ -318,7 +324,10 @@ class _BodyReader:
         self._operators.draft.nested.add(place.address)
         annotations.read(written.annotations, "choices of operators", self._report)
         read = partial(self._operators.read_value, parameter=parameter)
-        branches, default = self._operators.alternatives(structure, place, read)
+        several = mixtures.alternatives_in(written.domain, partial(self._stands, parameter=parameter), self._report)
+        branches, default = self._operators.alternatives(several, place, read)
+        branches = self._with_range(written, branches, parameter)
+        mixtures.check_apart(branches, self._report)
         judge_branches(branches, self._entry, parameter, self._operators.entry_of, self._report)
         if written.default is not None:
             # What was to be a domain of values is no measure for its default.
@@ -330,31 +339,47 @@ class _BodyReader:
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
 
+    def _with_range(
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], parameter: Parameter | None
+    ) -> tuple[ir.Branch, ...]:
+        """The alternatives with the hyperparameter that a range among them is."""
+        part = mixtures.range_in(written.domain)
+        entry = self._entry if parameter is not None else None
+        domain = None if part is None else DomainReader(entry, parameter, self._report).read(part)
+        if part is None or domain is None:
+            return tuple(branch for branch in branches if branch.name != ir.RANGE) if part else branches
+        self._report.symbols.record(part.span, part)
+        place = self._place.inside(written.name.text).alternative(ir.RANGE).inside("value")
+        default = given_defaults.read_range(written, part, domain, parameter, self._report)
+        self._operators.draft.domains[place.address] = as_written(part.span, domain)
+        leaf = ir.Hyperparameter("value", place.address, place.key, domain, default, span=part.span)
+        return tuple(replace(each, node=leaf) if each.name == ir.RANGE else each for each in branches)
+
     def _with_left(
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], parameter: Parameter | None
     ) -> tuple[ir.Branch, ...]:
-        """The alternatives with the one that is taken where the condition does not hold, as the library has it."""
+        """The alternatives with the one that is taken where the condition does not hold: the library's default."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.inside(written.name.text).address
-        if parameter is not None and parameter.default is not None:
+        default = None if parameter is None else parameter.default
+        if isinstance(default, Opaque | Required):
             assert self._entry is not None
+            assert parameter is not None
             given_defaults.report_needed(span, self._entry, parameter, self._report)
             return branches
-        is_own = any(branch.name == "none" for branch in branches)
-        pending = PendingPresence(address, written.condition, self.scope, "none", is_own, written.span)
+        value = default.name if isinstance(default, Named) else default
+        name = ir.value_name(value)
+        is_own = any(branch.name == name for branch in branches)
+        pending = PendingPresence(address, written.condition, self.scope, name, is_own, written.span)
         self._operators.draft.presences.append(pending)
-        return branches if is_own else (*branches, ir.Branch("none", ir.NOTHING, span=span))
+        return branches if is_own else (*branches, ir.Branch(name, ir.NOTHING, span=span, value=value))
 
-    def _listed(self, domain: ast.Domain, parameter: Parameter | None) -> ast.Structure | None:
-        """The choice that a set of operators is: one of them has a body, or is known and the parameter takes such."""
-        if not isinstance(domain, ast.Values) or domain.ordered:
-            return None
-        parts = [_alternative(value) for value in domain.values]
-        found = tuple(part for part in parts if part is not None)
-        is_choice = any(
-            isinstance(value, ast.OperatorValue) or self._is_operator(value, parameter) for value in domain.values
-        )
-        return ast.Joined("|", found, domain.span) if is_choice and len(found) == len(parts) else None
+    def _stands(self, value: ast.Value, parameter: Parameter | None) -> bool:
+        """Whether a word of a set with operators is one of them, or a stage: not where it is a value that is taken."""
+        if not isinstance(value, ast.Dotted):
+            return False
+        is_taken = parameter is not None and bool(parameter.accepts) and parameter.rejects(value.text) is None
+        return not is_taken and (self._operators.may_stand(value) or value.words[-1].text[0].isupper())
 
     def _is_operator(self, value: ast.Value, parameter: Parameter | None) -> TypeGuard[ast.Dotted]:
         """Whether a word stands for an operator: there is one, and the parameter takes operators."""
@@ -380,33 +405,7 @@ MOST_LISTED: Final = 12
 
 
 def _is_simple(member: ast.Parameter | ast.Fixed | ast.Rule) -> bool:
-    return isinstance(member, ast.Parameter) and _structure(member.domain) is None
-
-
-def _structure(domain: ast.Domain) -> ast.Structure | None:
-    """The choice of operators that a domain is; None where it is a domain of values."""
-    match domain:
-        case ast.Operator() | ast.Nothing() | ast.Group():
-            return domain
-        case ast.UnionDomain(parts=parts) if all(
-            isinstance(part, ast.Operator | ast.Nothing | ast.Group) for part in parts
-        ):
-            return ast.Joined("|", parts, domain.span)  # type: ignore[arg-type]
-        case _:
-            return None
-
-
-def _alternative(value: ast.Value) -> ast.Structure | None:
-    """What a member of a set is as an alternative; None for a plain value."""
-    match value:
-        case ast.OperatorValue(name=name, body=body):
-            return ast.Operator(name, None, body, (), value.span)
-        case ast.Dotted():
-            return ast.Operator(value, None, None, (), value.span)
-        case ast.Keyword(value=None):
-            return ast.Nothing((), value.span)
-        case _:
-            return None
+    return isinstance(member, ast.Parameter) and not mixtures.is_choice(member.domain, lambda _: False)
 
 
 def _with_one_value(written: ast.Fixed, condition: ast.Expression) -> ast.Parameter:

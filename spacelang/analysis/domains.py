@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from typing import Final
 
+from spacelang.analysis import annotations
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
@@ -14,7 +15,6 @@ from spacelang.catalog.catalogue import Parameter
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
-from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import (
     BOOLEANS,
     MISSING,
@@ -67,11 +67,11 @@ class DomainReader:
                 return self._values(domain)
             case ast.Range():
                 return RangeReader(self._entry, self._parameter, self._report).read(domain)
-            case ast.UnionDomain() | ast.Nothing() | ast.Operator() | ast.Group():
-                self._report.add(
-                    NotSupportedYet(primary=domain.span, construct="a mixture of operators and values in one domain")
-                )
-                return None
+            case ast.Nothing():
+                annotations.read(domain.annotations, "values", self._report)
+                return self._values(ast.Values((ast.Keyword(None, domain.span),), False, domain.span))
+            case ast.UnionDomain() | ast.Operator() | ast.Group():
+                raise AssertionError("a domain with structures is a decision")
 
     def _values(self, domain: ast.Values) -> Categorical | None:
         if not domain.values:

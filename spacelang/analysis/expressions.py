@@ -30,7 +30,7 @@ from spacelang.ir.expr import (
     Reference,
     nodes,
 )
-from spacelang.ir.space import Choice, Operator
+from spacelang.ir.space import Choice, Operator, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -171,15 +171,7 @@ class ExpressionReader:
 
     def _among(self, choice: Choice, written: ast.Membership) -> Expr | None:
         """`decision in {A, B}`: it takes one of these alternatives."""
-        found: list[tuple[str, ...]] = []
-        for value in written.values:
-            match value:
-                case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
-                    operator = _named(value)
-                    found.append(self._branches(choice, ast.IsTest(written.item, operator, value.span)))
-                case _:
-                    self._wrong(value, f"`{value.span.text}` is not an alternative", None)
-                    found.append(())
+        found = [self._meant(choice, written.item, value) for value in written.values]
         branches = tuple(dict.fromkeys(branch for several in found for branch in several))
         return Is(choice.address, branches, written.span) if all(found) else None
 
@@ -200,9 +192,9 @@ class ExpressionReader:
         return found
 
     def _comparison(self, written: ast.Binary) -> Expr | None:
-        test = self._test_of_value(written)
-        if test is not None:
-            found = self._is(test)
+        nested = self._nested_in(written)
+        if nested is not None:
+            found = self._takes(*nested, written)
             return found if found is None or written.operator == "==" else Not(found, written.span)
         left, right = self._sides(written.left, written.right)
         for side, other in ((left, written.right), (right, written.left)):
@@ -223,15 +215,40 @@ class ExpressionReader:
                 self._expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
-    def _test_of_value(self, written: ast.Binary) -> ast.IsTest | None:
-        """The test that an equality of a choice of operators is, which is a parameter's value; None for all others."""
+    def _nested_in(self, written: ast.Binary) -> tuple[ast.Dotted, ast.Expression] | None:
+        """The choice of operators that an equality is of, as the value of a parameter, and its other side."""
         side, other = written.left, written.right
         if isinstance(other, ast.Dotted) and not (isinstance(side, ast.Dotted) and self._is_known(side)):
             side, other = other, side
-        is_equality = written.operator in ("==", "!=") and isinstance(other, ast.Dotted | ast.Text | ast.Keyword)
-        if not is_equality or not isinstance(side, ast.Dotted) or not self._names.is_nested(side.text, self._scope):
+        is_equality = written.operator in ("==", "!=") and isinstance(side, ast.Dotted)
+        return (side, other) if is_equality and self._names.is_nested(side.text, self._scope) else None  # type: ignore[union-attr, return-value]
+
+    def _takes(self, side: ast.Dotted, other: ast.Expression, written: ast.Binary) -> Expr | None:
+        """Whether a choice of operators takes an alternative, by its name or as the plain value that it is."""
+        if side.text in self._scope.operators and isinstance(other, ast.Dotted | ast.Text | ast.Keyword):
+            return self._is(ast.IsTest(side, _named(other), written.span))
+        found = self._name(side)
+        if not isinstance(found, Choice):
             return None
-        return ast.IsTest(side, _named(other), written.span)  # type: ignore[arg-type]
+        branches = self._meant(found, side, other)
+        return Is(found.address, branches, written.span) if branches else None
+
+    def _meant(self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value) -> tuple[str, ...]:
+        """The alternatives that are meant by a name or a plain value; none, reported, where there are none such."""
+        match written:
+            case ast.Number() | ast.Text() | ast.Keyword() | ast.Tuple() | ast.Dotted():
+                value = plain(written, self._report)
+                place = None if isinstance(value, NoValue) else valued(choice.branches, value)
+                if place is not None:
+                    return (choice.branches[place].name,)
+            case _:
+                pass
+        match written:
+            case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
+                return self._branches(choice, ast.IsTest(decision, _named(written), written.span))
+            case _:
+                self._wrong(written, f"`{written.span.text}` is not an alternative", None)
+                return ()
 
     def _is_of_data(self, written: ast.Expression) -> bool:
         return bool(self._report.symbols.within(written.span))

@@ -1,6 +1,7 @@
 """The defaults of hyperparameters and nested decisions in bodies: what is written, else what the library has."""
 
 import math
+from dataclasses import replace
 from typing import Final, assert_never
 
 from spacelang.analysis.arithmetic import folded, outcome
@@ -16,7 +17,7 @@ from spacelang.diagnostics.domains import DefaultOutside, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedValue
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import MISSING, Domain, Missing, contains, is_word, literal, parts
-from spacelang.ir.space import Branch
+from spacelang.ir.space import Branch, Hyperparameter, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -113,6 +114,14 @@ def _moved(written: ast.Parameter, value: Value, domain: Domain, report: Report)
     return drawn_in(value, domain) if is_reached else MISSING
 
 
+def read_range(
+    written: ast.Parameter, part: ast.Domain, domain: Domain, parameter: Parameter | None, report: Report
+) -> Value:
+    """The default of a range among operators: what follows `=` where it is one of its values, else as for any range."""
+    is_own = written.default is not None and _lies_in(written.default, domain, report)
+    return read(replace(written, domain=part, default=written.default if is_own else None), domain, parameter, report)
+
+
 def read_nested(
     written: ast.Parameter,
     default: ast.Value | ast.Expression,
@@ -124,6 +133,9 @@ def read_nested(
     """The place of the alternative that follows `=`; 0 where there is none such, reported if all others are known."""
     value = plain(default, report) if isinstance(default, ast.Value) else default.span.text
     names = [branch.name for branch in branches]
+    place = None if isinstance(value, NoValue) else _place_of(default, value, branches, report)
+    if place is not None:
+        return place
     word = "none" if value is None else value
     if word in names:
         return names.index(word)
@@ -138,6 +150,22 @@ def read_nested(
             )
         )
     return 0
+
+
+def _place_of(
+    default: ast.Value | ast.Expression, value: Value, branches: tuple[Branch, ...], report: Report
+) -> int | None:
+    """The place of the alternative that is a plain value, or the range that it lies in."""
+    for place, branch in enumerate(branches):
+        if isinstance(branch.node, Hyperparameter) and _lies_in(default, branch.node.domain, report):
+            return place
+    return valued(branches, value)
+
+
+def _lies_in(default: ast.Value | ast.Expression, domain: Domain, report: Report) -> bool:
+    """Whether a default is one of a domain; what is wrong with it is reported where it is read."""
+    value = _value(default, domain, Report(report.symbols))
+    return not isinstance(value, NoValue) and contains(domain, value)
 
 
 def report_needed(condition: Span, operator: Entry, parameter: Parameter, report: Report) -> None:

@@ -24,7 +24,10 @@ def judge_branches(
     judging = _Judge(entry, parameter, entry_of, report)
     if not parameter.several:
         for branch in branches:
-            judging.judge(branch.node, branch)
+            if branch.value is not None:
+                judge(branch.value, branch.span, entry, parameter, report)
+            else:
+                judging.judge(branch.node, branch)
         return
     alone = next((branch for branch in branches if not _is_side_by_side(branch.node)), None)
     if alone is not None:
@@ -66,6 +69,7 @@ class _Judge:
             case Product():
                 self._judge_features(node)
             case Hyperparameter():
+                # Its domain is judged where it is read.
                 return
 
     def _judge_operator(self, operator: Operator, span: Span) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis import alternatives, annotations, reuse
-from spacelang.analysis.alternatives import mentioned
+from spacelang.analysis.alternatives import alternatives_of, mentioned
 from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft, PendingRule, Scope
 from spacelang.analysis.groups import GroupReader
@@ -176,7 +176,7 @@ class StageReader:
         names = self._names.of(home).within(stage.name.text, called)
         _, structures = self._reader(home)
         self._open.append((home, stage))
-        branches, default = structures.alternatives(stage.structure, Place(called, called, names))
+        branches, default = structures.alternatives(alternatives_of(stage.structure), Place(called, called, names))
         self._open.pop()
         if not branches:
             self.draft.dubious.add(called)

@@ -112,13 +112,13 @@ class StructureReader:
         return steps[0] if len(steps) == 1 else ir.Product(ir.Kind.SEQUENCE, tuple(steps), structure.span)
 
     def alternatives(
-        self, structure: ast.Structure, place: Place, read_operator: ReadOperator | None = None
+        self, several: Sequence[Alternative], place: Place, read_operator: ReadOperator | None = None
     ) -> tuple[tuple[ir.Branch, ...], int]:
         """The branches of a decision and the number of the default one; what cannot be a branch is reported."""
         branches: list[ir.Branch] = []
         names: dict[str, Span] = {}
         default: tuple[int, Span] | None = None
-        for alternative in map(self._called, alternatives_of(structure)):
+        for alternative in map(self._called, several):
             if alternative.name in names:
                 self._report.add(alternatives.duplicate(alternative, names[alternative.name]))
                 continue
@@ -134,7 +134,7 @@ class StructureReader:
             self._operators.draft.branches.append((place.address, alternative.name))
             node = self._branch(alternative, place.alternative(alternative.name), read_operator or self._operators.read)
             self._operators.draft.branches.pop()
-            branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span))
+            branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span, alternative.value))
         return tuple(branches), 0 if default is None else default[0]
 
     def _called(self, alternative: Alternative) -> Alternative:
@@ -254,7 +254,7 @@ class StructureReader:
         name = self._numbered("choice", spot, structure.span) if alias is None else ""
         called = name or self.name(title(structure), alias, structure.span, spot)
         place = spot.place.inside(called)
-        branches, default = self.alternatives(structure, place)
+        branches, default = self.alternatives(alternatives_of(structure), place)
         span = structure.span if alias is None else alias.span
         return ir.Choice(called, place.address, place.key, branches, default, span=span)
 

@@ -43,8 +43,8 @@ def plain(value: ast.Value, report: Report) -> Value | NoValue:
             report.add(
                 NotSupportedYet(
                     primary=value.span,
-                    construct="an operator with a body among the values of a set",
-                    instead="write the operators as alternatives: `estimator : A { … } | B`",
+                    construct="an operator with a body in an order, or as a plain value",
+                    instead="write operators as alternatives, which have no order: `estimator : A { … } | B`",
                 )
             )
             return NO_VALUE

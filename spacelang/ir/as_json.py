@@ -168,6 +168,8 @@ def _branch(branch: Branch, around: _Place) -> Object:
         document["weight"] = branch.weight
     if branch.node != NOTHING:
         document["node"] = _node(branch.node, place)
+    if branch.value is not None:
+        document["value"] = value_to_json(branch.value)
     return {**document, **where}
 
 

@@ -17,6 +17,8 @@ from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
     ABSTRACT,
+    NOTHING,
+    RANGE,
     Branch,
     Choice,
     Fixed,
@@ -30,6 +32,7 @@ from spacelang.ir.space import (
     Space,
     operators,
     order_name,
+    value_name,
 )
 from spacelang.ir.task import lines as describe_task
 
@@ -212,6 +215,10 @@ class _Writer:
         marks = f" @weight({literal(branch.weight)})" if branch.weight != 1.0 else ""
         marks += " @default" if is_default else ""
         prefix, node = f"{choice.address}.{branch.name}", branch.node
+        if branch.value is not None:
+            return self._value(branch, choice)
+        if isinstance(node, Hyperparameter):
+            return self._range(branch, node, choice)
         if isinstance(node, Product) and not node.children and branch.name == "none":
             return _Spelling(f"none{marks}", "none")
         alias = f" as {written_name(branch.name)}"
@@ -228,6 +235,21 @@ class _Writer:
         if is_word(own.text):
             return _Spelling(f"{own.text}{marks}", own.title)
         return _Spelling(f"({own.text}){marks}", f"({own.title})")
+
+    def _value(self, branch: Branch, choice: Choice) -> _Spelling:
+        """An alternative that is a plain value: it stands in a set, where nothing else can be said of it."""
+        if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
+            raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` as it is")
+        return _Spelling(f"{{{literal(branch.value)}}}", branch.name)
+
+    def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> _Spelling:
+        """An alternative that is a range; a default that is not the decision's own is what it is without a word."""
+        is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
+        is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
+        is_own = node.address == f"{choice.address}.{RANGE}.value" and _has_structures(choice)
+        if not (is_own and is_plain and is_usual):
+            raise UnwritableError(f"the range of `{choice.key}` as it is")
+        return _Spelling(describe(node.domain), branch.name)
 
     # ---- names
 
@@ -294,7 +316,10 @@ class _Writer:
 
     def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> str:
         if isinstance(child, Choice):
-            return f"{parameter_name(child.name)} : {_either(self._alternatives(child)).text}"
+            usual = child.branches[child.default]
+            value = usual.node.default if isinstance(usual.node, Hyperparameter) else usual.value
+            default = "" if value is None else f" = {literal(value)}"
+            return f"{parameter_name(child.name)} : {_either(self._alternatives(child)).text}{default}"
         parts = [f"{parameter_name(child.name)} : {describe(child.domain)} = {literal(child.default)}"]
         if child.prior is not None:
             parts.append(describe_prior(child.prior))
@@ -316,6 +341,11 @@ class _Writer:
                 return literal(value.name)
             case _:
                 return literal(value)
+
+
+def _has_structures(choice: Choice) -> bool:
+    """Whether what is written is read as a decision again: else it would be a domain of values."""
+    return any(each.node != NOTHING and not isinstance(each.node, Hyperparameter) for each in choice.branches)
 
 
 # ---- spellings

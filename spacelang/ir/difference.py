@@ -186,7 +186,7 @@ def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_Fact, str]
 
 
 def _facts_of_branch(branch: Branch, address: str) -> Iterator[tuple[_Fact, str]]:
-    yield (address, Aspect.ALTERNATIVE), branch.name
+    yield (address, Aspect.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
     if branch.weight != 1:
         yield (address, Aspect.ANNOTATION), f"@weight({literal(branch.weight)})"
     if not isinstance(branch.node, Operator | Product) or (isinstance(branch.node, Product) and branch.node.children):

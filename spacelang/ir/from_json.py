@@ -199,12 +199,15 @@ class _Reader:
         return Choice(called, address, key, branches, names.index(default), first, span)
 
     def branch(self, value: object, path: str, around: Place) -> Branch:
-        fields = Fields(value, path, ("alternative", "weight", "node", *PLACE))
+        fields = Fields(value, path, ("alternative", "weight", "node", "value", *PLACE))
         place = self._lines.place(fields, around)
         node = fields.get("node", lambda each, at: self.node(each, at, place), NOTHING)
         weight = fields.get("weight", above_zero, 1.0)
         called = fields.need("alternative", name)
-        return Branch(called, node, weight, self._lines.span(place, called))
+        own = fields.get("value", plain, None)
+        if own is not None and node != NOTHING:
+            raise DefinitionError(f"{path}.value", "is a value beside what is taken")
+        return Branch(called, node, weight, self._lines.span(place, called), own)
 
     def operator(self, value: object, path: str, around: Place) -> Operator:
         fields = Fields(value, path, ("operator", "library", "fixed", "parameters", *PLACE))

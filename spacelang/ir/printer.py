@@ -88,7 +88,7 @@ def _branch(branch: Branch, choice: Choice, *, is_default: bool) -> Iterator[str
     inside = f"{choice.address}.{branch.name}"
     match branch.node:
         case Product(children=()):
-            yield head
+            yield head if branch.value is None else f"{head} = {literal(branch.value)}"
         case Operator():
             yield f"{head} = {branch.node.catalogue}.{branch.node.name}"
             yield from _indented(_members(branch.node, inside), 2)

@@ -11,11 +11,11 @@ from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from spacelang.ir.domain import Domain
+from spacelang.ir.domain import RESERVED, Domain, literal
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
-from spacelang.ir.value import Value
-from spacelang.text import NOWHERE, Span
+from spacelang.ir.value import Value, same
+from spacelang.text import NOWHERE, Span, not_in_names
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
@@ -73,12 +73,16 @@ Fixed: TypeAlias = Value | Named | Operator
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative of a decision; `node` is an empty product where the step is left out."""
+    """One alternative of a decision; `node` is an empty product where the step is left out.
+
+    Such an alternative of a nested decision is a plain value of the parameter, most often None.
+    """
 
     name: str
     node: "Node"
     weight: float = 1.0
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    value: Value = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,23 @@ def order_name(labels: Sequence[str]) -> str:
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
 NOTHING = Product(Kind.SEQUENCE)
 """The node of `none`: the step is left out."""
+
+
+RANGE: Final = "range"
+"""What an alternative of a nested decision is called that is a range: its value is a hyperparameter."""
+
+
+def value_name(value: Value) -> str:
+    """What an alternative is called that is a plain value: a string as it is, unless it reads like another value."""
+    if isinstance(value, str) and value and value not in RESERVED and not_in_names(value) is None:
+        return value
+    return literal(value)
+
+
+def valued(branches: Sequence[Branch], value: Value) -> int | None:
+    """The place of the alternative of a nested decision that is a plain value beside None; None where none is."""
+    alike = (place for place, each in enumerate(branches) if each.value is not None and same(each.value, value))
+    return next(alike, None)
 
 
 @dataclass(frozen=True)

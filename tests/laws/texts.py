@@ -62,6 +62,9 @@ STAGES: dict[str, dict[str, dict[str, tuple[tuple[str, str, tuple[Any, ...]], ..
 }  # fmt: skip
 """By stage and operator the parameters, each with some domains: kind, text, values."""
 
+MIXTURE = {"size": (("number", "int[1, 2]", (1, 2)),), "ripe": (BOOL,)}
+"""The parameters of an abstract operator, beside one that is a choice of operators, values and a range."""
+
 TREES = {"max_depth": (("number", "int[1, 2]", (1, 2)),), "splitter": (("set", "{best, random}", ("best", "random")),)}
 
 
@@ -198,10 +201,11 @@ class Scope:
 def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
     """A text with its meaning; the constraints may exclude its default, or everything.
 
-    If `conditional`, there is a choice of operators as a value that has a condition.
+    If `conditional`, there is a choice of operators as a value that has a condition, perhaps with plain values.
     """
     known = Scope()
     lines, stages, rules = ["space drawn"], [], []
+    lines += ["abstract Mixture"] if conditional else []
     names = [name for name in STAGES if name == "estimator" or draw(st.booleans())]
     for name in names:
         decision = Decision(name, name)
@@ -243,14 +247,17 @@ class Writer:
         """The lines of the alternatives of a stage, which are added to the decision as well."""
         default = False
         classes = self.draw(st.lists(st.sampled_from(sorted(table)), min_size=1, max_size=3))
-        classes[:1] = ["AdaBoostClassifier"] if self.conditional else classes[:1]
+        if self.conditional:
+            classes[:1] = [self.draw(st.sampled_from(("AdaBoostClassifier", "Mixture")))]
+            table = {**table, "Mixture": MIXTURE}
         for place, operator in enumerate(classes):
             twice = classes.count(operator) > 1
             name = f"use{place}" if twice or self.draw(st.integers(0, 3)) == 0 else operator
             alternative = Alternative(name, operator)
             decision.alternatives.append(alternative)
             path = f"{decision.address}.{name}"
-            siblings = Scope(hides_estimator=operator == "AdaBoostClassifier", branch=(decision.address, name))
+            is_around = operator in ("AdaBoostClassifier", "Mixture")
+            siblings = Scope(hides_estimator=is_around, branch=(decision.address, name))
             body = [*self.body(alternative, table[operator], path, decision.key, siblings)]
             marks = self.draw(annotation("@weight(2)", *([] if default else ["@default"])))
             default = default or "@default" in marks
@@ -300,15 +307,28 @@ class Writer:
         siblings = Scope(branch=(decision.address, inner.name))
         body = ", ".join(self.body(inner, TREES, start, decision.key, siblings))
         decision.alternatives = [inner, Alternative("LogisticRegression", "LogisticRegression")]
+        more = self.mixture(decision) if alternative.operator == "Mixture" else ""
         decision.may_be_none = condition is not None and self.draw(st.integers(0, 3)) == 0
         decision.condition = condition
         if condition is not None:
             decision.alternatives.append(Alternative("none", "none"))
         self.known.decisions[decision.address] = decision
         alternative.members.append(decision)
-        written = ["", " | none"][decision.may_be_none]
+        written = more + ["", " | none"][decision.may_be_none]
         when = f" when {condition.text}" if condition is not None else ""
         return f"estimator : DecisionTreeClassifier {{ {body} }} | LogisticRegression{written}{when}"
+
+    def mixture(self, decision: Decision) -> str:
+        """Plain values beside the operators, and a range: a decision with a hyperparameter of its own."""
+        values = self.draw(st.lists(st.sampled_from(("red", "true", "0.5")), max_size=2, unique=True))
+        decision.alternatives.extend(Alternative(value, value) for value in values)
+        written = f" | {{{', '.join(values)}}}" if values else ""
+        if self.draw(st.booleans()):
+            leaf = Leaf(f"{decision.address}.range.value", f"{decision.key}.value", "number", (1, 2))
+            decision.alternatives.append(Alternative("range", "range", [leaf]))
+            self.known.leaves[leaf.address] = leaf
+            written += " | int[1, 2]"
+        return written
 
     def rule(self, siblings: Scope) -> str:
         forbidden = self.draw(st.booleans())
@@ -396,7 +416,8 @@ class Writer:
         alternative = self.draw(st.sampled_from(decision.alternatives))
         word = self.draw(st.sampled_from((alternative.name, alternative.operator)))
 
-        sign = self.draw(st.sampled_from(("is", "==", "!="))) if "." in decision.address else "is"
+        signs = ("is", "==", "!=") if word not in ("true", "0.5") else ("==", "!=")
+        sign = self.draw(st.sampled_from(signs)) if "." in decision.address else "is"
 
         # A class stands for all of its uses; which those are is known when all alternatives are.
         def holds(look: Look) -> bool:

@@ -7,6 +7,7 @@ from spacelang.catalog.composed import compose
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
 from spacelang.ir.space import (
+    NOTHING,
     Branch,
     Choice,
     Fixed,
@@ -175,8 +176,11 @@ class _Builder:
         return class_of(operator)(**_composed(operator, given | arguments))
 
     def nested(self, operator: Operator, decision: Choice) -> Any:
-        """The value of a parameter that is decided among operators; a value among them is a leaf."""
-        node = self.taken(decision).node
+        """The value of a parameter that is decided among operators, and perhaps plain values."""
+        branch = self.taken(decision)
+        node = branch.node
+        if node == NOTHING:
+            return _named(operator, decision.name, branch.value)
         if isinstance(node, Hyperparameter):
             return self.value(operator, node, self.configuration[node.key])
         known = entry(operator).parameters.get(decision.name)
@@ -210,6 +214,14 @@ def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
         return compose(entry(operator), arguments)
     except ValueError as error:
         raise BuildError(str(error)) from error
+
+
+def _named(operator: Operator, parameter: str, value: Value) -> Any:
+    """The object that a plain value stands for: one of the catalogue where it is a name of such."""
+    known = entry(operator).parameters.get(parameter)
+    if known is not None and isinstance(value, str) and value in known.named:
+        return object_of(operator, parameter, value)
+    return _argument(operator, parameter, value)
 
 
 def _argument(operator: Operator, parameter: str, value: Value) -> Any:

@@ -105,7 +105,8 @@ def test_defaults_of_decisions() -> None:
         ("max_depth : {1, 1.0}", "SL212 1.0"),
         ("max_depth : int[0, 9]", "SL303 int[0, 9]"),
         ("bootstrap : bool = 1", "SL401 1"),
-        ("max_depth : {none} | GaussianNB", "SL190 GaussianNB"),
+        ("max_depth : {none} | GaussianNB", "SL307 GaussianNB"),
+        ("max_depth : none | int[2, 6] | {none}", "SL212 none"),
         ("max_depth : int[2, 6] | int[5, 9]", "SL212 int[5, 9]"),
         ("max_depth : int[2, 6] | {9, 5}", "SL212 5"),
         ("max_depth : {9, 5} | int[2, 6]", "SL212 5"),
@@ -259,4 +260,4 @@ def test_a_set_of_operators_of_which_one_has_a_body_is_a_choice() -> None:
     tree = "DecisionTreeClassifier { max_depth : int[1, 3] = 2 }"
     alike = (text.format(f"{{{tree}, LogisticRegression, none}}"), text.format(f"{tree} | LogisticRegression | none"))
     assert space(alike[0]) == space(alike[1])
-    assert [each.split()[0] for each in found(text.format(f"{{{tree}, 3}}"))] == ["SL190", "SL302"]
+    assert [each.split()[0] for each in found(text.format(f"{{{tree}, 3}}"))] == ["SL302", "SL401"]

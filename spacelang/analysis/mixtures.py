@@ -1,0 +1,90 @@
+"""Domains that are choices of operators: what their alternatives are, plain values among them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from spacelang.analysis.alternatives import Alternative, alternatives_of, operator_of
+from spacelang.analysis.report import Report
+from spacelang.analysis.values import NoValue, plain
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.names import DuplicateValue
+from spacelang.ir.domain import contains, literal
+from spacelang.ir.space import NOTHING, RANGE, Branch, Hyperparameter, value_name
+from spacelang.ir.value import Value, same
+from spacelang.syntax import ast
+from spacelang.text import Span
+
+Known: TypeAlias = Callable[[ast.Value], bool]
+"""Whether a word stands for an operator."""
+
+
+def is_choice(domain: ast.Domain, known: Known) -> bool:
+    """Whether a domain is a decision between alternatives: it has operators; `none` beside values is one of these."""
+    match domain:
+        case ast.Operator() | ast.Nothing() | ast.Group():
+            return True
+        case ast.UnionDomain(parts=parts):
+            return any(is_choice(part, known) for part in parts if not isinstance(part, ast.Nothing))
+        case ast.Values(values=values, ordered=False):
+            return any(isinstance(value, ast.OperatorValue) or known(value) for value in values)
+        case _:
+            return False
+
+
+def alternatives_in(domain: ast.Domain, known: Known, report: Report) -> list[Alternative]:
+    """The alternatives of such a domain, each value of a set one of them; what cannot be one is reported."""
+    match domain:
+        case ast.Operator() | ast.Nothing() | ast.Group():
+            return alternatives_of(domain)
+        case ast.UnionDomain(parts=parts):
+            structures = tuple(part for part in parts if isinstance(part, ast.Operator | ast.Nothing | ast.Group))
+            if len(structures) == len(parts):
+                return alternatives_of(ast.Joined("|", structures, domain.span))
+            ranges = [part for part in parts if _is_range(part)]
+            kept = [part for part in parts if not _is_range(part) or part is ranges[0]]
+            return [each for part in kept for each in alternatives_in(part, known, report)]
+        case ast.Values(ordered=False):
+            return [*_members(domain, known, report)]
+        case ast.Booleans():
+            return [_value(value, domain.span) for value in (True, False)]
+        case _:
+            return [Alternative(RANGE, domain.span, ast.Nothing((), domain.span))]
+
+
+def range_in(domain: ast.Domain) -> ast.Domain | None:
+    """The ranges and ordered sets of such a domain, as a domain of their own; None where there are none."""
+    parts = domain.parts if isinstance(domain, ast.UnionDomain) else ()
+    ranges = tuple(part for part in parts if _is_range(part))
+    return ranges[0] if len(ranges) == 1 else ast.UnionDomain(ranges, domain.span) if ranges else None
+
+
+def check_apart(branches: Sequence[Branch], report: Report) -> None:
+    """Report plain values that are there twice, by themselves or in a range."""
+    for place, branch in enumerate(branches):
+        for other in branches[:place] if branch.value is not None else ():
+            if other.value is not None and same(other.value, branch.value):
+                related = (Related(other.span, "first named here"),)
+                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), related=related))
+        for other in branches if branch.node == NOTHING else ():
+            if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
+                reason = f"also lies in `{other.span.text}`"
+                report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), reason=reason))
+
+
+def _is_range(part: ast.Domain) -> bool:
+    return isinstance(part, ast.Range) or (isinstance(part, ast.Values) and part.ordered)
+
+
+def _value(value: Value, span: Span) -> Alternative:
+    return Alternative(value_name(value), span, ast.Nothing((), span), value=value)
+
+
+def _members(written: ast.Values, known: Known, report: Report) -> Iterator[Alternative]:
+    """The members of a set: operators, `none`, and plain values by what they are."""
+    for value in written.values:
+        if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.Dotted) and known(value)):
+            yield from alternatives_of(operator_of(value))
+            continue
+        found = plain(value, report)
+        if not isinstance(found, NoValue):
+            yield _value(found, value.span)

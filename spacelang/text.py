@@ -7,11 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from spacelang.facts import fact
+
 UNNAMED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of Unicode whose characters are in no name: they steer a terminal, reorder a line or cannot be seen."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Origin:
     """The file that a text was read from, links resolved, and the folder below which all that it imports must lie."""
 
@@ -51,13 +53,16 @@ class Source:
         return self.text[start:end].rstrip("\r")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@fact
 class Span:
     """A half-open range of characters `[start, end)` of a source; spans are ordered by source and position."""
 
     source: Source = field(repr=False)
     start: int
     end: int
+
+    def __lt__(self, other: "Span") -> bool:
+        return (self.source, self.start, self.end) < (other.source, other.start, other.end)
 
     @property
     def line(self) -> int:

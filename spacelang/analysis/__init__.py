@@ -1,7 +1,7 @@
 """Syntax tree to checked space: names, ranges, conditions, constraints and defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import imports, meaning, reuse, roles, uses
@@ -17,6 +17,7 @@ from spacelang.catalog.packages import OWN
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.parameters import StaleCatalogue
+from spacelang.facts import fact
 from spacelang.ir.counting import Structures
 from spacelang.ir.envelope import opened
 from spacelang.ir.json_fields import DefinitionError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Checked", "Surroundings", "check"]
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Checked:
     """The outcome of checking a text: a space exactly where there is no error, and all diagnostics by position.
 

@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
+from spacelang.facts import fact
 from spacelang.ir.domain import RESERVED
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span, not_in_names
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Alternative:
     """One of the parts that `|` joins: its name, where that is written, and what it stands for."""
 
@@ -45,7 +45,7 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Optional:
     """The `none` of a `?`."""
 

@@ -1,13 +1,13 @@
 """Annotations: advice to a search, checked for place and arguments, never part of the set."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
+from spacelang.facts import fact
 from spacelang.ir.prior import DISTRIBUTIONS, UNIFORM, Prior, prior_of
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -23,7 +23,7 @@ PLACES: Final = {
 """What each annotation marks."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Advice:
     """What the annotations of one place say."""
 

@@ -1,12 +1,13 @@
 """Which lines of a space conflict: as few as can be found that together leave nothing."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.domains import widest
 from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference
 from spacelang.ir.groups import scope
@@ -28,7 +29,7 @@ Taken = tuple[str, str]
 """A branch: the address of its decision and its name."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Conflict:
     """Constraints that together leave nothing, and what else must be as it is for that: conditions, bounds by data."""
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from spacelang.analysis.places import StageNames
 from spacelang.analysis.presence import Presence
 from spacelang.diagnostics.diagnostic import Related
+from spacelang.facts import fact
 from spacelang.ir.expr import Expr
 from spacelang.ir.groups import Context
 from spacelang.ir.rebuilding import rebuilt
@@ -41,7 +42,7 @@ class Scope:
     """The innermost branch that the operator stands in; None where every configuration has it, and for a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Fixing:
     """What a name in an expression is fixed to, and where (None where the text does not say)."""
 
@@ -50,7 +51,7 @@ class Fixing:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class PendingCondition:
     """A `when` clause of a hyperparameter."""
 
@@ -59,7 +60,7 @@ class PendingCondition:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class PendingPresence:
     """A `when` clause of a nested decision; what it takes elsewhere is said as `presence.Presence` says it."""
 
@@ -71,7 +72,7 @@ class PendingPresence:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class PendingRule:
     """A `forbid` or `require` with the scope that it stands in."""
 
@@ -79,7 +80,7 @@ class PendingRule:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Said:
     """What a constraint says as it is written, and the branches that lead to the body it stands in, outermost first."""
 

@@ -10,6 +10,7 @@ from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import AmbiguousInclude, DuplicateName, EndlessInclude, UnknownGroup
+from spacelang.facts import fact
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
@@ -25,7 +26,7 @@ MOST_MEMBERS: Final = 20_000
 Named: TypeAlias = ast.Parameter | ast.Fixed
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Given:
     """A member of a body, the module whose text it stands in, and how it came here where it is not the body's own."""
 

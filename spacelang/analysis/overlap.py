@@ -1,15 +1,15 @@
 """Whether two parts of a union have a value in common: exactly, however large they are."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
+from spacelang.facts import fact
 from spacelang.ir.domain import MISSING, Categorical, Grid, Missing, Real, Simple
 from spacelang.ir.rationals import decimal
 from spacelang.ir.value import Value
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Grid:
     """The numbers first, first + step, ... up to `last`."""
 

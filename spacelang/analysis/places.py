@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spacelang.analysis.modules import Module
+from spacelang.facts import fact
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class StageNames:
         return uses[0], rest, tuple(uses) if len(uses) > 1 else ()
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Place:
     """The beginning of addresses (unique in the space) and of keys (as configurations print them)."""
 
@@ -65,8 +66,8 @@ class Place:
     def inside(self, name: str) -> "Place":
         """The place of a parameter of the operator, or of a part of the structure."""
         if not self.address:
-            return replace(self, address=name, key=name)
-        return replace(self, address=f"{self.address}.{name}", key=f"{self.key}.{name}")
+            return Place(name, name, self.names)
+        return Place(f"{self.address}.{name}", f"{self.key}.{name}", self.names)
 
     def alternative(self, name: str) -> "Place":
         """The place of an alternative of the decision: the address says which, the key does not."""

@@ -6,10 +6,11 @@ the alternatives are tied to the condition, and whoever decides first finds valu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress, product
 from typing import Final, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, folded, holds, references
 from spacelang.ir.groups import Context
 from spacelang.ir.rebuilding import rebuilt
@@ -24,7 +25,7 @@ Active: TypeAlias = tuple[Context, Expr | None]
 """When hyperparameters are active: below which branches, and under which condition."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Presence:
     """The condition of the nested decision at an address; where it does not hold, the alternative `left` is taken.
 

@@ -1,7 +1,7 @@
 """Ranges as written to ranges as meant: bounds, which may depend on the data, steps, and what the parameter takes."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.arithmetic import folded, outcome, plain, unlimited
@@ -13,6 +13,7 @@ from spacelang.catalog.rules import Piece
 from spacelang.catalog.wording import spell
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.facts import fact
 from spacelang.ir.domain import Grid, Real, grid, literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.rationals import decimal
@@ -26,7 +27,7 @@ LARGEST: Final = 8e307
 """Beyond this the width of a range may be no float, and neither draws nor neighbours could be computed."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _End:
     """One end of a range; `symbols` are those of the data that its bound mentions."""
 

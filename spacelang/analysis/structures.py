@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import permutations
 from typing import Final, Protocol
 
@@ -21,6 +21,7 @@ from spacelang.diagnostics.structure import (
     TooManyOrders,
     UnknownSelector,
 )
+from spacelang.facts import fact
 from spacelang.ir import space as ir
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -60,7 +61,7 @@ class Stages(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Spot:
     """Where a structure stands, and the names that its parts have taken there."""
 

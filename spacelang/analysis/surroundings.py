@@ -1,20 +1,21 @@
 """What a check knows beside the text: what the caller says of the data and allows, and the operators there are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import index
 from typing import Any, Final
 
 from spacelang.analysis.symbols import SYMBOLS
 from spacelang.carried import Carried
 from spacelang.catalog.catalogue import Catalogue
+from spacelang.facts import fact
 from spacelang.suggest import nearest
 
 MOST: Final = 10**15
 """No data has more of anything."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Surroundings:
     """What the caller of a check gives beside the text.
 

@@ -52,7 +52,9 @@ class Symbols:
 
     def within(self, span: Span) -> tuple[str, ...]:
         """The symbols that are mentioned inside a span, each once."""
-        mentions = self._mentions.get(span.source, [])
+        mentions = self._mentions.get(span.source) if self._mentions else None
+        if not mentions:
+            return ()
         start, end = bisect_left(mentions, (span.start, "")), bisect_left(mentions, (span.end, ""))
         return tuple(dict.fromkeys(name for _, name in mentions[start:end]))
 

@@ -6,13 +6,14 @@ of its code and is instant.
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers, legal_parts
 from spacelang.catalog.wording import expectation
+from spacelang.facts import fact
 from spacelang.ir.value import Value
 
 
@@ -34,7 +35,7 @@ OPERATOR_TYPES: Final[Mapping[str, Role]] = {"Kernel": Role.KERNEL, "ClusterMixi
 """The types of the library that operators have, and the role by which an operator is known to have them."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Deprecation:
     """That the library will drop something: since which version, what to use instead, and how."""
 
@@ -43,21 +44,21 @@ class Deprecation:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Named:
     """A default that is a function or object which the catalogue lists by name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Opaque:
     """A default for which there is no literal, in the library's own notation."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Required:
     """That there is no default: the parameter must be given."""
 
@@ -65,7 +66,7 @@ class Required:
 Default: TypeAlias = "Value | Named | Opaque | Required"
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Part:
     """That a parameter is not the library's own, but a member of one that is a tuple of numbers, times a factor.
 
@@ -76,7 +77,7 @@ class Part:
     factor: float
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Parameter:
     """One parameter of an operator.
 
@@ -198,7 +199,7 @@ def _fits(operator: "Operator", rule: Rule) -> bool:
             return False
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Operator:
     """One class of a library.
 
@@ -243,7 +244,7 @@ class Operator:
         return tuple(p for p in self.parameters.values() if p.part is not None and p.part.whole == whole)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Catalogue:
     """The operators of one version of a library.
 

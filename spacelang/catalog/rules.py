@@ -6,10 +6,10 @@ data, written by introspection and read from a snapshot.
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias, assert_never
 
+from spacelang.facts import fact
 from spacelang.ir.value import Value, is_number, same
 
 
@@ -26,7 +26,7 @@ class Numbers(StrEnum):
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Interval:
     """The numbers of one kind from `lower` to `upper`; infinite ends are infinities."""
 
@@ -62,7 +62,7 @@ class Interval:
         return above and below
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Options:
     """A few values by themselves: words, `true` and `false`, `none`, single numbers."""
 
@@ -73,7 +73,7 @@ class Options:
         return any(same(value, option) for option in self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class OfType:
     """Anything of one of these types, named as in the library's documentation.
 
@@ -88,7 +88,7 @@ class OfType:
         return any(_is_of_type(value, name) for name in self.names)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Implements:
     """An object that has all of these methods: an operator, or something without a literal."""
 
@@ -120,7 +120,7 @@ def _is_of_type(value: Value, name: str) -> bool:
             return name in SEQUENCES and isinstance(value, tuple)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Piece:
     """A stretch of numbers, for asking whether a whole range is covered."""
 

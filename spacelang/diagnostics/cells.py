@@ -1,8 +1,9 @@
 """A line of a text as a terminal shows it: what stands for each character, and how many cells that takes."""
 
 import unicodedata
-from dataclasses import dataclass
 from typing import Final
+
+from spacelang.facts import fact
 
 TAB: Final = "    "
 """Every tab is shown as this, so that carets below the line stay aligned on any terminal."""
@@ -26,7 +27,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Excerpt:
     """A line, or the part of it that is shown: its character `first + i` begins at cell `cells[i]` of `text`."""
 

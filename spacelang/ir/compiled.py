@@ -1,14 +1,15 @@
 """A group made ready for elimination: states for its variables, factors for its conditions and constraints."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
 
+from spacelang.facts import fact
 from spacelang.ir.atoms import atoms_of, cuts_of, is_related
 from spacelang.ir.cells import ENUMERABLE, cells, representative, singletons
-from spacelang.ir.domain import Simple, is_finite
+from spacelang.ir.domain import Simple, is_finite, parts
 from spacelang.ir.elimination import Factor, State, Table
 from spacelang.ir.expr import (
     INACTIVE,
@@ -53,7 +54,7 @@ class UndecidableError(Exception):
         self.atom = atom
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Compiled:
     """States and hard factors (weights 0 and 1) of a group.
 
@@ -374,6 +375,8 @@ def _atoms(group: Group) -> tuple[Expr, ...]:
 
 def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[Simple, ...]:
     """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
+    if not atoms and not compared:
+        return parts(node.domain)
     places: list[Rational] = []
     for atom in atoms:
         cuts = cuts_of(atom)

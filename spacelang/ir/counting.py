@@ -1,10 +1,11 @@
 """Exact counts: structures, configurations, and structures by their discrepancy from a given one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 
+from spacelang.facts import fact
 from spacelang.ir.compiled import UNREACHED, TooTangledError
 from spacelang.ir.domain import Simple
 from spacelang.ir.elimination import Factor, State, Table
@@ -203,7 +204,7 @@ def _freed(leaf: Hyperparameter) -> Hyperparameter:
     return replace(leaf, condition=None)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Hurdle:
     """The joint places of some decisions with a positive weight where something admissible has them."""
 

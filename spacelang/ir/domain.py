@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value, identity, is_number, same
 
@@ -25,7 +26,7 @@ class Missing:
 MISSING: Final = Missing()
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Real:
     """The numbers from `lower` to `upper`."""
 

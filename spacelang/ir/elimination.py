@@ -6,11 +6,12 @@ constraints tie together cost, never the size of the space. Integers are Python'
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
+
+from spacelang.facts import fact
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
@@ -25,7 +26,7 @@ class TangledError(Exception):
     """Constraints tie so many variables to each other that their joint states cannot be looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Factor:
     """Weights of the joint states of the variables of `scope`, in that order."""
 
@@ -33,7 +34,7 @@ class Factor:
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Bucket:
     """One eliminated variable: its weights by state, for each joint state of the variables it was tied to."""
 
@@ -42,7 +43,7 @@ class Bucket:
     weights: dict[tuple[State, ...], dict[State, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Elimination:
     """The total weight and the buckets in the order of elimination."""
 
@@ -96,7 +97,7 @@ def project(
     return _sum_over(existential & set(states), states, tuple(factors), exists=True).factors
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Reduced:
     """The factors that are left, and the buckets of the variables that are gone."""
 

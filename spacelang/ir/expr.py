@@ -7,10 +7,11 @@ that they are written as (see `rationals`).
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, assert_never
 
+from spacelang.facts import fact
 from spacelang.ir.rationals import FUNCTIONS, OPERATIONS, Between, number_of, order
 from spacelang.ir.value import Value, identity, same
 from spacelang.text import NOWHERE, Span
@@ -35,7 +36,7 @@ Operation: TypeAlias = Literal["+", "-", "*", "/"]
 Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2"]
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Constant:
     """A literal value."""
 
@@ -50,7 +51,7 @@ class Constant:
         return hash(identity(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Reference:
     """The value of the hyperparameter at an address."""
 
@@ -58,7 +59,7 @@ class Reference:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Is:
     """Whether the decision at an address takes one of the branches; false where the decision is not reached."""
 
@@ -67,7 +68,7 @@ class Is:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Active:
     """Whether the hyperparameter at an address is active; no author writes it, analyses ask it."""
 
@@ -75,7 +76,7 @@ class Active:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Compare:
     """An order or equality of two values."""
 
@@ -85,7 +86,7 @@ class Compare:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class In:
     """Whether a value is one of several."""
 
@@ -101,7 +102,7 @@ class In:
         return hash((self.item, identity(self.values)))
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Not:
     """Negation."""
 
@@ -109,7 +110,7 @@ class Not:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class And:
     """All of the terms."""
 
@@ -117,7 +118,7 @@ class And:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Or:
     """At least one of the terms."""
 
@@ -125,7 +126,7 @@ class Or:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Arithmetic:
     """Two numbers combined."""
 
@@ -135,7 +136,7 @@ class Arithmetic:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Call:
     """A function of numbers."""
 

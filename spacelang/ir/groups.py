@@ -5,9 +5,9 @@ expression ties together is never listed together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.expr import INACTIVE, Active, Expr, Is, Reference, holds, nodes
 from spacelang.ir.space import Constraint, Hyperparameter, Space, Variable
 
@@ -15,7 +15,7 @@ Context: TypeAlias = tuple[tuple[str, str], ...]
 """Branches that are taken, outermost first: (address of the decision, name of the branch)."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Group:
     """Variables that are tied together, in the order of the text, with the constraints over them."""
 

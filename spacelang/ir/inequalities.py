@@ -6,8 +6,9 @@ systems are those of a few constraints: a handful of variables, each between two
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from spacelang.facts import fact
 
 BRANCHES = 2_000
 """After how many branchings on integers a search is given up."""
@@ -17,7 +18,7 @@ class SearchTooLongError(Exception):
     """Whether integers satisfy a system of inequalities was not decided in reasonable time."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Row:
     """`sum of factors[name] * name + constant <= 0`, `< 0` where strict."""
 

@@ -5,10 +5,10 @@ Everything is rational arithmetic, so that the answers are exact.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from spacelang.facts import fact
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.inequalities import Row, solve
@@ -16,7 +16,7 @@ from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Linear:
     """The sum of `factors[address] * value(address)` and `constant`."""
 
@@ -37,7 +37,7 @@ def difference(atom: Compare) -> Linear | None:
     return None if left is None or right is None else _sum(left, right, -1)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class WholeSum:
     """A linear comparison brought to whole numbers: a sum of one of each of `summands`, and `constant`, beside 0."""
 
@@ -154,7 +154,7 @@ def witness(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Variable:
     """A cell as `offset + unit * x`, x between two ends; on a grid x is an integer, the index of the member."""
 

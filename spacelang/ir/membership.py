@@ -1,7 +1,6 @@
 """Exact membership: is a configuration in the space, and if not, which line keeps it out."""
 
-from dataclasses import dataclass
-
+from spacelang.facts import fact
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
 from spacelang.ir.expr import INACTIVE, holds
@@ -12,7 +11,7 @@ from spacelang.suggest import nearest
 from spacelang.text import Span
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Exclusion:
     """Why a configuration is no member: the key concerned (empty for a constraint), the reason and its line."""
 

@@ -1,13 +1,13 @@
 """Priors: where the author of a space expects good values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.domain import literal
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Normal:
     """Values near a mean, by a deviation above 0: both of natural logarithms where the range is logarithmic."""
 
@@ -15,7 +15,7 @@ class Normal:
     deviation: float
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Uniform:
     """All values alike: what is drawn without a prior, said aloud."""
 

@@ -1,11 +1,12 @@
 """Whether a condition or constraint can be true, and whether it can be false, where it says something at all."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import prod
 from typing import Final
 
+from spacelang.facts import fact
 from spacelang.ir.cells import representative, singletons
 from spacelang.ir.compiled import UNREACHED, TooTangledError, truths_over
 from spacelang.ir.counting import Structures
@@ -25,7 +26,7 @@ MANY: Final = 8
 """Statements that depend on so many variables are reasoned about together where these are tied to each other."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Statement:
     """An expression of a space, and what must hold for it to say something.
 

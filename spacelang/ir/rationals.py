@@ -9,15 +9,16 @@ is no rational number is known by two floats between which it lies; what such nu
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from spacelang.facts import fact
+
 Rational: TypeAlias = int | Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Between:
     """A number that is not known any better than by the ends of an interval, both included."""
 

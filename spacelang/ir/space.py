@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.domain import RESERVED, Domain, literal
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
@@ -30,14 +31,14 @@ class Kind(StrEnum):
     PERMUTATION = "permutation"
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Named:
     """A function or object that the catalogue lists by name for a parameter, such as `f_classif`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Hyperparameter:
     """A leaf of the tree: one parameter of an operator, active where its operator and its condition are."""
 
@@ -53,7 +54,7 @@ class Hyperparameter:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Operator:
     """One step that a library provides, with its hyperparameters, nested decisions and fixed values."""
 
@@ -71,7 +72,7 @@ Fixed: TypeAlias = Value | Named | Operator
 """What `name = value` fixes a parameter to."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Branch:
     """One alternative of a decision; `node` is an empty product where the step is left out.
 
@@ -103,7 +104,7 @@ class Choice:
         return {branch.name: place for place, branch in enumerate(self.branches)}
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Selector:
     """Which columns a part of `columns(…)` takes: a kind of them, or those whose names a pattern is found in.
 
@@ -114,7 +115,7 @@ class Selector:
     pattern: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Product:
     """Several nodes that all belong to a configuration.
 
@@ -177,7 +178,7 @@ class Constraint:
         return references(self.expression)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Variable:
     """A decision or hyperparameter with the branches that must be taken for it to be reached, outermost first."""
 

@@ -3,13 +3,14 @@
 Trees are equal when they say the same: spans are left out of comparisons.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.text import Span
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Word:
     """One identifier, or a name in quotes or `ticked`: in backticks."""
 
@@ -18,7 +19,7 @@ class Word:
     ticked: bool = field(default=False, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Dotted:
     """Names joined by dots."""
 
@@ -34,7 +35,7 @@ class Dotted:
 # ---- values
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Number:
     """A number; `12` is an integer, `12.0` and `1e3` are not."""
 
@@ -42,7 +43,7 @@ class Number:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Text:
     """A string in quotes."""
 
@@ -50,7 +51,7 @@ class Text:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Keyword:
     """`true`, `false` or `none`."""
 
@@ -58,7 +59,7 @@ class Keyword:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Tuple:
     """Values in parentheses."""
 
@@ -66,7 +67,7 @@ class Tuple:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class OperatorValue:
     """An operator with a body where a value stands."""
 
@@ -79,7 +80,7 @@ Value: TypeAlias = Number | Text | Keyword | Tuple | Dotted | OperatorValue
 """A bare word is a `Dotted` of one word."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Annotation:
     """`@name(arguments)`: guides a search and never changes the set."""
 
@@ -91,7 +92,7 @@ class Annotation:
 # ---- expressions
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Quantity:
     """A number with a unit, as the task block has them."""
 
@@ -100,7 +101,7 @@ class Quantity:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Binary:
     """Two expressions joined by a comparison or an arithmetic sign."""
 
@@ -110,7 +111,7 @@ class Binary:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Logical:
     """Expressions joined by `and` or by `or`."""
 
@@ -119,7 +120,7 @@ class Logical:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Unary:
     """`not` or a minus sign before an expression."""
 
@@ -128,7 +129,7 @@ class Unary:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Membership:
     """`expression in {values}`."""
 
@@ -137,7 +138,7 @@ class Membership:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class IsTest:
     """`decision is Operator`; `None` stands for `none`."""
 
@@ -146,7 +147,7 @@ class IsTest:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class FunctionCall:
     """A function of expressions."""
 
@@ -163,7 +164,7 @@ Expression: TypeAlias = (
 # ---- structure
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Nothing:
     """`none`: the step is left out."""
 
@@ -171,7 +172,7 @@ class Nothing:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Operator:
     """A class, a stage or an abstract operator by its name, perhaps with a body and another name for it."""
 
@@ -182,7 +183,7 @@ class Operator:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Joined:
     """Structures joined by `|` (one of them), `->` (in sequence) or `&` (side by side)."""
 
@@ -191,7 +192,7 @@ class Joined:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Maybe:
     """`A?`: it or nothing."""
 
@@ -199,7 +200,7 @@ class Maybe:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Group:
     """A structure in parentheses."""
 
@@ -209,7 +210,7 @@ class Group:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Columns:
     """`columns(selector: structure, ...)`."""
 
@@ -218,7 +219,7 @@ class Columns:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Permute:
     """`permute(a, name: b, ...)`: every order of the steps; `labels` is empty where no step has one."""
 
@@ -234,7 +235,7 @@ Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Group | Columns | P
 # ---- domains and bodies
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Range:
     """`float[a, b]` or `int(a, b]` with its modifiers."""
 
@@ -248,14 +249,14 @@ class Range:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Booleans:
     """`bool`."""
 
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Values:
     """`{a, b}` or `ordered {a, b}`."""
 
@@ -264,7 +265,7 @@ class Values:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class UnionDomain:
     """Domains joined by `|`."""
 
@@ -276,7 +277,7 @@ Domain: TypeAlias = Range | Booleans | Values | UnionDomain | Nothing | Operator
 """The last three are structures as values: a nested decision."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Parameter:
     """`name : domain = default when condition @annotations`."""
 
@@ -288,7 +289,7 @@ class Parameter:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Fixed:
     """`name = value when condition`."""
 
@@ -298,7 +299,7 @@ class Fixed:
     condition: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Include:
     """`include name`."""
 
@@ -306,7 +307,7 @@ class Include:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Rule:
     """`forbid E` or `require E`."""
 
@@ -318,7 +319,7 @@ class Rule:
 Member: TypeAlias = Parameter | Fixed | Include | Rule
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Body:
     """The members between braces."""
 
@@ -329,7 +330,7 @@ class Body:
 # ---- items
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Header:
     """`space name "title"`."""
 
@@ -338,7 +339,7 @@ class Header:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Import:
     """`import "file" as name`."""
 
@@ -347,7 +348,7 @@ class Import:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Use:
     """`use catalogue`."""
 
@@ -355,7 +356,7 @@ class Use:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Params:
     """`params name { ... }`."""
 
@@ -364,7 +365,7 @@ class Params:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Abstract:
     """`abstract name { ... }`."""
 
@@ -373,7 +374,7 @@ class Abstract:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Stage:
     """`stage name = structure`."""
 
@@ -383,7 +384,7 @@ class Stage:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Pipeline:
     """`pipeline = structure`."""
 
@@ -391,7 +392,7 @@ class Pipeline:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Setting:
     """One line of a task block: its keyword and what follows it."""
 
@@ -400,7 +401,7 @@ class Setting:
     span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Task:
     """`task kind { ... }`."""
 
@@ -412,7 +413,7 @@ class Task:
 Item: TypeAlias = Header | Import | Use | Params | Abstract | Stage | Pipeline | Rule | Task
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class File:
     """A whole file."""
 

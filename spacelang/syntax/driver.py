@@ -7,10 +7,10 @@ kinds of states takes as long as all the rest, and large spaces are read three t
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.syntax.tables import END, Tables
 
 Make: TypeAlias = Callable[[list[Any]], Any]
@@ -28,7 +28,7 @@ class Token(str):
     end_pos: int
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Unexpected:
     """What does not fit."""
 
@@ -37,7 +37,7 @@ class Unexpected:
     """The terminals that could stand here."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Outcome:
     """What the builder made of the text, or where that ends to be one of the language."""
 

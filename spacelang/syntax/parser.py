@@ -5,20 +5,20 @@ lines (`recovery.py`), to find the mistakes after the first.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.syntax import MissingSeparator
+from spacelang.facts import fact
 from spacelang.syntax import ast
 from spacelang.syntax.limits import MAX_HEIGHT, beyond_limits
 from spacelang.syntax.reading import read
 from spacelang.text import Source, Span
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Parsed:
     """What could be read of a file; `damaged` names the stages and parameter groups that could not be read whole."""
 

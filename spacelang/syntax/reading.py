@@ -1,9 +1,9 @@
 """A text to a tree, up to the first mistake."""
 
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 
+from spacelang.facts import fact
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
 from spacelang.syntax.driver import Driver, Unexpected
@@ -14,7 +14,7 @@ _IN_USE = Lock()
 """The builder is told the source before each parse, so that only one text may be parsed at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Reading:
     """The items before the first mistake (all, where there is none), the bodies in them, and the mistake."""
 

@@ -3,13 +3,13 @@
 import os.path
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PureWindowsPath
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
+from spacelang.facts import fact
 from spacelang.resources import folder
 from spacelang.suggest import nearest
 from spacelang.text import Origin, Source, Span
@@ -71,7 +71,7 @@ def source_of(name: str, content: bytes) -> Source | Diagnostic:
             return TooLarge(primary=start, what="the file", limit=limit)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Place:
     """Where a file that is imported was found, and the name under which it is shown."""
 
@@ -118,17 +118,17 @@ def read_import(place: Place, reference: str, at: Span) -> Source | Diagnostic:
             return TooLarge(primary=at, what="the imported file", limit=limit)
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _Unreadable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _NoText:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class _TooLong:
     limit: str = "1 MiB"
 

@@ -4,6 +4,10 @@
 
 Peers: an interpreter that imports Lark for the command, Lark's own tree building for parsing, half of the chain for a
 chain of conditions. Seconds are those of the processor, so that other programs of the machine matter little.
+
+On a busy machine with one core left: a check of `blds_table1` takes 2.1 times the import of Lark, one of `mosaic` 2.5
+times; a thousand alternatives with conditions on another stage take 0.6 of Lark's trees to parse and 1.5 of them to
+check; a chain of conditions takes 1.8 to 2.8 times half of it.
 """
 
 import gc

@@ -233,7 +233,8 @@ def machine() -> str:
     import scipy.linalg  # noqa: F401 - what is not loaded is not listed
     from threadpoolctl import threadpool_info
 
-    kernels = {f"{each['internal_api']} {each.get('architecture', '')}" for each in threadpool_info()}
+    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]  # others come with other tests
+    kernels = {f"{each['internal_api']} {each.get('architecture', '')}" for each in blas}
     vectors = np.show_config(mode="dicts")["SIMD Extensions"]
     widest = [*vectors.get("baseline", []), *vectors.get("found", [])][-1:]
     return " ".join([*sorted(kernels), *widest, *platform.libc_ver(), platform.machine()])

@@ -44,17 +44,15 @@ of one without data; what that bounds is a `FunctionBound`. `sl.search(space, ob
 `spacelang.testing` has the suites that tell whether one does what it must, CONTRIBUTING.md a short one of each.
 """
 
+from spacelang.draws.sampling import Sampler
+from spacelang.draws.tied import UnlikelyError
 from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
-from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Allowance, Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
-from spacelang.ir.tied import UnlikelyError
 from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
 from spacelang.minimizers import MINIMIZERS, Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
 from spacelang.optimizers import OPTIMIZERS, Hyperparameters, Optimizer
@@ -67,6 +65,8 @@ from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
 from spacelang.runtime.storing.header import DataFacts
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (

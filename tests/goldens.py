@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 from spacelang.analysis import check
-from spacelang.ir.counting import Structures
 from spacelang.resources import folder
+from spacelang.solver.counting import Structures
 from spacelang.text import Source
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,6 @@ from zlib import crc32
 import numpy as np
 
 from spacelang.api.space import Space as Loaded
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
@@ -17,6 +16,7 @@ from spacelang.runtime.tables.listing import Hyperparameters
 from spacelang.runtime.tables.reading import read_table
 from spacelang.runtime.tables.tabulation import MOST, Tabulate, tabulated
 from spacelang.runtime.tables.writing import write_table
+from spacelang.solver.counting import Structures
 from spacelang.testing.driving import arbitrary, drive
 
 SIZES = (100, 200, 350)

@@ -18,10 +18,10 @@ from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.facts import fact
-from spacelang.ir.counting import Structures
-from spacelang.ir.envelope import opened
-from spacelang.ir.json_fields import DefinitionError
+from spacelang.forms.envelope import opened
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
 

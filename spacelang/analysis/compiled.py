@@ -23,16 +23,16 @@ from spacelang.catalog.packages import OWN
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.files import BoundOtherwise, CompiledUnbound, OtherVersion, WrongCompiled
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.ir.as_json import VERSION
-from spacelang.ir.compiled import TooTangledError, UndecidableError
-from spacelang.ir.counting import Structures
+from spacelang.forms.as_json import VERSION
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError, at_least
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Missing, Real, describe, literal, parts
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError, at_least
 from spacelang.ir.membership import violates
 from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Named, Operator, Space, operators
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import NOWHERE, Source, Span
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from spacelang.analysis.drafts import Branch, Said
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references
-from spacelang.ir.groups import Context, scope
 from spacelang.ir.space import Choice, Constraint, Space, Variable
+from spacelang.solver.groups import Context, scope
 from spacelang.text import Span
 
 

@@ -10,10 +10,10 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference
-from spacelang.ir.groups import scope
-from spacelang.ir.probing import leaves_nothing
-from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
+from spacelang.solver.groups import scope
+from spacelang.solver.probing import leaves_nothing
+from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span
 
 MOST_WEIGHED: Final = 32

@@ -3,11 +3,11 @@
 from spacelang.analysis.conflicts import is_of_data, of_data
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import DefaultExcluded
-from spacelang.ir.counting import Structures
-from spacelang.ir.groups import scope
 from spacelang.ir.membership import violates
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Node, Space
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.counting import Structures
+from spacelang.solver.groups import scope
 
 
 def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Constraint, ...]]:
@@ -28,13 +28,13 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
     if mistaken or not broken:
         return structures, mistaken
     # Most defaults stay where they are: what moves one is imported where it must.
-    from spacelang.ir.defaults import with_nearest_default
+    from spacelang.solver.defaults import with_nearest_default
 
     return Structures(with_nearest_default(structures)), mistaken
 
 
 def _report(space: Space, constraint: Constraint, report: Report) -> None:
-    from spacelang.ir.defaults import default
+    from spacelang.solver.defaults import default
 
     choices = default(space)
     named = [space.variables[address] for address in scope(constraint.expression)]

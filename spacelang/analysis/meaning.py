@@ -20,12 +20,8 @@ from spacelang.diagnostics.conditions import (
 )
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import NeverForData
-from spacelang.ir.compiled import TooTangledError, UndecidableError
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes
-from spacelang.ir.groups import scope
-from spacelang.ir.probing import Statement, leaves_nothing, truths_of_all
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -33,6 +29,10 @@ from spacelang.ir.space import (
     Hyperparameter,
     Space,
 )
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.groups import scope
+from spacelang.solver.probing import Statement, leaves_nothing, truths_of_all
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"

@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 
 from spacelang.facts import fact
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, folded, holds, references
-from spacelang.ir.groups import Context
-from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
+from spacelang.solver.groups import Context
+from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span
 
 MOST: Final = 6

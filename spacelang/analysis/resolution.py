@@ -13,8 +13,8 @@ from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr
-from spacelang.ir.groups import scope
 from spacelang.ir.space import Constraint, Kind, Product, Space, Variable
+from spacelang.solver.groups import scope
 from spacelang.syntax import ast
 
 

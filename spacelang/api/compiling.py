@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.targets import ApproximatedConstruct, RefusedConstruct
-from spacelang.ir.counting import Structures
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from spacelang.diagnostics.foreign import UnreadableDeclaration
 from spacelang.diagnostics.initial import NoConfigurations, NotInSpace, RepeatedConfiguration
 from spacelang.importers._located import Located, read_all
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import default
 from spacelang.ir.membership import Exclusion, admit, exclusions
 from spacelang.ir.value import Value
+from spacelang.solver.defaults import default
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 

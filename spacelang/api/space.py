@@ -14,20 +14,20 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default
 from spacelang.ir.membership import Exclusion, admit, exclusion
-from spacelang.ir.statistics import Statistics, statistics
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
 from spacelang.ir.walk import structure_of
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default
+from spacelang.solver.statistics import Statistics, statistics
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 
 if TYPE_CHECKING:
-    from spacelang.ir.columns import Columns
-    from spacelang.ir.neighbours import Neighbourhood
-    from spacelang.ir.numbering import Numbers
+    from spacelang.draws.columns import Columns
+    from spacelang.draws.neighbours import Neighbourhood
+    from spacelang.solver.numbering import Numbers
     from spacelang.targets._lowered import Lowered
 
 
@@ -116,12 +116,12 @@ class Space:
         """
         from numpy.random import default_rng
 
-        from spacelang.ir.sampling import Sampler
+        from spacelang.draws.sampling import Sampler
 
         return Sampler(self.counted).columns(count, default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
-        """The configuration with a number from 0 to `configurations` - 1, the order being that of `ir/numbering.py`.
+        """The configuration with a number from 0 to `configurations` - 1, in the order of `solver/numbering.py`.
 
         Raises IndexError for another number, and ValueError, with the reason, where configurations are not counted.
         """
@@ -136,7 +136,7 @@ class Space:
 
     @cached_property
     def _numbers(self) -> "Numbers":
-        from spacelang.ir.numbering import Numbers
+        from spacelang.solver.numbering import Numbers
 
         return Numbers(self.counted)
 
@@ -145,14 +145,14 @@ class Space:
 
         Raises IndexError for another number.
         """
-        from spacelang.ir.numbering import structure_at
+        from spacelang.solver.numbering import structure_at
 
         found = structure_at(self.counted, number)
         return {self.checked.variables[address].key: branch for address, branch in found.items()}
 
     def rank_structure(self, configuration: Mapping[str, Any]) -> int:
         """The number of a configuration's structure; raises ValueError, with the reason, for what is no member."""
-        from spacelang.ir.numbering import number_of_structure
+        from spacelang.solver.numbering import number_of_structure
 
         return number_of_structure(self.counted, structure_of(self.checked, self._member(configuration)))
 
@@ -167,7 +167,7 @@ class Space:
 
     @cached_property
     def _neighbourhood(self) -> "Neighbourhood":
-        from spacelang.ir.neighbours import Neighbourhood
+        from spacelang.draws.neighbours import Neighbourhood
 
         return Neighbourhood(self.counted)
 

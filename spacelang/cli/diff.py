@@ -12,7 +12,7 @@ from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgu
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
-    from spacelang.ir.difference import Comparison, Difference
+    from spacelang.forms.difference import Comparison, Difference
 
 
 def command(
@@ -24,7 +24,7 @@ def command(
     json: JsonOption = False,
 ) -> None:
     """Show what differs between two spaces, and count the structures that one has, the other has, and both have."""
-    from spacelang.ir.difference import compare
+    from spacelang.forms.difference import compare
 
     one, other = (load(reference, as_json=json, allow=allow, bind=bind) for reference in (first, second))
     found = compare(one.counted, other.counted)
@@ -85,7 +85,7 @@ def _lines(found: "Comparison") -> Iterator[tuple[tuple[int, int], str, str, str
 
 
 def _said(difference: "Difference", text: str) -> str:
-    from spacelang.ir.difference import Aspect, quoted
+    from spacelang.forms.difference import Aspect, quoted
 
     address = difference.address
     match difference.aspect:

@@ -76,7 +76,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 def _lay_out(reference: str) -> _Layout | None:
     """The layout of a space; None, after its problems have been shown, where it has none."""
-    from spacelang.ir.envelope import is_compiled
+    from spacelang.forms.envelope import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
     from spacelang.syntax.sources import LARGEST, read_source, source_of

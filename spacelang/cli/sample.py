@@ -19,7 +19,7 @@ def command(
     """Draw configurations: structures uniformly, values uniformly or log-uniformly; one JSON object a line."""
     from numpy.random import default_rng
 
-    from spacelang.ir.sampling import Sampler, UnlikelyError
+    from spacelang.draws.sampling import Sampler, UnlikelyError
 
     loaded = load(space, as_json=json, allow=allow, bind=bind)
     try:

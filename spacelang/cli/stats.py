@@ -8,8 +8,8 @@ from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgu
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
-    from spacelang.ir.statistics import Statistics, Tally
     from spacelang.ir.task import Task
+    from spacelang.solver.statistics import Statistics, Tally
 
 
 def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:

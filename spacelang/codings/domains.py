@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacelang.codings.members import from_unit, nearest, to_unit
-from spacelang.ir.codes import Array, Codes, code_type
+from spacelang.draws.codes import Array, Codes, code_type
 from spacelang.ir.domain import Categorical, Domain, Simple, parts
 
 Rows: TypeAlias = NDArray[np.float64]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacelang.codings.indexed import Piece
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
+from spacelang.draws.unit import scale
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.unit import scale
 
 
 class Interval:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from spacelang.ir.codes import EXACT, is_exact
+from spacelang.draws.codes import EXACT, is_exact
 from spacelang.ir.domain import Grid, Simple, parts
 from spacelang.ir.space import Hyperparameter, Space
 

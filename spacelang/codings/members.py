@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.ir.codes import EXACT, Array
+from spacelang.draws.codes import EXACT, Array
+from spacelang.draws.unit import Scale, scale
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, decimals
-from spacelang.ir.unit import Scale, scale
 
 NEAR: Final = 2**50
 """On grids that begin and end within so many steps of 0, rounding moves an index by less than a quarter."""

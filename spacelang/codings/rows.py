@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacelang.codings.domains import Coding, Rows
-from spacelang.ir.codes import Array, Codes
-from spacelang.ir.columns import Column, Columns
+from spacelang.draws.codes import Array, Codes
+from spacelang.draws.columns import Column, Columns
 from spacelang.ir.domain import Categorical, Domain
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 

@@ -8,12 +8,12 @@ import numpy as np
 from spacelang.codings.domains import Coding, Rows, Units
 from spacelang.codings.limits import check_held
 from spacelang.codings.rows import Field, RowCoding
-from spacelang.ir.codes import decoded
+from spacelang.draws.codes import decoded
+from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.tabulating import Tabulator, coded
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, assemble, reached
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from spacelang.codings.domains import Parted, Rows
 from spacelang.codings.rows import Field, RowCoding, domain_of
-from spacelang.ir.codes import decoded
+from spacelang.draws.codes import decoded
+from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, reached
 

@@ -1,1 +1,1 @@
-"""The intermediate representation: a space as a tree of decisions, and everything that can be asked of it."""
+"""The intermediate representation: a space as a tree of decisions, its members, and what trials say of them."""

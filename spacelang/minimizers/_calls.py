@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from spacelang.draws.codes import Array
 from spacelang.ir.asking import Ask, Asking, Later
-from spacelang.ir.codes import Array
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers._protocol import Box, Point, Value
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.minimizers._calls import Propose, Seen
 from spacelang.plugins import OptionError
 

@@ -14,7 +14,7 @@ from spacelang.surrogates.sizes import KEPT
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.ir.codes import Array
+    from spacelang.draws.codes import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
+from spacelang.draws.sampling import UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, parts
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, assemble, reached

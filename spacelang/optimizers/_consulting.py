@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._room import as_there_is_room
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:

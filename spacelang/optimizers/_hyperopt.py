@@ -6,10 +6,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.optimizers._proposing import Observed
 from spacelang.optimizers._settings import check
+from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values

@@ -4,9 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, Points
 
 

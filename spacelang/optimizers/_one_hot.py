@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.optimizers._leaves import Leaves
 from spacelang.surrogates.growth import Growing
 from spacelang.surrogates.improvement import log_improvement

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spacelang.codings.vectors import VectorCoding
+from spacelang.draws.codes import Array
 from spacelang.ir.asking import Later
-from spacelang.ir.codes import Array
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._boxes import dimensions_of

@@ -3,16 +3,16 @@
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._room import as_there_is_room
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:

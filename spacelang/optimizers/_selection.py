@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from spacelang.ir.asking import Ask, Asking, Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem, unheard
 from spacelang.ir.trial import Order, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.optimizers._completion import Completion
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from math import inf
 from typing import ClassVar, Final, Literal
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
@@ -21,6 +20,7 @@ from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting
 from spacelang.optimizers._settings import check
 from spacelang.plugins import Part, option, part
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 
 F_HAT: Final = 0.7

@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import ClassVar, Final, Literal
 
 from spacelang.ir.asking import Ask, Asking, Search, side_by_side
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._boasf.pulling import Account, Pulled, pull
@@ -21,6 +20,7 @@ from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._proposing import Proposing
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Boasf as Division
 from spacelang.targets.hyperopt import HyperoptSpace, Values

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
+from spacelang.draws.codes import Array
 from spacelang.ir.asking import Later, Search
-from spacelang.ir.codes import Array
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers._designs import latin_hypercube
@@ -23,6 +22,7 @@ from spacelang.optimizers._joint import Joint
 from spacelang.optimizers._room import as_there_is_room
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.surrogates.sizes import KEPT, LEFT_OUT
 from spacelang.targets.blds import DiscrepancyTree
 

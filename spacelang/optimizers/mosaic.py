@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
@@ -21,6 +20,7 @@ from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate, drawn
 from spacelang.optimizers._room import as_there_is_room
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.targets.mosaic import Mosaic as Target
 from spacelang.targets.mosaic import Prefix, StructuralTree, Vector

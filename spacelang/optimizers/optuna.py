@@ -5,14 +5,14 @@ from functools import reduce
 from typing import Any, ClassVar, Final, Literal
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Real
 from spacelang.ir.problem import Problem
-from spacelang.ir.unfolding import Fork, Free, Part, Parts
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
 from spacelang.optimizers._studies import Study, form_of
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
+from spacelang.solver.unfolding import Fork, Free, Part, Parts
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.unfolded import Slot, Unfolded
 from spacelang.targets._lowered import Entry, Lowered

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Branch, Operator
 from spacelang.optimizers import _proposing
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.plugins import OptionError, option
+from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Arm, Arms, Boasf
 from spacelang.targets.hyperopt import HyperoptSpace, Values

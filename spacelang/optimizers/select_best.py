@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers._room import as_there_is_room
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.boasf import Arms, Boasf, Pull
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding

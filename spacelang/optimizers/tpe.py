@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _proposing, _studies
 from spacelang.optimizers import _settings as settings
@@ -12,6 +11,7 @@ from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.hyperopt import HyperoptSpace, Values

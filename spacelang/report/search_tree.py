@@ -8,15 +8,15 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from spacelang.diagnostics.cells import visible
+from spacelang.forms.from_json import from_json
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.from_json import from_json
 from spacelang.ir.scale import Scale, read_scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers._mosaic.nodes import Node
 from spacelang.optimizers._mosaic.retold import retold
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.stored_run import StoredRun
+from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
 
 SHOWN: Final = 0.01

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from scipy.spatial.distance import cdist
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.growth import chosen
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 
 JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 """What is added to the diagonal, one after the other, until it has a Cholesky factor; times the variance."""

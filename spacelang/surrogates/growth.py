@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.gaussian_process import Factor, GaussianProcess
 from spacelang.surrogates.likelihood import most_likely
 from spacelang.surrogates.sizes import KEPT, MOST

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 
 if TYPE_CHECKING:
     from numpy.random import Generator

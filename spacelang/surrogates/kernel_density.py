@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.dimensions import Dimension
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.gaussian_process import Matern
 
 VARIANCE: Final = (0.01, 1000.0)

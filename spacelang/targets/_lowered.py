@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeA
 
 from spacelang.carried import Carried
 from spacelang.codings.limits import BEYOND, unheld
-from spacelang.ir.as_json import VERSION, to_json
+from spacelang.forms.as_json import VERSION, to_json
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.text import NOWHERE, Span
 

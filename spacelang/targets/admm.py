@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Union
 from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
 from spacelang.targets._admm.boxes import Box
 from spacelang.targets._admm.flattening import MOST, Flattened, flattened
 from spacelang.targets._admm.form import Added, AdmmForm

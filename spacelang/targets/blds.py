@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
 from spacelang.targets._blds.drawing import draw, listing
 from spacelang.targets._blds.layers import Hurdle, Layer, hurdles_of, layers_of
 from spacelang.targets._constructs import Construct

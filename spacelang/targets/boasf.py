@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.as_json import to_json as definition_of
-from spacelang.ir.as_text import UnwritableError, as_text
+from spacelang.draws.sampling import Sampler
+from spacelang.forms.as_json import to_json as definition_of
+from spacelang.forms.as_text import UnwritableError, as_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import exclusion
-from spacelang.ir.restriction import restricted
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
+from spacelang.solver.counting import Structures
+from spacelang.solver.restriction import restricted
 from spacelang.suggest import nearest
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of

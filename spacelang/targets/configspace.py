@@ -8,8 +8,6 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, nearest_admissible
 from spacelang.ir.domain import Ordinal, contains, describe, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
@@ -18,6 +16,8 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default, nearest_admissible
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, Listed, Parameter, Placed, Scaled

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, decimals
-from spacelang.ir.unfolding import Fork, Free, Parts
 from spacelang.ir.value import is_number
+from spacelang.solver.counting import Structures
+from spacelang.solver.unfolding import Fork, Free, Parts
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of
 from spacelang.targets._exports.optional import library

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spacelang.ir.columns import Columns
-from spacelang.ir.completions import Completions
+from spacelang.draws.columns import Columns
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler
+from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
 from spacelang.ir.membership import exclusion
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.solver.completions import Completions
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, approximated, exact, refuse_giants, report_of
 from spacelang.targets._mosaic.order import tree_order

@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.space import Choice
-from spacelang.ir.unfolding import Case, Fork, Free, Parts
 from spacelang.ir.value import Value
+from spacelang.solver.counting import Structures
+from spacelang.solver.unfolding import Case, Fork, Free, Parts
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import (

@@ -9,16 +9,16 @@ import numpy as np
 
 from spacelang.codings.domains import Rows, Selected
 from spacelang.codings.rows import RowCoding, domain_of
-from spacelang.ir.columns import Columns
+from spacelang.draws.columns import Columns
+from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, nearest_admissible
 from spacelang.ir.domain import Categorical, Grid, Simple, literal, parts
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError
-from spacelang.ir.tabulating import Tabulator
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default, nearest_admissible
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     GIANT,

@@ -12,16 +12,16 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, assert_never
 
+from spacelang.draws.unit import placer
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, contains, decimals, members
 from spacelang.ir.membership import exclusion
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
-from spacelang.ir.unfolding import Fork, Free
-from spacelang.ir.unit import placer
 from spacelang.ir.value import Value, identity
 from spacelang.plugins import OptionError, option
+from spacelang.solver.counting import Structures
+from spacelang.solver.unfolding import Fork, Free
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested

@@ -10,10 +10,9 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
@@ -22,6 +21,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.loop import run
 from spacelang.runtime.objective import Graded, Objective
+from spacelang.solver.counting import Structures
 from spacelang.testing.crews import Shuffled
 from spacelang.testing.searching import Clock
 from spacelang.testing.suite import Suite

@@ -6,7 +6,6 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import pytest
 from hypothesis import strategies as st
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
 from spacelang.ir.membership import exclusion
@@ -15,6 +14,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import Hyperparameters, hyperparameters_in
 from spacelang.plugins import Plugins
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import Objective, arbitrary, drive, failing, moody
 from spacelang.testing.resuming import Resumed

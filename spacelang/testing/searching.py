@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -22,6 +21,7 @@ from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Journal, Outcome
 from spacelang.runtime.loop import run
 from spacelang.runtime.waiting import RouteOf
+from spacelang.solver.counting import Structures
 from spacelang.testing.driving import answered, arbitrary, moody
 from spacelang.testing.journals import Heard
 from spacelang.testing.suite import Suite

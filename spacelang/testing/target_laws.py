@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import reject
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.targets._lowered import Entry, Keeps, Lowered, RefusedError, Status, Target, Verdict
 

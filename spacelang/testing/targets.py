@@ -9,12 +9,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
+from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import GIANT, Lowered, RefusedError, Status, WithSource, document
 from spacelang.testing.small_spaces import (

@@ -25,13 +25,13 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang import api
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.solver.counting import Structures
 
 SPACES = ("admm_table_a2", "blds_table1_hpo", "mosaic", "boasf_models")
 DATA = ("breast_cancer", "digits")

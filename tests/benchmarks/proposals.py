@@ -20,7 +20,7 @@ import numpy as np
 from hyperopt import base, tpe
 
 import spacelang
-from spacelang.ir.sampling import Sampler
+from spacelang.draws.sampling import Sampler
 from spacelang.optimizers._hyperopt import HyperoptTpe
 from spacelang.optimizers._proposing import Observed
 from spacelang.targets.hyperopt import Hyperopt

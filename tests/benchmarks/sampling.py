@@ -21,12 +21,12 @@ import numpy as np
 
 import spacelang
 from spacelang.analysis import check
-from spacelang.ir.counting import Structures
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Categorical, Grid, Simple, parts
 from spacelang.ir.expr import And, Is
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 

@@ -29,7 +29,6 @@ import numpy as np
 import pandas as pd
 
 import spacelang
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
@@ -40,6 +39,7 @@ from spacelang.runtime.loop import run
 from spacelang.runtime.tables import LossTable
 from spacelang.runtime.tables.objective import TableObjective
 from spacelang.runtime.tables.reading import read_table
+from spacelang.solver.counting import Structures
 
 SECONDS: Final = 60.0
 SHARE: Final = 30

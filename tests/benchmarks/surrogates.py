@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates import cubic_rbf
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.growth import Growing

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Domain, Real
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space
+from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of
 from spacelang.testing.small_spaces import branch, choice, made, number, plain, tuned

@@ -9,7 +9,6 @@ from tables import SIZES, kept, table_of
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
 from spacelang.runtime.boxes.artificial import artificial
 from spacelang.runtime.boxes.function import box_of
@@ -18,6 +17,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.objective import Objective
 from spacelang.runtime.tables.objective import TableObjective
+from spacelang.solver.counting import Structures
 from spacelang.testing import ObjectiveConformance
 from spacelang.testing.small_spaces import plain
 

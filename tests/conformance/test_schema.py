@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
 from spacelang.api.compiling import RefusalError, lowered
-from spacelang.ir.as_json import VERSION
-from spacelang.ir.counting import Structures
-from spacelang.ir.from_json import from_json
+from spacelang.forms.as_json import VERSION
+from spacelang.forms.from_json import from_json
 from spacelang.ir.space import Space
 from spacelang.resources import folder
+from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import bundled, read_source
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import document

@@ -29,7 +29,7 @@ from spacelang.cli._app import COMMANDS, _command_line, run
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md", "spaces/README.md")),
-    *(ROOT / "spacelang" / room / "README.md" for room in ("targets", "optimizers")),
+    *(ROOT / "spacelang" / room / "README.md" for room in ("solver", "targets", "optimizers")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -22,17 +22,17 @@ from sklearn.model_selection import train_test_split
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.api import bound_by, load_for_data, make_objective
 from spacelang.diagnostics.terminal import render
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer, default
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
 from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.pipelines.build import build
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer, default
 from spacelang.text import Source
 
 REPOSITORY = Path(__file__).parents[2]

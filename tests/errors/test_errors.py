@@ -25,8 +25,8 @@ from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.kinds import KINDS
 from spacelang.diagnostics.terminal import render
+from spacelang.forms.envelope import is_compiled
 from spacelang.importers._importing import to_space
-from spacelang.ir.envelope import is_compiled
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 

@@ -14,9 +14,9 @@ from goldens import FOLDER, UPDATE, rounded, structures_of
 
 import spacelang as sl
 from spacelang.cli import main
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import default
-from spacelang.ir.sampling import Sampler
+from spacelang.solver.defaults import default
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered
 

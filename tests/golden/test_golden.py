@@ -12,11 +12,11 @@ from goldens import FOLDER, must_be_kept
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.terminal import render
-from spacelang.ir.defaults import default
-from spacelang.ir.printer import show
+from spacelang.forms.printer import show
 from spacelang.ir.space import Space
-from spacelang.ir.statistics import statistics
 from spacelang.resources import folder
+from spacelang.solver.defaults import default
+from spacelang.solver.statistics import statistics
 from spacelang.text import Source
 
 SPACES = sorted(path.stem for path in folder("spaces").glob("*.space"))

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from goldens import FOLDER, OWN, PATHS, lines_of, must_be_kept, rounded, shortened, structures_of
 
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default
-from spacelang.ir.sampling import Sampler
+from spacelang.draws.sampling import Sampler
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Entry, Lowered, RefusedError, WithSource
 

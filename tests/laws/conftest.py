@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.ir import compiled
+from spacelang.solver import compiled
 
 
 @pytest.fixture(scope="module", params=[compiled.MANY, 0], ids=["few branches", "many branches"])

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import assume
 
 import spacelang as sl
-from spacelang.ir.compiled import UndecidableError
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered, RefusedError
 

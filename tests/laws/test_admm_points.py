@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._admm.points import Cube, members
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets.admm import AdmmForm, Points
 
 from . import brute

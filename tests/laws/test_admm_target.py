@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.compiled import TooTangledError, UndecidableError
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.expr import And, Expr, Is
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Kind, Product, Space, order_name
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._lowered import document
 from spacelang.targets.admm import Admm, AdmmForm, Point, Points
 

@@ -12,15 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.ir.compiled import UndecidableError
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.runtime.boxes.artificial import artificial, modules, passed, share_of
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 
 from .settings import LAW
 from .spaces import general_spaces

@@ -13,14 +13,14 @@ from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
 from spacelang.diagnostics.terminal import render
-from spacelang.ir.as_json import VERSION, to_json
-from spacelang.ir.compiled import TooTangledError, UndecidableError
-from spacelang.ir.counting import Structures
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError
-from spacelang.ir.sampling import Sampler, UnlikelyError
+from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.forms.as_json import VERSION, to_json
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Branch, Hyperparameter, Space
 from spacelang.resources import folder
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import bundled, read_source
 from spacelang.text import Source
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Leaf, Pipeline
 from spacelang.testing.small_spaces import (
     FINITE,

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.as_text import as_text
-from spacelang.ir.compiled import TooTangledError, UndecidableError
+from spacelang.draws.sampling import Sampler
+from spacelang.draws.tied import UnlikelyError
+from spacelang.forms.as_text import as_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid, Real, Simple, Union, contains, parts
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
-from spacelang.ir.tied import UnlikelyError
 from spacelang.plugins import OptionError
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.targets._boasf.pieces import pieces_of
 from spacelang.targets._lowered import RefusedError
 from spacelang.targets.blds import Blds

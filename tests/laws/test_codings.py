@@ -15,17 +15,17 @@ from spacelang.codings.domains import Coding, OneHot, Selected, Units
 from spacelang.codings.indexed import Indexed
 from spacelang.codings.intervals import Interval
 from spacelang.codings.rows import RowCoding
-from spacelang.ir.codes import decoded
-from spacelang.ir.columns import Columns
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.counting import Structures
+from spacelang.draws.codes import decoded
+from spacelang.draws.columns import Columns
+from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.draws.tabulating import Tabulator, coded
+from spacelang.draws.uniform import UniformDraw
+from spacelang.draws.unit import measure
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, grid, members, parts
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
-from spacelang.ir.tabulating import Tabulator, coded
-from spacelang.ir.uniform import UniformDraw
-from spacelang.ir.unit import measure
 from spacelang.ir.value import Value, identity
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 
 from .settings import LAW
 from .spaces import domains, general_spaces, member

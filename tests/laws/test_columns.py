@@ -12,16 +12,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.ir.codes import Codes, decoded
-from spacelang.ir.columns import Columns
-from spacelang.ir.comparing import Rows, truths
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.counting import Structures
+from spacelang.draws.codes import Codes, decoded
+from spacelang.draws.columns import Columns
+from spacelang.draws.comparing import Rows, truths
+from spacelang.draws.lottery import Lottery
+from spacelang.draws.sampling import BLOCK, Sampler, UnlikelyError
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, holds
-from spacelang.ir.lottery import Lottery
-from spacelang.ir.sampling import BLOCK, Sampler, UnlikelyError
 from spacelang.ir.space import Space
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 
 from . import brute
 from .crafted import CRAFTED, one, require, x

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spacelang
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.importers._importing import to_space
-from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.targets._configspace import plan as _configspace_plan
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace

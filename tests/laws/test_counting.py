@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.space import Choice, Space
+from spacelang.solver.counting import Structures
 
 from . import brute
 from .settings import LAW

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.ir.atoms import cuts_of
-from spacelang.ir.cells import cells
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, holds
 from spacelang.ir.membership import exclusion
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.numbering import Numbers
-from spacelang.ir.probing import Statement, truths
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
+from spacelang.solver.atoms import cuts_of
+from spacelang.solver.cells import cells
+from spacelang.solver.counting import Structures
+from spacelang.solver.numbering import Numbers
+from spacelang.solver.probing import Statement, truths
 
 from . import brute
 from .crafted import forbid, one, require, x

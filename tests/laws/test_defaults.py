@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer, default, nearest_admissible
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer, default, nearest_admissible
 
 from . import brute
 from .settings import LAW

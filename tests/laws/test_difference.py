@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.counting import Structures
-from spacelang.ir.difference import Aspect, common, compare, differences
+from spacelang.forms.difference import Aspect, common, compare, differences
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
+from spacelang.solver.counting import Structures
 
 from . import brute
 from .settings import LAW

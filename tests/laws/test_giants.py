@@ -11,26 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.ir.atoms import cuts_of
-from spacelang.ir.cells import cells, mass
-from spacelang.ir.compiled import TooTangledError, UndecidableError
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.draws.tabulating import Tabulator
+from spacelang.draws.unit import measure, placer
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer, nearest_admissible
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, Reference, holds, nodes
 from spacelang.ir.membership import exclusion
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.numbering import Numbers
-from spacelang.ir.pieces import joined
-from spacelang.ir.probing import Statement, truths
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Constraint, Hyperparameter, Operator, Space
-from spacelang.ir.statistics import statistics
-from spacelang.ir.tabulating import Tabulator
-from spacelang.ir.unfolding import unfold
-from spacelang.ir.unit import measure, placer
 from spacelang.ir.walk import structure_of
+from spacelang.solver.atoms import cuts_of
+from spacelang.solver.cells import cells, mass
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer, nearest_admissible
+from spacelang.solver.numbering import Numbers
+from spacelang.solver.pieces import joined
+from spacelang.solver.probing import Statement, truths
+from spacelang.solver.statistics import statistics
+from spacelang.solver.unfolding import unfold
 
 from . import brute
 from .crafted import one, require, space_of, stage, x

@@ -13,17 +13,17 @@ from hyperopt import tpe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings
 from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._proposing import Observed, Proposing
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import RefusedError
 from spacelang.testing.driving import answered, arbitrary
 from spacelang.testing.small_spaces import (

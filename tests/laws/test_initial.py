@@ -8,15 +8,15 @@ from cheap import NAMES as EVERY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._opening import begun
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import Driven, arbitrary, drive
 from spacelang.testing.small_spaces import plain, spaces

@@ -10,8 +10,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from spacelang.api import bound_by, load_for_data, make_objective
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
 from spacelang.resources import folder

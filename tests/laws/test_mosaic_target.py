@@ -10,20 +10,20 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.ir.compiled import UndecidableError
+from spacelang.draws.moves import DRAWS
+from spacelang.draws.sampling import UnlikelyError
+from spacelang.draws.tabulating import Tabulator
+from spacelang.draws.unit import measure
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import exclusion
-from spacelang.ir.moves import DRAWS
-from spacelang.ir.sampling import UnlikelyError
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.tabulating import Tabulator
-from spacelang.ir.unit import measure
 from spacelang.ir.value import same
 from spacelang.ir.walk import Assignment, structure_of
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 from . import brute

@@ -5,19 +5,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.ir.compiled import UndecidableError
+from spacelang.draws.moves import DRAWS, Moves
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import INACTIVE
 from spacelang.ir.membership import exclusion
-from spacelang.ir.moves import DRAWS, Moves
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
 from spacelang.ir.walk import Assignment, structure_of
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
 
 from . import brute
 from .crafted import one

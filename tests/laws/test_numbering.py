@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, settings
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare
-from spacelang.ir.numbering import Numbers, number_of_structure, structure_at
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.numbering import Numbers, number_of_structure, structure_at
 
 from . import brute
 from .crafted import CRAFTED, one, require, x

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 
 from . import brute
 from .exports import bundled, drawn, form_of, members

@@ -6,10 +6,10 @@ from unittest.mock import patch
 
 from hypothesis import given, settings
 
-from spacelang.ir import probing
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.probing import Statement, leaves_nothing, truths, truths_of_all
 from spacelang.ir.space import Space
+from spacelang.solver import probing
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.probing import Statement, leaves_nothing, truths, truths_of_all
 
 from . import brute
 from .settings import LAW

@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.compiled import UndecidableError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import Lowered, RefusedError
 from spacelang.targets.random import Random
 

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.ir.as_text import as_text
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default
+from spacelang.forms.as_text import as_text
 from spacelang.ir.domain import Categorical, Grid, Real, contains
 from spacelang.ir.membership import exclusion
-from spacelang.ir.restriction import restricted
 from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default
+from spacelang.solver.restriction import restricted
 from spacelang.text import Source
 
 from . import brute

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.ir.compiled import UndecidableError
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.draws.uniform import UniformDraw
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
-from spacelang.ir.uniform import UniformDraw
 from spacelang.ir.value import Value
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
 
 from . import brute
 from .crafted import CRAFTED, forbid, one, plain, require, space_of, x

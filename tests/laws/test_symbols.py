@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.symbols import SYMBOLS
-from spacelang.ir.defaults import default
 from spacelang.ir.domain import Grid
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
+from spacelang.solver.defaults import default
 from spacelang.text import Source
 
 from .settings import LAW

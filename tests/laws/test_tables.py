@@ -10,13 +10,13 @@ from tables import SIZES, kept, loaded, recorded, table_of, trials
 
 from spacelang.api.searching import configure_optimizer, run
 from spacelang.api.tabulating import objective_of, run_on_table
-from spacelang.ir.counting import Structures
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Record
 from spacelang.runtime.tables import Axes
 from spacelang.runtime.tables.objective import TableObjective
+from spacelang.solver.counting import Structures
 
 from .settings import LAW
 from .spaces import finite_spaces

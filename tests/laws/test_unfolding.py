@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.cells import cells, singletons
-from spacelang.ir.compiled import TooTangledError, UndecidableError
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.domain import Domain, is_finite
-from spacelang.ir.pieces import joined
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.ir.walk import Assignment
+from spacelang.solver.cells import cells, singletons
+from spacelang.solver.compiled import TooTangledError, UndecidableError
+from spacelang.solver.counting import Structures
+from spacelang.solver.pieces import joined
+from spacelang.solver.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
 
 from . import brute
 from .settings import LAW

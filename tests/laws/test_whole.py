@@ -20,16 +20,16 @@ from spacelang.catalog import load
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
-from spacelang.ir.as_text import as_text
+from spacelang.draws.neighbours import Neighbourhood
+from spacelang.draws.sampling import Sampler
+from spacelang.forms.as_text import as_text
+from spacelang.forms.difference import Aspect, compare
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default
-from spacelang.ir.difference import Aspect, compare
 from spacelang.ir.membership import exclusion
-from spacelang.ir.neighbours import Neighbourhood
-from spacelang.ir.numbering import Numbers
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default
+from spacelang.solver.numbering import Numbers
 from spacelang.syntax.parser import parse
 from spacelang.syntax.printer import format_file, format_text
 from spacelang.syntax.sources import read_source

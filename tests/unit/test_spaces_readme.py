@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 
 from spacelang.analysis import Surroundings, check
-from spacelang.ir.statistics import Statistics, Tally, statistics
 from spacelang.resources import folder
+from spacelang.solver.statistics import Statistics, Tally, statistics
 from spacelang.text import Source
 
 README = (folder("spaces") / "README.md").read_text(encoding="utf-8")

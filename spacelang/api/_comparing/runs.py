@@ -105,7 +105,7 @@ def _written(name: str) -> str:
 
 def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "ComparisonListener") -> "Run":
     """One run; what keeps this optimizer from searching there ends this run alone."""
-    from spacelang.ir.sampling import UnlikelyError
+    from spacelang.draws.sampling import UnlikelyError
 
     place = None if folder is None else folder / file_name(entry.key)
     try:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.expr import And, Expr, Is, Or
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import AdmmForm, Block, Order, Point, Rule, order_places
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 

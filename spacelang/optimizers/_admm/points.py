@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
 from spacelang.targets.admm import Active, AdmmForm, Box, Point, Points
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.targets.admm import Active, Box, Point
 
 Weighed: TypeAlias = Literal["unit", "raw"]

@@ -6,10 +6,10 @@ See spacelang/optimizers/README.md, section "ADMM: iteration".
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spacelang.ir.completions import Completions
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import Completer
 from spacelang.ir.space import NOTHING, Choice
+from spacelang.solver.completions import Completions
+from spacelang.solver.defaults import Completer
 from spacelang.targets.admm import AdmmForm, Point
 
 FIRST: Final = "GaussianNB"

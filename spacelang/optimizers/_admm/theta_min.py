@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box
 from spacelang.minimizers import Point as Place

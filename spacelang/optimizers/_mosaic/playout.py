@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.random import default_rng
 
-from spacelang.ir.codes import Array
-from spacelang.ir.columns import Columns
+from spacelang.draws.codes import Array
+from spacelang.draws.columns import Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request
 from spacelang.optimizers._mosaic.surrogate import Surrogate, drawn

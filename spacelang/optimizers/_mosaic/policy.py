@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.optimizers._mosaic.nodes import Node, Nodes
 from spacelang.targets.mosaic import Prefix
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.ir.codes import Array
-from spacelang.ir.columns import Columns
+from spacelang.draws.codes import Array
+from spacelang.draws.columns import Columns
+from spacelang.draws.sampling import UnlikelyError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.sampling import UnlikelyError
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 if TYPE_CHECKING:

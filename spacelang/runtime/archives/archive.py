@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
+from spacelang.forms.json_fields import DefinitionError, Fields, at_least, items, name, plain, real, text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.json_fields import DefinitionError, Fields, at_least, items, name, plain, real, text
 from spacelang.ir.space import Choice, Space
 from spacelang.runtime.data.files import read_text
 from spacelang.runtime.errors import DataError, InputError

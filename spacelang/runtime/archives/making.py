@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import Archive, ArchiveError, Row, SpaceFacts, space_facts
 from spacelang.runtime.archives.auto_sklearn import SPACE, is_auto_sklearn, read_auto_sklearn

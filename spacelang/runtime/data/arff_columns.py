@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.codes import EXACT
+from spacelang.draws.codes import EXACT
 from spacelang.runtime.errors import DataError
 
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]

@@ -8,12 +8,12 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import default
 from spacelang.ir.membership import admit
 from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.library import task_kind
+from spacelang.solver.defaults import default
 
 OWN: Final = frozenset({"space", "configuration", "random_state"})
 """The names of an estimator's own parameters."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from spacelang.ir.codes import EXACT
+from spacelang.draws.codes import EXACT
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value, is_number
 from spacelang.runtime.storing.store import StoredRun

@@ -9,11 +9,11 @@ from itertools import zip_longest
 from platform import python_version
 from typing import Any, Final, TypeVar
 
-from spacelang.ir.as_json import to_json
+from spacelang.forms.as_json import to_json
+from spacelang.forms.difference import differences
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.difference import differences
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.ir.scale import UNIT, Scale, describe_scale
 from spacelang.ir.space import Space

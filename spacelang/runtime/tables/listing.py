@@ -5,11 +5,11 @@ from math import prod
 from typing import Literal, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
-from spacelang.ir.numbering import Numbers, structure_at
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.tables import Axes
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
+from spacelang.solver.numbering import Numbers, structure_at
 
 Hyperparameters: TypeAlias = Literal["all", "default"]
 """Whether a table has every value of hyperparameters, or their defaults."""

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from spacelang.forms.difference import Aspect, Difference, differences
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import Completer
-from spacelang.ir.difference import Aspect, Difference, differences
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError
 from spacelang.ir.space import Space
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.tables import Axes, Listed, LossTable
 from spacelang.runtime.tables.listing import configurations
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
 
 Row: TypeAlias = Callable[[Configuration], int | None]
 """The row of a configuration in a table; None where the table does not have it."""

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
 from spacelang.ir.trial import Measurement, Request, Status, Trial
@@ -20,6 +19,7 @@ from spacelang.runtime.objective import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.tables import LossTable
 from spacelang.runtime.tables.matching import rows_of
+from spacelang.solver.counting import Structures
 
 DIGITS: Final = 12
 """So many digits of a table's fingerprint stand for it."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
 from spacelang.runtime.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
+from spacelang.solver.counting import Structures
 
 MOST: Final = 1_000_000
 """A table has at most so many trials: what takes longer than a lifetime is better known before."""

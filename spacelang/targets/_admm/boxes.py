@@ -13,7 +13,7 @@ import numpy as np
 from spacelang.codings.indexed import Piece
 from spacelang.codings.intervals import Interval
 from spacelang.codings.members import half_up
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, literal
 from spacelang.ir.value import to_json
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from spacelang.ir.atoms import atoms_of, cuts_of, is_related
-from spacelang.ir.cells import ENUMERABLE, cells, singletons
 from spacelang.ir.domain import Domain, Simple, describe, literal
 from spacelang.ir.expr import INACTIVE, Active, Expr, Worth, decisions, holds, nodes, references
-from spacelang.ir.pieces import joined
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
+from spacelang.solver.atoms import atoms_of, cuts_of, is_related
+from spacelang.solver.cells import ENUMERABLE, cells, singletons
+from spacelang.solver.pieces import joined
 
 MOST: Final = 256
 """The most alternatives that one branch of a stage is flattened to."""

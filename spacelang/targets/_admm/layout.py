@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from spacelang.codings.indexed import Indexed
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
+from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
-from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity
 from spacelang.targets._admm.boxes import Box, Coordinate, Owner

@@ -11,11 +11,11 @@ from itertools import combinations, product
 from math import prod
 from typing import Final, TypeAlias
 
-from spacelang.ir.compiled import UNREACHED, Compiled
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import contains
-from spacelang.ir.elimination import Factor, State, Table, TangledError, project
 from spacelang.ir.space import Choice, Constraint
+from spacelang.solver.compiled import UNREACHED, Compiled
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import Factor, State, Table, TangledError, project
 from spacelang.targets._admm.layout import Alternative, Block, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]

@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from spacelang.codings.indexed import Indexed
-from spacelang.ir.codes import Array, Codes, concatenated
-from spacelang.ir.columns import Column, Columns
+from spacelang.draws.codes import Array, Codes, concatenated
+from spacelang.draws.columns import Column, Columns
+from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.tabulating import Tabulator, coded
 from spacelang.targets._admm.layout import Alternative, Block, Layout, Order, Slot
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._admm.truths import Truths

@@ -7,21 +7,21 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from spacelang.ir.compiled import UNREACHED, Compiled, alternatives_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Existence, Structures
-from spacelang.ir.defaults import Completer, nearest_admissible
 from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, contains, part_of, parts, run
-from spacelang.ir.elimination import Elimination, State
 from spacelang.ir.expr import references
-from spacelang.ir.linear import Rows, feasible, witness
 from spacelang.ir.membership import exclusion, violates
-from spacelang.ir.model import Solution
 from spacelang.ir.rationals import decimal
-from spacelang.ir.situations import Component
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
+from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.defaults import Completer, nearest_admissible
+from spacelang.solver.elimination import Elimination, State
+from spacelang.solver.linear import Rows, feasible, witness
+from spacelang.solver.model import Solution
+from spacelang.solver.situations import Component
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
 """The value, of its domain, that a hyperparameter keeps if it can."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from spacelang.ir.printer import show_expression
+from spacelang.forms.printer import show_expression
 from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from spacelang.ir.compiled import Compiled
-from spacelang.ir.counting import Structures
-from spacelang.ir.elimination import Factor, project
 from spacelang.ir.space import Choice, Space
+from spacelang.solver.compiled import Compiled
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import Factor, project
 
 JOINT: Final = 100_000
 """The most joint branches of tied decisions that are looked at to recognise a prefix that has no leaf."""

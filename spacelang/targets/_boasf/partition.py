@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, nodes
-from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.solver.groups import Context
 from spacelang.targets._boasf.pieces import describe_piece
 
 Vector: TypeAlias = tuple[tuple[str, int], ...]

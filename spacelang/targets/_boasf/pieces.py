@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, assert_never
 
+from spacelang.draws.unit import scale
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, literal, parts, run
-from spacelang.ir.unit import scale
 
 DIGITS: Final = 12
 """Ranges are cut at numbers of so many digits: where exactly matters less than that people can read it."""

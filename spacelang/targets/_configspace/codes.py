@@ -10,10 +10,10 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from spacelang.ir.cells import log_ends, log_share
-from spacelang.ir.codes import EXACT
+from spacelang.draws.codes import EXACT
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, describe, literal, members, parts
 from spacelang.ir.value import Value, is_number
+from spacelang.solver.cells import log_ends, log_share
 from spacelang.targets._configspace.pieces import (
     LISTED,
     PLACES,

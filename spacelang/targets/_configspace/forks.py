@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from spacelang.ir.cells import mass
 from spacelang.ir.domain import (
     Categorical,
     Domain,
@@ -18,11 +17,12 @@ from spacelang.ir.domain import (
     parts,
 )
 from spacelang.ir.expr import Inactive, Lookup, Reference, references
-from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter
-from spacelang.ir.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.ir.value import Value, identity
+from spacelang.solver.cells import mass
+from spacelang.solver.groups import Context
+from spacelang.solver.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.targets._configspace.codes import listed
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from spacelang.ir.compiled import Compiled
 from spacelang.ir.domain import Domain, Grid, Union, contains, parts
 from spacelang.ir.expr import (
     INACTIVE,
@@ -23,6 +22,7 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
+from spacelang.solver.compiled import Compiled
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import Coded, Parameter
 from spacelang.targets._configspace.ways import (

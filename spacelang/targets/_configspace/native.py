@@ -5,8 +5,6 @@ from dataclasses import replace
 from math import prod
 from typing import Final, Literal, assert_never
 
-from spacelang.ir.atoms import cuts_of
-from spacelang.ir.cells import cells, representative, singletons
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, members
 from spacelang.ir.expr import (
     INACTIVE,
@@ -24,8 +22,10 @@ from spacelang.ir.expr import (
     holds,
     references,
 )
-from spacelang.ir.pieces import joined
 from spacelang.ir.value import Value
+from spacelang.solver.atoms import cuts_of
+from spacelang.solver.cells import cells, representative, singletons
+from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import (
     LISTED,

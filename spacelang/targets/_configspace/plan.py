@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from spacelang.ir.cells import mass
-from spacelang.ir.compiled import Compiled, TooTangledError
-from spacelang.ir.counting import Sizes, Structures
 from spacelang.ir.domain import Domain, Real, Simple, parts
 from spacelang.ir.expr import (
     Expr,
     Lookup,
 )
-from spacelang.ir.groups import Context
-from spacelang.ir.model import Solution
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.unfolding import unfolder
 from spacelang.ir.value import Value
+from spacelang.solver.cells import mass
+from spacelang.solver.compiled import Compiled, TooTangledError
+from spacelang.solver.counting import Sizes, Structures
+from spacelang.solver.groups import Context
+from spacelang.solver.model import Solution
+from spacelang.solver.unfolding import unfolder
 from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import LEAST, Forks
 from spacelang.targets._configspace.groups import Kept

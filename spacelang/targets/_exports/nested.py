@@ -5,8 +5,8 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
-from spacelang.ir.unfolding import Case, Fork, Free, Parts
 from spacelang.ir.value import Value
+from spacelang.solver.unfolding import Case, Fork, Free, Parts
 from spacelang.targets._exports.python import Code, Keyed, Literal
 from spacelang.targets._exports.unfolded import Unfolded, weights
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, decimals, describe, literal
-from spacelang.ir.unfolding import Fork
 from spacelang.ir.value import Value
+from spacelang.solver.unfolding import Fork
 from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
 from spacelang.targets._exports.showing import case_words
 from spacelang.targets._exports.unfolded import Draw, Piece, Slot

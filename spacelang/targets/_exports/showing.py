@@ -6,7 +6,7 @@ from typing import Final
 
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
-from spacelang.ir.unfolding import Case, Fork, Free, Part, Parts
+from spacelang.solver.unfolding import Case, Fork, Free, Part, Parts
 from spacelang.targets._exports.unfolded import Only, Slot, Unfolded
 
 WIDTH: Final = 110

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from spacelang.ir.compiled import TooTangledError
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import default, nearest_admissible
 from spacelang.ir.domain import Categorical, Domain, Real, Simple, part_of, parts
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.unfolding import Fork, Free, Part, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
+from spacelang.solver.compiled import TooTangledError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default, nearest_admissible
+from spacelang.solver.unfolding import Fork, Free, Part, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Finding, Keeps, Verdict, report_of
 

@@ -5,8 +5,8 @@ See spacelang/optimizers/README.md, section "MOSAIC: tree".
 
 from collections.abc import Iterator, Sequence
 
-from spacelang.ir.groups import Context
 from spacelang.ir.space import Choice, Kind, Node, Operator, Product, Space, children_of
+from spacelang.solver.groups import Context
 
 
 def tree_order(space: Space) -> tuple[Choice, ...]:

@@ -2,9 +2,9 @@
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import literal
 from spacelang.ir.expr import Expr
-from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import Source
 

@@ -7,9 +7,9 @@ import pytest
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.diagnostics.terminal import render
-from spacelang.ir.as_json import VERSION, to_json
-from spacelang.ir.envelope import is_compiled, opened
-from spacelang.ir.json_fields import DefinitionError
+from spacelang.forms.as_json import VERSION, to_json
+from spacelang.forms.envelope import is_compiled, opened
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.text import Source
 
 TEXT = """\

@@ -4,11 +4,11 @@ import pytest
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import BindingError, check_bindings
-from spacelang.ir.defaults import default
+from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import describe
 from spacelang.ir.membership import exclusion
-from spacelang.ir.printer import show_expression
 from spacelang.ir.space import Hyperparameter
+from spacelang.solver.defaults import default
 from spacelang.text import Source
 
 COEF = "stage e = SVC {{ coef0 : {} }}"

@@ -5,13 +5,13 @@ import json
 import pytest
 from spelled import checked, decision, found, space
 
-from spacelang.ir.as_json import to_json
-from spacelang.ir.as_text import as_text
+from spacelang.forms.as_json import to_json
+from spacelang.forms.as_text import as_text
+from spacelang.forms.from_json import from_json
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import default
-from spacelang.ir.from_json import from_json
 from spacelang.ir.membership import exclusion
 from spacelang.runtime.pipelines.build import build
+from spacelang.solver.defaults import default
 
 INIT = "stage estimator = GradientBoostingClassifier {{ learning_rate : {{0.1, 0.2}}, init : {} }}"
 ADDRESS = "estimator.GradientBoostingClassifier.init"

@@ -4,10 +4,10 @@ import pytest
 from spelled import checked, constraints, decision, found, one, space
 
 from spacelang.analysis import Checked, Surroundings, check
-from spacelang.ir.as_text import as_text
+from spacelang.forms.as_text import as_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.defaults import default
 from spacelang.ir.membership import exclusion
+from spacelang.solver.defaults import default
 from spacelang.text import Source
 
 BAGGING = "stage estimator = BaggingClassifier {{ bootstrap : bool = {}, estimator : {} when bootstrap }}"

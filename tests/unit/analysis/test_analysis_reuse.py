@@ -8,8 +8,8 @@ import pytest
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.ir.counting import Structures
 from spacelang.ir.space import ABSTRACT, Choice, Operator, Space, operators
+from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 

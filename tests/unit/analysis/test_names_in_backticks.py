@@ -4,11 +4,11 @@ import pytest
 
 from spacelang import api
 from spacelang.analysis import Checked, Surroundings, check
-from spacelang.ir.as_json import to_json
-from spacelang.ir.as_text import as_text
+from spacelang.forms.as_json import to_json
+from spacelang.forms.as_text import as_text
+from spacelang.forms.from_json import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.expr import Compare, Reference
-from spacelang.ir.from_json import from_json
-from spacelang.ir.json_fields import DefinitionError
 from spacelang.syntax.printer import format_text
 from spacelang.targets import TARGETS
 from spacelang.text import Source

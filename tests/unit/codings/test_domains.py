@@ -6,10 +6,10 @@ import pytest
 from spacelang.codings.domains import Coding, OneHot, Selected, Units
 from spacelang.codings.indexed import Indexed
 from spacelang.codings.limits import unheld
-from spacelang.ir.codes import decoded
+from spacelang.draws.codes import decoded
+from spacelang.draws.tabulating import coded
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import Hyperparameter, Operator, Space
-from spacelang.ir.tabulating import coded
 
 DOMAIN = Union((Categorical((None,)), Grid(1, 100, log=True)))
 VALUES = (None, 1, 10, 100)

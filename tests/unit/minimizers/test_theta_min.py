@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import spacelang
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, Value
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
 from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import Driven, drive, moody
 from spacelang.testing.minimizers import kept, points_of

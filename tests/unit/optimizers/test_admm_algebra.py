@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
@@ -22,6 +21,7 @@ from spacelang.optimizers._admm.points import Cube, member, members
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Active, Admm, AdmmForm, Box, Point
 from spacelang.testing.small_spaces import branch, choice, made, number
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
@@ -41,6 +40,7 @@ from spacelang.plugins import OptionError, Part
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 from spacelang.targets.blds import Pipeline
 from spacelang.testing.driving import arbitrary, drive, moody

@@ -4,13 +4,13 @@ import pytest
 
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Space
 from spacelang.optimizers._admm.start import first_point
 from spacelang.resources import folder
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.small_spaces import FINITE, branch, choice, forbid, made, number
 from spacelang.text import Source

@@ -7,7 +7,6 @@ import pytest
 
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Space
@@ -17,6 +16,7 @@ from spacelang.minimizers import MINIMIZERS, Minimizer
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import drive
 from spacelang.testing.small_spaces import branch, choice, forbid, made, number

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._fidelity import rungs
@@ -19,6 +18,7 @@ from spacelang.optimizers.blds import Blds, widths
 from spacelang.optimizers.lds import Lds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import Objective, arbitrary, drive, moody
 from spacelang.testing.small_spaces import constrained, continuous, nested, plain, spaces

@@ -10,13 +10,13 @@ import pytest
 from numpy.random import default_rng
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.trial import Request
 from spacelang.optimizers._one_hot import DRAWN, LISTABLE, OneHot, Promising
 from spacelang.optimizers._selection import Selection, every
 from spacelang.optimizers.bo import Bo
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import drive
 from spacelang.testing.small_spaces import nested, plain

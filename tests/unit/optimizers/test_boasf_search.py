@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
-from spacelang.ir.defaults import nearest_admissible
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.problem import Allowance, Problem
 from spacelang.ir.space import Space
@@ -29,6 +27,8 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.loop import run
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets.boasf import Boasf
 from spacelang.testing.driving import arbitrary, drive
 from spacelang.testing.searching import SIZE, evaluate

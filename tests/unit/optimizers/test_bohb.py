@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang.codings.vectors import VectorCoding
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, order_of
 from spacelang.optimizers._boxes import dimensions_of
@@ -23,6 +22,7 @@ from spacelang.optimizers._halving import brackets_on
 from spacelang.optimizers._places import Observed, Place
 from spacelang.optimizers.bohb import Bohb
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.testing.driving import Driven, answered, arbitrary, drive, moody
 from spacelang.testing.small_spaces import branch, choice, made, members_by_force, number, plain, require, spaces, tuned
 

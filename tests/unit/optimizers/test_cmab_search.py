@@ -13,11 +13,11 @@ from numpy.random import default_rng
 from trainings import best_is, trainings
 
 from spacelang.ir.asking import Told
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers.cmab import Bandit, Cmab, reward
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 from spacelang.testing.driving import answered, arbitrary, drive, failing
 from spacelang.testing.small_spaces import plain, spaces

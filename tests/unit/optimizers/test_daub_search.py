@@ -13,13 +13,13 @@ from numpy.random import default_rng
 from trainings import Training, trainings
 
 from spacelang.ir.asking import Ask, Search, Told
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.daub import Daub, repaired, slope, upper_bound
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import arbitrary, drive
 from spacelang.testing.small_spaces import plain

@@ -8,12 +8,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacelang.ir.asking import Search
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers._selection import Selection
 from spacelang.optimizers.enumerate import Enumerate
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import arbitrary, drive, moody
 from spacelang.testing.small_spaces import admissible_structures, plain, spaces

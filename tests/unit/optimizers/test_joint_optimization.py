@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang import load
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers._joint import Joint
@@ -22,6 +21,7 @@ from spacelang.optimizers.jopt import Jopt
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.runtime.executors.simulated import Simulated
+from spacelang.solver.counting import Structures
 from spacelang.testing.driving import Driven, drive, failing
 from spacelang.testing.journals import Heard, Kept
 from spacelang.testing.searching import ran, timed

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
 
-from spacelang.ir.counting import Structures
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._arms import Arms
@@ -22,6 +21,7 @@ from spacelang.optimizers._selection import Selection
 from spacelang.optimizers._turn import Memory, Turn
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import answered
 from spacelang.testing.small_spaces import choice, made, plain

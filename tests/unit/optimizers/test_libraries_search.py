@@ -14,7 +14,6 @@ import pytest
 from numpy.random import default_rng
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import exclusion
@@ -31,6 +30,7 @@ from spacelang.plugins import OptionError, Plugins
 from spacelang.report.searched import lost_by, searched_by
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors.simulated import Simulated
+from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
 from spacelang.testing.driving import Driven, drive, moody
 from spacelang.testing.journals import Heard, Kept

@@ -9,7 +9,6 @@ from numpy.random import default_rng
 
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -19,6 +18,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import Objective, answered, arbitrary, drive, moody
 from spacelang.testing.small_spaces import plain, spaces, tuned

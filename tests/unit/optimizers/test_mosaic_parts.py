@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.codes import Array
-from spacelang.ir.counting import Structures
+from spacelang.draws.codes import Array
 from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
@@ -17,6 +16,7 @@ from spacelang.optimizers._mosaic.nodes import Node, Nodes
 from spacelang.optimizers._mosaic.playout import Playout, by_improvement
 from spacelang.optimizers._mosaic.policy import Policy, scores, widest
 from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate
+from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import Prefix, StructuralTree
 from spacelang.testing.small_spaces import branch, choice, constrained, made, number, plain

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 import spacelang as sl
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._mosaic.playout import Candidates, Playout
@@ -27,6 +26,7 @@ from spacelang.optimizers._mosaic.retold import retold
 from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate
 from spacelang.optimizers.mosaic import Mosaic, _Run
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import StructuralTree
 from spacelang.testing.driving import Driven, arbitrary, drive, failing, moody

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.scale import Scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers._fidelity import rungs
@@ -26,6 +25,7 @@ from spacelang.optimizers.lds import Lds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import arbitrary, moody
 from spacelang.testing.searching import SIZE

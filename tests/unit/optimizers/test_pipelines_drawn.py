@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from spacelang.ir.counting import Structures
+from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.sampling import Sampler, UnlikelyError
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers import _leaves as leaves_module
 from spacelang.optimizers._completion import Completion
 from spacelang.optimizers._leaves import Leaves, unfinished
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import arbitrary, drive
 from spacelang.testing.small_spaces import (

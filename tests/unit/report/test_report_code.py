@@ -14,10 +14,9 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
 import spacelang as sl
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
 from spacelang.report import code
 from spacelang.report.code import WIDTH
@@ -26,6 +25,7 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.preparation import Preparation, plan
+from spacelang.solver.counting import Structures
 
 
 def leaf(key: str, domain: Domain, named: tuple[str, ...] = ()) -> Hyperparameter:

@@ -22,7 +22,6 @@ from spacelang.api.searching import configure_optimizer
 from spacelang.api.tabulating import objective_of, run_on_table, tabulation
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Is
 from spacelang.ir.scale import UNIT, Scale
@@ -42,6 +41,7 @@ from spacelang.runtime.tables.objective import TableObjective
 from spacelang.runtime.tables.reading import read_table
 from spacelang.runtime.tables.tabulation import MOST, Missing, check_size, tabulated
 from spacelang.runtime.tables.writing import check_place, write_table
+from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import (
     branch,
     choice,
@@ -285,7 +285,7 @@ def restricted(space: Space) -> Space:
 
 
 def definition(space: Space) -> str:
-    from spacelang.ir.as_json import to_json
+    from spacelang.forms.as_json import to_json
 
     return json.dumps(to_json(space))
 

@@ -8,7 +8,6 @@ import pytest
 from cheap import NAMES, cheap
 
 from spacelang.ir.asking import together
-from spacelang.ir.defaults import default
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
@@ -17,6 +16,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome, Record
 from spacelang.runtime.loop import run
+from spacelang.solver.defaults import default
 from spacelang.testing.driving import answered, arbitrary, moody
 from spacelang.testing.journals import Kept
 from spacelang.testing.small_spaces import nested, plain, tuned

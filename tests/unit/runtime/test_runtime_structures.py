@@ -12,11 +12,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import spacelang as sl
-from spacelang.ir.defaults import default
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.columns import EachColumn
 from spacelang.runtime.pipelines.preparation import plan
+from spacelang.solver.defaults import default
 
 STAGES = "stage scaler = none | StandardScaler | MinMaxScaler\nstage estimator = LogisticRegression | GaussianNB\n"
 

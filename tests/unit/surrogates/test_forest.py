@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.forest import Forest, balanced
 
 GROUPS = st.lists(st.integers(0, 4), min_size=1, max_size=40).map(np.array)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.gaussian_process import Factor, GaussianProcess, Matern
 from spacelang.surrogates.likelihood import most_likely, surprise_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates import growth
 from spacelang.surrogates.gaussian_process import Matern
 from spacelang.surrogates.growth import Growing, Model, chosen, fitted_at

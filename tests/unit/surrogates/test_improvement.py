@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.growth import Growing
 from spacelang.surrogates.improvement import close_to, expected_improvement, log_improvement, most_promising
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.ir.codes import Array
+from spacelang.draws.codes import Array
 from spacelang.surrogates.dimensions import Dimension, rounded
 from spacelang.surrogates.tpe import Cells, Mixture, Parzen
 

@@ -9,14 +9,14 @@ import pytest
 
 from spacelang.analysis import Surroundings, check
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
-from spacelang.ir.elimination import TangledError
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Constraint, Space
-from spacelang.ir.statistics import statistics
 from spacelang.resources import folder
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import TangledError
+from spacelang.solver.statistics import statistics
 from spacelang.targets._lowered import Lowered, Status
 from spacelang.targets.admm import Admm, AdmmForm, Point, Points
 from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain

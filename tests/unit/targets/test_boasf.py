@@ -10,11 +10,11 @@ import pytest
 
 import spacelang
 from spacelang.analysis import Surroundings, check
-from spacelang.ir.as_text import as_text
-from spacelang.ir.counting import Structures
+from spacelang.forms.as_text import as_text
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
 from spacelang.resources import folder
+from spacelang.solver.counting import Structures
 from spacelang.targets._boasf.pieces import describe_piece, pieces_of
 from spacelang.targets.boasf import Arms, Boasf
 from spacelang.text import Source

@@ -9,13 +9,13 @@ import pytest
 from ConfigSpace import Configuration as Theirs
 
 import spacelang
+from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, describe
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.membership import exclusion
-from spacelang.ir.sampling import Sampler
 from spacelang.ir.space import Space
+from spacelang.solver.counting import Structures
 from spacelang.targets._configspace.json_form import document
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace

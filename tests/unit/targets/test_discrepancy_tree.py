@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
+from spacelang.solver.counting import Structures
 from spacelang.targets.blds import Blds, DiscrepancyTree, Leaf
 from spacelang.testing.small_spaces import constrained, forbid, made, nested, number, plain, require, span_of, tuned
 

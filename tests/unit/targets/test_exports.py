@@ -11,11 +11,11 @@ from laws import crafted
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 from spacelang.targets._exports.optional import MissingLibraryError, library
 from spacelang.targets._lowered import Lowered

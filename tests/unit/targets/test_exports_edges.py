@@ -12,11 +12,11 @@ from laws import brute, crafted
 from laws.settings import EXAMPLES
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, contains, grid, members, parts
 from spacelang.ir.expr import Compare, Constant
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered, RefusedError
 

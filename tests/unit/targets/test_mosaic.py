@@ -11,11 +11,11 @@ from scipy import stats
 import spacelang as sl
 from spacelang.analysis import check
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Choice, Kind, Operator, Product, Space
 from spacelang.ir.walk import structure_of
+from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import Status
 from spacelang.targets.mosaic import Mosaic, StructuralTree
 from spacelang.testing.small_spaces import (

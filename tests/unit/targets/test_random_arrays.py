@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.counting import Structures
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
 from spacelang.ir.space import Constraint, Space
 from spacelang.plugins import OptionError, Plugins
+from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.random import Random

@@ -1,0 +1,125 @@
+"""The truth of linear comparisons for many values at once, equal to what one by one evaluation says.
+
+Floats say it wherever they are further apart than all rounding together can have moved them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from spacelang.draws.codes import EXACT, Array, Codes, decoded, nearest_float, numbers
+from spacelang.ir.domain import Domain
+from spacelang.ir.expr import (
+    INACTIVE,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    Operation,
+    Reference,
+    Worth,
+    holds,
+    nodes,
+    references,
+)
+
+_RELATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+
+ROUNDING: Final = 2.0**-50
+"""More than what each number and each operation of a comparison rounds away, as a part of all that they add up.
+
+A rounding is 2^-53 of its result at most; what products of roundings add to that is far less than the rest.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Values of some hyperparameters, entry by entry, where all of them are active."""
+
+    domains: Mapping[str, Domain]
+    codes: Mapping[str, Codes]
+    count: int
+
+
+def truths(atom: Compare, rows: Rows) -> Array:
+    """Whether a linear comparison holds, for each entry."""
+    values = {address: numbers(rows.domains[address], rows.codes[address]) for address in references(atom)}
+    with np.errstate(all="ignore"):
+        (left, size), (right, other) = (_value(side, values) for side in (atom.left, atom.right))
+        found: Array = np.broadcast_to(_RELATIONS[atom.relation](left, right), rows.count).copy()
+        rounded = ROUNDING * sum(1 for _ in nodes(atom)) * (size + other)
+        is_clear = np.abs(left - right) > rounded  # not with NaN
+        is_clear = np.broadcast_to(is_clear | _are_whole(atom, values, size + other), rows.count)
+    for entry in np.flatnonzero(~is_clear).tolist():
+        found[entry] = holds(atom, _lookup(rows, entry))
+    return found
+
+
+def _are_whole(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
+    """Where nothing is rounded because all numbers are integers that floats tell apart."""
+    found: Array = size < EXACT
+    for node in nodes(atom):
+        if isinstance(node, Constant):
+            found = found & (nearest_float(node.value) % 1 == 0)
+        elif isinstance(node, Reference):
+            found = found & (values[node.address] % 1 == 0)
+        elif isinstance(node, Arithmetic) and node.operation == "/":
+            return np.array(False)
+    return found
+
+
+def _value(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
+    """What an expression is worth, and the sum of the sizes of all that it is made of."""
+    match expression:
+        case Constant():
+            found = np.array(nearest_float(expression.value))
+        case Reference():
+            found = values[expression.address]
+        case Arithmetic():
+            (left, size), (right, other) = (_value(side, values) for side in (expression.left, expression.right))
+            return _OPERATIONS[expression.operation](left, right), _size(expression.operation, size, other, right)
+        case Call(arguments=(argument,)):  # `min` or `max` of one
+            return _value(argument, values)
+        case _:
+            raise ValueError("not a linear expression")
+    return found, np.abs(found)
+
+
+def _size(operation: Operation, size: Array, other: Array, right: Array) -> Array:
+    """The size of what an operation makes of parts of two sizes, of which the second one is worth `right`.
+
+    A divisor may be far smaller than what it is made of, and then all that it has lost weighs on the quotient.
+    """
+    match operation:
+        case "+" | "-":
+            return size + other
+        case "*":
+            return size * other
+        case "/":
+            weighted: Array = size * other / right**2
+            return weighted
+
+
+def _lookup(rows: Rows, entry: int) -> Callable[[str], Worth]:
+    def value_at(address: str) -> Worth:
+        if address not in rows.codes:
+            return INACTIVE
+        return decoded(rows.domains[address], rows.codes[address].take(np.array([entry])))[0]
+
+    return value_at

@@ -1,0 +1,126 @@
+"""Many draws at once: states in proportion to weights, exactly for integer weights of any size."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.draws.codes import Array, integer_type
+from spacelang.draws.uniform import WORD, below
+from spacelang.solver.elimination import Bucket, Elimination, State
+
+
+class Lottery:
+    """Draws states in proportion to their weights."""
+
+    def __init__(self, weights: Mapping[State, float]) -> None:
+        lowest, highest = min(weights), max(weights)
+        self.states = np.array(list(weights), integer_type(lowest, highest))
+        sums = list(accumulate(weights.values()))
+        self._total = sums[-1]
+        self._is_even = all(weight == sums[0] for weight in weights.values())
+        self._sums: Sequence[float] = sums
+        self._limits = self._thresholds()
+
+    def _thresholds(self) -> Array:
+        if not isinstance(self._total, int):
+            return np.array([float(each / self._total) for each in self._sums[:-1]])
+        if self._total < WORD:
+            return np.array(self._sums[:-1], np.int64)
+        return np.array([each * WORD // self._total for each in self._sums[:-1]], np.int64)
+
+    def draw(self, count: int, rng: Generator) -> Array:
+        """So many independent states."""
+        if len(self.states) == 1:
+            return np.full(count, self.states[0])
+        if self._is_even:
+            return self.states[rng.integers(len(self.states), size=count)]
+        if not isinstance(self._total, int):
+            return self.states[np.searchsorted(self._limits, rng.random(count), "right")]
+        if self._total < WORD:
+            return self.states[np.searchsorted(self._limits, rng.integers(self._total, size=count), "right")]
+        return self.states[self._draw_giants(count, rng)]
+
+    def _draw_giants(self, count: int, rng: Generator) -> Array:
+        """Places by the first 63 bits of a share of the total; the few that these leave open are drawn on."""
+        bits = rng.integers(WORD, size=count, dtype=np.int64)
+        places = np.searchsorted(self._limits, bits, "right")
+        for row in np.flatnonzero(np.isin(bits, self._limits)).tolist():
+            places[row] = self._drawn_on(int(bits[row]), rng)
+        return places
+
+    def _drawn_on(self, numerator: int, rng: Generator) -> int:
+        """The place of a share that begins with the given 63 bits, drawing as many more as it takes."""
+        denominator = WORD
+        while True:
+            lower, upper = numerator * self._total, (numerator + 1) * self._total
+            place = next(place for place, each in enumerate(self._sums) if lower < each * denominator)
+            if upper <= self._sums[place] * denominator:
+                return place
+            numerator, denominator = numerator * WORD + below(WORD, rng), denominator * WORD
+
+
+class JointLottery:
+    """Draws joint states of the variables of an elimination; those in `left_out` were eliminated first."""
+
+    def __init__(self, elimination: Elimination, left_out: frozenset[str] = frozenset()) -> None:
+        self._tables = [_Table(bucket) for bucket in reversed(elimination.buckets) if bucket.variable not in left_out]
+
+    def draw(self, count: int, rng: Generator) -> dict[str, Array]:
+        """The states of each variable, entry by entry independent."""
+        drawn: dict[str, Array] = {}
+        for table in self._tables:
+            drawn[table.variable] = table.draw(drawn, count, rng)
+        return drawn
+
+
+class _Table:
+    """The lotteries of one variable, one for each joint state of the variables that it depends on."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.variable = bucket.variable
+        self._separator = bucket.separator
+        self._sizes = [max(joint[place] for joint in bucket.weights) + 2 for place in range(len(bucket.separator))]
+        self._lotteries = {key_of(joint, self._sizes): Lottery(weights) for joint, weights in bucket.weights.items()}
+        self._type = np.result_type(*(lottery.states.dtype for lottery in self._lotteries.values()))
+
+    def draw(self, drawn: Mapping[str, Array], count: int, rng: Generator) -> Array:
+        if not self._separator:
+            return self._lotteries[0].draw(count, rng)
+        found = np.empty(count, self._type)
+        for key, rows in partition([drawn[name] for name in self._separator], self._sizes):
+            found[rows] = self._lotteries[key].draw(len(rows), rng)
+        return found
+
+
+def key_of(joint: Sequence[State], sizes: Sequence[int]) -> int:
+    """A number for joint states, each of which is -1 or less than its size less one."""
+    key = 0
+    for state, size in zip(joint, sizes, strict=True):
+        key = key * size + state + 1
+    return key
+
+
+def partition(states: Sequence[Array], sizes: Sequence[int]) -> Iterator[tuple[int, Array]]:
+    """The rows that agree on some states, with the key of these (see `key_of`)."""
+    count = len(states[0])
+    if count == 1:
+        yield key_of([int(column[0]) for column in states], sizes), np.zeros(1, np.intp)
+        return
+    size = 1
+    for each in sizes:
+        size *= each
+    keys = np.zeros(count, integer_type(0, max(size, 2)))
+    for column, each in zip(states, sizes, strict=True):
+        keys = keys * each + (column.astype(keys.dtype) + 1)
+    first = int(keys[0]) if count else 0
+    if (keys == first).all():
+        if count:
+            yield first, np.arange(count)
+        return
+    order = np.argsort(keys, kind="stable")  # by radix where the keys are small
+    ordered = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), count], strict=True):
+        yield int(ordered[start]), order[start:end]

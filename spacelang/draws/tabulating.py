@@ -1,0 +1,118 @@
+"""Configurations as columns: the way back from `Columns.configurations`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from spacelang.draws.codes import Array, Codes, code_type, integer_type
+from spacelang.draws.columns import Column, Columns
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Domain, Simple, contains, parts
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.value import Value, identity
+from spacelang.solver.groups import Context
+
+
+class Tabulator:
+    """Takes members of one space apart; what does not depend on them is settled once."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._top = self._stop(())
+
+    def columns(self, configurations: Sequence[Configuration]) -> Columns:
+        """The members as columns, row i for the i-th; `columns(them).configurations()` are these again."""
+        branches: _Entries = {}
+        values: _Entries = {}
+        for row, configuration in enumerate(configurations):
+            view = configuration.view
+            stops = [self._top]
+            for stop in stops:
+                for choice in stop.choices:
+                    branch = view[choice.key]
+                    _add(branches, choice.address, row, choice.places[branch])  # type: ignore[index]
+                    below = stop.below[choice.address, branch]
+                    if below is not None:
+                        stops.append(below)
+                for address, key in stop.hyperparameters:
+                    if key in view:
+                        _add(values, address, row, view[key])
+        count = len(configurations)
+        return Columns(
+            self._space,
+            count,
+            {address: self._places(address, count, *entries) for address, entries in branches.items()},
+            {address: self._column(address, *entries) for address, entries in values.items()},
+        )
+
+    def _stop(self, context: Context) -> "_Stop":
+        nodes = [variable.node for variable in self._space.by_context.get(context, ())]
+        choices = tuple(node for node in nodes if isinstance(node, Choice))
+        below = {
+            (choice.address, branch): self._stop(inside) if inside in self._space.by_context else None
+            for choice in choices
+            for branch in choice.places
+            for inside in ((*context, (choice.address, branch)),)
+        }
+        return _Stop(choices, tuple((n.address, n.key) for n in nodes if isinstance(n, Hyperparameter)), below)
+
+    def _places(self, address: str, count: int, rows: Sequence[int], places: Sequence[Any]) -> Array:
+        choice = self._space.variables[address].node
+        assert isinstance(choice, Choice)
+        found = np.full(count, -1, integer_type(-1, len(choice.branches)))
+        found[rows] = places
+        return found
+
+    def _column(self, address: str, rows: Sequence[int], values: Sequence[Value]) -> Column:
+        node = self._space.variables[address].node
+        assert isinstance(node, Hyperparameter)
+        return Column(np.array(rows, np.intp), coded(node.domain, values))
+
+
+_Entries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
+"""By address the rows in which something is, and what it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """What the branches of a context lead to; `below` is None where a branch leads to nothing."""
+
+    choices: tuple[Choice, ...]
+    hyperparameters: tuple[tuple[str, str], ...]
+    below: Mapping[tuple[str, Any], "_Stop | None"]
+
+
+def _add(entries: _Entries, address: str, row: int, entry: object) -> None:
+    found = entries.get(address)
+    if found is None:
+        found = entries[address] = ([], [])
+    found[0].append(row)
+    found[1].append(entry)
+
+
+def coded(domain: Domain, values: Sequence[Value]) -> Codes:
+    """The codes of members of a domain, as `decoded` takes them."""
+    found = parts(domain)
+    if len(found) > 1:
+        return _coded_in_parts(domain, found, values)
+    if isinstance(found[0], Categorical):
+        index = found[0].index
+        return Codes(np.array([index[identity(value)] for value in values], code_type(domain)))
+    return Codes(np.array(values, code_type(domain)))
+
+
+def _coded_in_parts(domain: Domain, found: Sequence[Simple], values: Sequence[Value]) -> Codes:
+    known = {
+        key: (place, code)
+        for place, part in enumerate(found)
+        if isinstance(part, Categorical)
+        for key, code in part.index.items()
+    }
+    ranges = [(place, part) for place, part in enumerate(found) if not isinstance(part, Categorical)]
+    both: list[tuple[int, Any]] = [
+        known.get(identity(value)) or next((place, value) for place, part in ranges if contains(part, value))
+        for value in values
+    ]
+    return Codes(np.array([code for _, code in both], code_type(domain)), np.array([part for part, _ in both], np.int8))

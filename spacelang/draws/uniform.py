@@ -1,0 +1,171 @@
+"""Independent draws of many values of a domain: the parts of a union alike, then uniform, or log-uniform."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import DTypeLike
+
+from spacelang.draws.codes import Array, Codes, code_of, code_type, is_exact
+from spacelang.draws.unit import scale
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, members, parts
+from spacelang.solver.cells import log_length
+
+WORD: Final = 2**63
+LISTABLE: Final = 4_096
+"""The largest grid of floats whose members are all computed beforehand."""
+
+
+Source: TypeAlias = Callable[[int, Generator], Array]
+"""Draws so many codes of a simple domain; what does not depend on the draw is settled beforehand."""
+
+
+class UniformDraw:
+    """Draws values of a domain, whatever its author expects of them."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._type = np.dtype(code_type(domain))
+        self._sources = tuple(map(source, parts(domain)))
+
+    def draw(self, count: int, rng: Generator) -> Codes:
+        """So many values of the domain, as codes."""
+        if len(self._sources) == 1:
+            return Codes(self._sources[0](count, rng).astype(self._type, copy=False))
+        marks = rng.integers(len(self._sources), size=count, dtype=np.int8)
+        found = np.empty(count, self._type)
+        for place, each in enumerate(self._sources):
+            mine = np.flatnonzero(marks == place)
+            if len(mine):
+                found[mine] = each(len(mine), rng)
+        return Codes(found, marks)
+
+
+class CellCodes:
+    """Draws values of a hyperparameter's cells."""
+
+    def __init__(self, domain: Domain, cells: tuple[Simple, ...]) -> None:
+        self._is_union = len(parts(domain)) > 1
+        first = [code_of(domain, cell.middle) for cell in cells]
+        self._parts = np.array([part for part, _ in first], np.int8)
+        self._codes = np.array([code for _, code in first], code_type(domain))
+        self._sources = {state: _cell_source(domain, cell) for state, cell in enumerate(cells) if cell.size != 1}
+
+    def draw(self, states: Array, rng: Generator) -> Codes:
+        """One value for each state; whatever for the states of inactive hyperparameters."""
+        found = Codes(self._codes[states], self._parts[states] if self._is_union else None)
+        for state, each in self._sources.items():
+            mine = np.flatnonzero(states == state)
+            if len(mine):
+                found.codes[mine] = each(len(mine), rng)
+        return found
+
+
+def _cell_source(domain: Domain, cell: Simple) -> Source:
+    if not isinstance(cell, Categorical):
+        return source(cell)
+    places = np.array([code_of(domain, value)[1] for value in cell.values])
+    return lambda count, rng: places[rng.integers(len(places), size=count)]
+
+
+def source(part: Simple) -> Source:
+    """What draws the codes of a simple domain."""
+    match part:
+        case Categorical():
+            return _integers(0, part.size - 1, code_type(part))
+        case Grid():
+            return _integer_source(part) if part.is_integral else partial(_draw_grid, part)
+        case Real():
+            return partial(_draw_real, part)
+
+
+def _integers(lower: int, upper: int, kind: DTypeLike) -> Source:
+    word = np.dtype(kind)
+    if lower == upper:
+        return lambda count, rng: np.full(count, lower, word)  # noqa: ARG005 - nothing to draw
+    return lambda count, rng: rng.integers(lower, upper + 1, count, word)
+
+
+def _integer_source(part: Grid) -> Source:
+    kind = code_type(part)
+    if kind is object or part.step >= WORD or (part.log and not is_exact(part)):
+        return partial(_draw_giants, part)
+    if part.log:
+        return partial(_draw_log, part, log_length(part), np.dtype(kind))
+    if part.step == 1:
+        return _integers(int(part.lower), int(part.upper), kind)
+    return lambda count, rng: part.lower + part.step * rng.integers(part.size, size=count)
+
+
+def _draw_log(part: Grid, length: float, kind: np.dtype[Any], count: int, rng: Generator) -> Array:
+    below_first = min(part.step, part.lower) / 2
+    distances = (part.lower - below_first) * np.expm1(rng.uniform(0, length, count)) - below_first
+    places = np.rint(distances / part.step)
+    np.clip(places, 0, part.size - 1, out=places)
+    return (part.lower + part.step * places).astype(kind)
+
+
+def _draw_giants(part: Grid, count: int, rng: Generator) -> Array:
+    """Integers that no machine word holds, one at a time."""
+    found = np.empty(count, dtype=object)
+    for row in range(count):
+        place = _giant_log_place(part, rng) if part.log else below(part.size, rng)
+        found[row] = part.at(min(max(place, 0), part.size - 1))
+    return found
+
+
+def _giant_log_place(part: Grid, rng: Generator) -> int:
+    below_first = min(part.step, part.lower) / 2
+    distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_length(part))) - below_first
+    number = distance / part.step
+    between = int(math.ulp(number))  # so many places lie between this float and the next
+    return round(number) + (below(between, rng) - between // 2 if between > 1 else 0)
+
+
+def below(bound: int, rng: Generator) -> int:
+    """An integer uniformly from 0 to bound - 1, of any size."""
+    if bound <= WORD:
+        return int(rng.integers(bound))
+    bits = bound.bit_length()
+    while True:
+        drawn = int.from_bytes(rng.bytes((bits + 7) // 8), "big") >> (-bits % 8)
+        if drawn < bound:
+            return drawn
+
+
+def _draw_real(part: Real, count: int, rng: Generator) -> Array:
+    if part.lower == part.upper:
+        return np.full(count, part.lower)
+    found = _draw_closed(part, count, rng)
+    while (part.lower_open or part.upper_open) and count:
+        outside = np.flatnonzero(((found == part.lower) & part.lower_open) | ((found == part.upper) & part.upper_open))
+        if not len(outside):
+            break
+        found[outside] = _draw_closed(part, len(outside), rng)
+    return found
+
+
+def _draw_closed(part: Real, count: int, rng: Generator) -> Array:
+    shares = rng.random(count)
+    found: Array
+    if part.log:
+        found = scale(part.lower, part.upper, log=True, functions=np).number(shares)
+    elif math.isinf(part.upper - part.lower):
+        found = part.lower * (1 - shares) + part.upper * shares
+    else:
+        found = part.lower + (part.upper - part.lower) * shares
+    return np.clip(found, part.lower, part.upper, out=found)
+
+
+def _draw_grid(part: Grid, count: int, rng: Generator) -> Array:
+    if part.size <= LISTABLE:
+        return _members(part)[rng.integers(part.size, size=count)]
+    return np.array([part.at(below(part.size, rng)) for _ in range(count)], float)
+
+
+@lru_cache(maxsize=256)
+def _members(part: Grid) -> Array:
+    return np.array([*members(part)])

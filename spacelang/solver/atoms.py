@@ -1,0 +1,67 @@
+"""Atoms: the smallest parts of a condition that are true or false, and where along the numbers they change."""
+
+from collections.abc import Iterator
+
+from spacelang.ir.expr import (
+    Active,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+    nodes,
+    references,
+)
+from spacelang.ir.rationals import Rational, rational
+from spacelang.ir.value import Value
+from spacelang.solver.linear import difference
+
+
+def atoms_of(expression: Expr) -> Iterator[Expr]:
+    """The atoms of a condition that name a hyperparameter."""
+    match expression:
+        case And() | Or():
+            for term in expression.terms:
+                yield from atoms_of(term)
+        case Not():
+            yield from atoms_of(expression.term)
+        case Compare() | In() | Reference() | Arithmetic() | Call():
+            if references(expression):
+                yield expression
+        case Is() | Active() | Constant():
+            return
+
+
+def is_related(atom: Expr) -> bool:
+    """Whether an atom's truth depends on more than one variable."""
+    return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
+
+
+def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
+    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known."""
+    match atom:
+        case Reference():
+            return ()
+        case In(item=Reference()):
+            return tuple(cut for value in atom.values for cut in _cut(value))
+        case (
+            Compare(left=Reference(), right=Constant() as constant)
+            | Compare(left=Constant() as constant, right=Reference())
+        ):
+            return _cut(constant.value)
+        case Compare():
+            form = difference(atom)
+            return None if form is None else form.roots
+        case _:
+            return None
+
+
+def _cut(value: Value) -> tuple[Rational, ...]:
+    number = rational(value)
+    return () if number is None else (number,)

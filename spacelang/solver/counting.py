@@ -1,0 +1,236 @@
+"""Exact counts: structures, configurations, and structures by their discrepancy from a given one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+
+from spacelang.facts import fact
+from spacelang.ir.domain import Simple
+from spacelang.ir.expr import references
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.walk import Structure
+from spacelang.solver.compiled import UNREACHED, TooTangledError
+from spacelang.solver.elimination import Factor, State, Table
+from spacelang.solver.groups import Context, scope
+from spacelang.solver.model import Model, Solution
+from spacelang.solver.rebuilding import rebuilt
+
+
+class Existence:
+    """Every structure weighs 1 if some values of its hyperparameters are admissible."""
+
+    existential = True
+
+    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
+        """Each branch alike."""
+        return 1
+
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
+        """Each cell alike."""
+        return 1
+
+
+class Sizes(Existence):
+    """Every configuration weighs 1."""
+
+    existential = False
+
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
+        """As many as there are values."""
+        assert cell.size is not None
+        return cell.size
+
+
+class Discrepancy(Existence):
+    """Every branch that differs from a reference weighs a power of two so large that a sum keeps the counts apart."""
+
+    def __init__(self, reference: Structure, shift: int) -> None:
+        self.reference = reference
+        self.shift = shift
+
+    def branch(self, choice: Choice, place: int) -> float:
+        """1 for the branch of the reference; for a decision that it does not reach, for the default branch."""
+        usual = self.reference.get(choice.address, choice.branches[choice.default].name)
+        return 1 if choice.branches[place].name == usual else 1 << self.shift
+
+
+class Structures:
+    """The admissible structures of a space, counted and tested without being listed."""
+
+    def __init__(self, space: Space) -> None:
+        """Compile what decides which structures there are; raises UndecidableError (see `compiled`)."""
+        self.space = space
+        self.decisive = Model(_decisive(space))
+        """The model without what has no say in which structures there are."""
+
+    @cached_property
+    def model(self) -> Model:
+        """The counting model of all hyperparameters."""
+        return self.decisive if self.decisive.space is self.space else Model(self.space)
+
+    @cached_property
+    def existence(self) -> Solution:
+        """The model with a weight of 1 for each structure."""
+        return Solution(self.model, Existence())
+
+    @cached_property
+    def count(self) -> int:
+        """How many structures have at least one admissible configuration."""
+        return int(self._decided.total())
+
+    @cached_property
+    def supported_branches(self) -> dict[str, frozenset[int]]:
+        """For every decision the places of the branches that some admissible configuration takes."""
+        return self._decided.supported_branches()
+
+    @cached_property
+    def _decided(self) -> Solution:
+        return self.existence if self.decisive.space is self.space else Solution(self.decisive, Existence())
+
+    @cached_property
+    def configurations(self) -> int | None:
+        """How many configurations there are; None with a continuous hyperparameter.
+
+        Also None where existence is decided, not counted: where large integer ranges are compared with each other, or
+        conditions tie too many variables to each other.
+        """
+        infinite = any(node.domain.size is None for node in self.space.hyperparameters)
+        if infinite or self.model.only_existence:
+            return None
+        try:
+            return int(Solution(self.model, Sizes()).total())
+        except TooTangledError:
+            return None
+
+    def by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
+        """How many structures differ from the reference in exactly 0, 1, 2, ... decisions.
+
+        A decision that the reference does not reach differs where it does not take its default.
+        """
+        shift = self.count.bit_length() + 1
+        packed = int(Solution(self.model, Discrepancy(reference, shift)).total())
+        counts = []
+        while packed:
+            counts.append(packed & ((1 << shift) - 1))
+            packed >>= shift
+        return tuple(counts)
+
+    def admits(self, structure: Structure) -> bool:
+        """Whether a structure has an admissible configuration; its decisions must be exactly those it reaches."""
+        waiting: list[Context] = [()]
+        while waiting:
+            context = waiting.pop()
+            for hurdle in self._hurdles.get(context, ()):
+                if not hurdle.table.get(hurdle.places(structure)):
+                    return False
+            for variable in self._deciding.get(context, ()):
+                waiting.append((*variable.owners, (variable.address, structure[variable.address])))
+        return True
+
+    def exchanges(self, structure: Structure, choice: Choice) -> list[str]:
+        """The other branches that a decision may take in an admissible structure, all other decisions kept.
+
+        Only for a decision inside of which there are no others.
+        """
+        own = choice.places[structure[choice.address]]
+        left = [place for place in range(len(choice.branches)) if place != own]
+        for hurdle in self._hurdles_of.get(choice.address, ()):
+            places, at = hurdle.places(structure), hurdle.choices.index(choice)
+            left = [each for each in left if hurdle.table.get((*places[:at], each, *places[at + 1 :]))]
+        return [choice.branches[place].name for place in left]
+
+    def exchanges_depend_on(self, choice: Choice) -> Iterator[str]:
+        """The addresses of the decisions that say what `exchanges` gives, its own among them."""
+        yield choice.address
+        for hurdle in self._hurdles_of.get(choice.address, ()):
+            yield from (other.address for other in hurdle.choices)
+
+    @cached_property
+    def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
+        """The hurdles that each decision is part of: no context of theirs is below it."""
+        found: dict[str, list[_Hurdle]] = {}
+        for hurdle in (each for hurdles in self._hurdles.values() for each in hurdles):
+            for choice in hurdle.choices:
+                found.setdefault(choice.address, []).append(hurdle)
+        return found
+
+    @cached_property
+    def _deciding(self) -> dict[Context, list[Variable]]:
+        """The decisions of each context that may have hurdles below them."""
+        found: dict[Context, list[Variable]] = {}
+        for context in self._hurdles:
+            for length in range(len(context)):
+                variable = self.space.variables[context[length][0]]
+                mine = found.setdefault(context[:length], [])
+                if variable not in mine:
+                    mine.append(variable)
+        return found
+
+    @cached_property
+    def _hurdles(self) -> dict[Context, list["_Hurdle"]]:
+        """What structures must pass below each context; what all of them pass is left out."""
+        found: dict[Context, list[_Hurdle]] = {}
+        for context, group in self.model.by_context.items():
+            for compiled in (each for each in group if not each.is_free):
+                factors = self.existence.decision_factors(compiled)
+                for factor in _together([factor for factor in factors if _excludes(factor, compiled.states)]):
+                    choices = (self.space.variables[address].node for address in factor.scope)
+                    hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
+                    found.setdefault(context, []).append(hurdle)
+        return found
+
+
+def _decisive(space: Space) -> Space:
+    """The space without the conditions that have no say in which structures there are.
+
+    Those are of hyperparameters of which nothing else speaks, and test decisions alone: some value always exists.
+    Thousands of alternatives may have them, each beside decisions that stand elsewhere, and need not be tied to these.
+    """
+    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
+    said = [*conditions, *(constraint.expression for constraint in space.constraints)]
+    mentioned = {address for expression in said for address in scope(expression)}
+    idle = {
+        node.address
+        for node in space.hyperparameters
+        if node.condition is not None and node.address not in mentioned and not references(node.condition)
+    }
+    if not idle:
+        return space
+    return replace(space, root=rebuilt(space.root, lambda leaf: _freed(leaf) if leaf.address in idle else leaf))
+
+
+def _freed(leaf: Hyperparameter) -> Hyperparameter:
+    return replace(leaf, condition=None)
+
+
+@fact
+class _Hurdle:
+    """The joint places of some decisions with a positive weight where something admissible has them."""
+
+    choices: tuple[Choice, ...]
+    table: Table
+
+    def places(self, structure: Structure) -> tuple[State, ...]:
+        """The places of the branches that a structure takes."""
+        taken = [(choice, structure.get(choice.address)) for choice in self.choices]
+        return tuple([UNREACHED if branch is None else choice.places[branch] for choice, branch in taken])
+
+
+def _excludes(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
+    return any(not factor.table.get(joint) for joint in product(*(states[name] for name in factor.scope)))
+
+
+def _together(factors: Sequence[Factor]) -> Iterator[Factor]:
+    """The factors with those over the same variables made one."""
+    alike: dict[frozenset[str], list[Factor]] = {}
+    for factor in factors:
+        alike.setdefault(frozenset(factor.scope), []).append(factor)
+    for first, *others in alike.values():
+        places = [[first.scope.index(name) for name in other.scope] for other in others]
+        table: Table = {
+            joint: weight
+            for joint, weight in first.table.items()
+            if all(o.table.get(tuple([joint[p] for p in at])) for o, at in zip(others, places, strict=True))
+        }
+        yield Factor(first.scope, table)

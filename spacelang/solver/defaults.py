@@ -1,0 +1,162 @@
+"""Default configurations: of the space, and of any structure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Simple, contains
+from spacelang.ir.expr import references
+from spacelang.ir.membership import violates
+from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.value import Value, is_number
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
+from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.solver.completions import Completions
+from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.elimination import State, draw
+from spacelang.solver.groups import Context
+from spacelang.solver.linear import Rows, feasible, witness
+from spacelang.solver.model import Solution
+from spacelang.solver.rebuilding import rebuilt
+from spacelang.solver.situations import Component, Situations
+
+
+def default(space: Space) -> Configuration:
+    """The configuration in which every decision and every active hyperparameter has its default.
+
+    A checked space admits it: analysis reports a default that a constraint excludes.
+    """
+    return assemble(space, default_structure(space), lambda node: node.default)
+
+
+def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration]:
+    """The member that is nearest to the default, with its structure.
+
+    It differs from the default in as few decisions as possible (see `Completions.nearest`); its hyperparameters are
+    those of `Completer.complete`. The space must not be empty.
+    """
+    taken = Completions(structures).nearest({})
+    return taken, Completer(structures).complete(taken)
+
+
+def with_nearest_default(structures: Structures) -> Space:
+    """The space whose default is the member that is nearest to its own one (see `nearest_admissible`)."""
+    space = structures.space
+    taken, nearest = nearest_admissible(structures)
+    # A key alone says too little: in another branch the same one stands for something else.
+    values = {
+        variable.address: nearest[variable.key]
+        for variable, _ in reached(space, lambda choice: taken[choice.address])
+        if variable.key in nearest
+    }
+
+    def change(node: Hyperparameter) -> Hyperparameter:
+        return replace(node, default=values[node.address]) if node.address in values else node
+
+    def decide(choice: Choice) -> Choice:
+        return replace(choice, default=choice.places[taken[choice.address]]) if choice.address in taken else choice
+
+    return replace(space, root=rebuilt(space.root, change, decide))
+
+
+class Completer:
+    """Default configurations of structures: what algorithm selection evaluates."""
+
+    def __init__(self, structures: Structures) -> None:
+        self._space = structures.space
+        self.situations = Situations(self._space)
+        self._part = lru_cache(maxsize=8192)(self._make_part)
+        self._independent = lru_cache(maxsize=None)(self._make_independent)
+
+    def complete(self, structure: Structure) -> Configuration:
+        """The member that has this structure and the default of every active hyperparameter.
+
+        Where the defaults together break a constraint, the hyperparameters that it ties together take other values,
+        as few as possible: the middle of the nearest admissible part of their domains. `structure` must be admissible.
+        """
+        return Configuration(self.values(structure))
+
+    def values(self, structure: Structure) -> dict[str, Value]:
+        """The same as a new dictionary, unsorted."""
+        values: dict[str, Value] = {}
+        for variable, branch in reached(self._space, lambda choice: structure[choice.address]):
+            if branch is not None:
+                values[variable.key] = branch
+                values |= self.independent((*variable.owners, (variable.address, branch)))
+        values |= self.independent(())
+        for component in self.situations.asking(structure):
+            values |= self.part(component, structure)
+        return values
+
+    def independent(self, context: Context) -> Mapping[str, Value]:
+        """By key, the values below a context that depend on no decision but those that lead there."""
+        return self._independent(context)
+
+    def part(self, component: Component, structure: Structure) -> Mapping[str, Value]:
+        """By key, the values of the active members of a component in a structure that leads to it."""
+        return self._part(component, self.situations.situation(component, structure))
+
+    def _make_independent(self, context: Context) -> Mapping[str, Value]:
+        found: dict[str, Value] = {}
+        for component in self.situations.by_context.get(context, ()):
+            if not component.decisions:
+                found |= self._part(component, ())
+        return found
+
+    def _make_part(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
+        model = self.situations.model(component, situation)
+        moved: dict[str, Value] = {}
+        defaults = Assignment(model.space, {}, lambda node: node.default)
+        solution = Solution(model, Preference())
+        for compiled in model.by_context.get((), ()):
+            if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
+                moved.update(self._moved(compiled, draw(solution.solve(compiled), _heaviest)))
+        return dict(assemble(model.space, {}, lambda node: moved.get(node.address, node.default)))
+
+    def _moved(self, compiled: Compiled, states: Mapping[str, State]) -> dict[str, Value]:
+        cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}
+        defaults = {address: self._default(address) for address in cells}
+        kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
+        numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
+        needed = [
+            alternatives_of(atom, bool(states[name]))
+            for name, atom in compiled.ranges.items()
+            if numbers.keys() >= set(references(atom))
+        ]
+        compared = {address for atom in compiled.ranges.values() for address in references(atom)}
+        ranges = {address: cell for address, cell in numbers.items() if address in compared}
+        return {**kept, **_nearest(ranges, needed, defaults)}
+
+    def _default(self, address: str) -> Value:
+        node = self._space.variables[address].node
+        assert isinstance(node, Hyperparameter)
+        return node.default
+
+
+def _nearest(
+    ranges: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], defaults: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Values in the ranges that satisfy the comparisons; each keeps its default where those before it let it."""
+    settled = dict(ranges)
+    for address, cell in ranges.items():
+        point = {**settled, address: Categorical((defaults[address],))}
+        if contains(cell, defaults[address]) and feasible(point, needed):
+            settled = point
+    found = witness(settled, needed)
+    assert found is not None
+    return found
+
+
+class Preference(Existence):
+    """A cell with the default weighs far more than any other, so that the heaviest states keep most defaults."""
+
+    existential = False
+
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
+        """A million for the default's cell, 1 for others."""
+        return 1_000_000 if contains(cell, hyperparameter.default) else 1
+
+
+def _heaviest(weights: Sequence[float]) -> int:
+    return max(range(len(weights)), key=weights.__getitem__)

@@ -1,0 +1,274 @@
+"""Whether a condition or constraint can be true, and whether it can be false, where it says something at all."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import prod
+from typing import Final
+
+from spacelang.facts import fact
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
+from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes
+from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Product, Space, Variable
+from spacelang.ir.value import Value
+from spacelang.solver.cells import representative, singletons
+from spacelang.solver.compiled import UNREACHED, TooTangledError, truths_over
+from spacelang.solver.counting import Structures
+from spacelang.solver.groups import Context, Ties, common_context, scope
+
+FEW: Final = 64
+"""So many values of a variable are simply tried; of more than that, a few."""
+
+MOST_TRIED: Final = 4_096
+"""So many combinations of values are tried at most, before anything is decided by reasoning."""
+
+MANY: Final = 8
+"""Statements that depend on so many variables are reasoned about together where these are tied to each other."""
+
+
+@fact
+class Statement:
+    """An expression of a space, and what must hold for it to say something.
+
+    For a condition `owners` are the branches that lead to its hyperparameter, for a constraint in a body those that
+    lead to its operator; a constraint applies where besides all the hyperparameters of `active` are.
+    """
+
+    expression: Expr
+    owners: Context = ()
+    active: tuple[str, ...] = ()
+
+
+def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
+    """Whether the statement can be true, and whether it can be false, if there were no constraints.
+
+    Looks at the variables that the expression depends on and at nothing else of the space. Raises UndecidableError.
+    """
+    return truths_of_all(space, (statement,))[0]
+
+
+def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    """The `truths` of each statement.
+
+    Where statements depend on many of the same variables, as the conditions of a long chain do, they are reasoned
+    about together: one after the other would look at the beginning of the chain once for each.
+    """
+    found: dict[int, tuple[bool, bool]] = {}
+    many: list[int] = []
+    for place, statement in enumerate(statements):
+        tried = _try_values(space, statement)
+        if tried is not None:
+            found[place] = True in tried, False in tried
+        elif len(_dependencies(space, _named(statement), MANY)) < MANY:
+            (found[place],) = _reasoned(space, (statement,))
+        else:
+            many.append(place)
+    for together in _tied(space, {place: statements[place] for place in many}):
+        found |= zip(together, _reasoned_together(space, [statements[place] for place in together]), strict=True)
+    return [found[place] for place in range(len(statements))]
+
+
+def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
+    """Whether some constraints, without all others, leave no configuration: none in which a branch is taken.
+
+    The branch is given by the address of its decision and its name. Raises UndecidableError.
+    """
+    wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
+    together = (*constraints, *wished)
+    named = [address for constraint in together for address in scope(constraint.expression)]
+    tree = _Tree(space, (), _dependencies(space, named), [constraint.expression for constraint in together])
+    return not Structures(Space("", tree.below(()), together)).count
+
+
+# ---- trying values
+
+
+def _try_values(space: Space, statement: Statement) -> set[bool] | None:
+    """The truths over all values of the variables, where these are always reached; None where that is not known.
+
+    That both truths occur is known as soon as both were seen; that only one does, only once all values were tried.
+    """
+    variables = [
+        space.variables[address] for address in dict.fromkeys((*scope(statement.expression), *statement.active))
+    ]
+    taken = _taken(space, statement)
+    if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
+        return None
+    samples = [_samples(variable, taken) for variable in variables]
+    found: set[bool] = set()
+    options = {variable.address: sample for variable, sample in zip(variables, samples, strict=True)}
+    for truth in islice(truths_over(statement.expression, options), MOST_TRIED):
+        found.add(truth)
+        if len(found) == 2:
+            return found
+    sizes = [_size(variable, taken) for variable in variables]
+    is_complete = sizes == [len(sample) for sample in samples] and prod(len(sample) for sample in samples) <= MOST_TRIED
+    return found if is_complete else None
+
+
+def _taken(space: Space, statement: Statement) -> dict[str, str] | None:
+    """The branches that are taken wherever the statement says something; None where it never does."""
+    taken = dict(statement.owners)
+    for address in statement.active:
+        for owner, branch in space.variables[address].owners:
+            if taken.setdefault(owner, branch) != branch:
+                return None
+    return taken
+
+
+def _is_reached(variable: Variable, taken: Mapping[str, str]) -> bool:
+    if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
+        return False
+    return all(taken.get(owner) == branch for owner, branch in variable.owners)
+
+
+def _size(variable: Variable, taken: Mapping[str, str]) -> int | None:
+    if isinstance(variable.node, Choice):
+        return 1 if variable.address in taken else len(variable.node.branches)
+    return variable.node.domain.size
+
+
+def _samples(variable: Variable, taken: Mapping[str, str]) -> list[Value]:
+    """All values of a variable, where there are few, else some of them."""
+    if isinstance(variable.node, Choice):
+        known = taken.get(variable.address)
+        return [branch.name for branch in variable.node.branches] if known is None else [known]
+    domain = variable.node.domain
+    if domain.size is not None and domain.size <= FEW:
+        return [representative(cell) for cell in singletons(domain)]
+    return _some(domain)
+
+
+def _some(domain: Domain) -> list[Value]:
+    found: list[Value] = []
+    for part in parts(domain):
+        if isinstance(part, Categorical):
+            found.extend(part.values[:FEW])
+        elif isinstance(part, Grid):
+            found.extend(dict.fromkeys((part.at(0), part.middle, part.greatest)))
+        else:
+            ends = (part.lower, part.middle, part.upper)
+            found.extend(value for value in dict.fromkeys(ends) if contains(part, value))
+    return found
+
+
+# ---- reasoning
+
+
+def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    """The truths of statements at once, or one by one where all of them tie too much together."""
+    try:
+        return _reasoned(space, statements)
+    except TooTangledError:
+        if len(statements) == 1:
+            raise
+    return [_reasoned(space, (statement,))[0] for statement in statements]
+
+
+def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    wanted = _dependencies(space, [address for statement in statements for address in _named(statement)])
+    # A constraint over hyperparameters says nothing where these are not reached; anything else does.
+    own = [each.owners for each in statements if each.owners or not each.active]
+    context = common_context([*(space.variables[address].owners for address in wanted), *own])
+    inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
+    # Two hyperparameters for each statement, active exactly where it is true, and where it is false.
+    probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
+    tree = _Tree(space, context, (*wanted, *inner), [probe.condition for probe in probes])
+    small = Space("", Product(Kind.SEQUENCE, (tree.below(context), *probes)))
+    supported = Structures(small).existence.supported()
+    can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
+    return [*zip(can_be[::2], can_be[1::2], strict=True)]
+
+
+def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparameter]:
+    reached: tuple[Expr, ...] = (
+        *(Is(owner, (branch,)) for owner, branch in statement.owners[depth:]),
+        *(Active(address) for address in statement.active),
+    )
+    for word, test in (("true", statement.expression), ("false", Not(statement.expression))):
+        name = f"{word} {place}"  # no address of a space has a blank
+        yield Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test)))
+
+
+def _named(statement: Statement) -> tuple[str, ...]:
+    return (*scope(statement.expression), *statement.active)
+
+
+def _tied(space: Space, statements: Mapping[int, Statement]) -> list[list[int]]:
+    """The statements that depend on variables that are tied to each other, together; each by its number."""
+    wanted = _dependencies(space, [address for each in statements.values() for address in _named(each)])
+    ties = Ties(wanted)
+    for address in wanted:
+        ties.tie((address, *_needed(space, address)))
+    found: dict[str, list[int]] = {}
+    for statement in statements.values():
+        ties.tie(_named(statement))
+    for place, statement in statements.items():
+        found.setdefault(ties.root(_named(statement)[0]), []).append(place)
+    return [*found.values()]
+
+
+def _dependencies(space: Space, addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
+    """The variables, and those on which it depends, through conditions, whether they are active; at most so many."""
+    wanted: dict[str, None] = {}
+    waiting = [*addresses]
+    while waiting and len(wanted) != most:
+        address = waiting.pop()
+        if address not in wanted:
+            wanted[address] = None
+            waiting.extend(_needed(space, address))
+    return wanted
+
+
+def _needed(space: Space, address: str) -> tuple[str, ...]:
+    """What the condition of a variable speaks of."""
+    node = space.variables[address].node
+    return scope(node.condition) if isinstance(node, Hyperparameter) and node.condition is not None else ()
+
+
+class _Tree:
+    """The smallest tree in which some variables of a space are reached just as they are in the space."""
+
+    def __init__(
+        self, space: Space, context: Context, wanted: Iterable[str], expressions: Iterable[Expr | None]
+    ) -> None:
+        """`context` are branches that are taken throughout; `expressions` are all that say something of the tree."""
+        self._branches: dict[str, set[str]] = {}
+        self._below: dict[Context, dict[str, Variable]] = {}
+        for address in wanted:
+            self._add(space, space.variables[address], len(context))
+        conditions = [
+            variable.node.condition
+            for variables in self._below.values()
+            for variable in variables.values()
+            if isinstance(variable.node, Hyperparameter)
+        ]
+        for expression in (*expressions, *conditions):
+            for node in nodes(expression) if expression is not None else ():
+                if isinstance(node, Is):
+                    self._branches.setdefault(node.address, set()).update(node.branches)
+
+    def _add(self, space: Space, variable: Variable, depth: int) -> None:
+        for place, (owner, branch) in enumerate(variable.owners[depth:], depth):
+            self._below.setdefault(variable.owners[:place], {})[owner] = space.variables[owner]
+            self._branches.setdefault(owner, set()).add(branch)
+        self._below.setdefault(variable.owners, {})[variable.address] = variable
+
+    def below(self, context: Context) -> Product:
+        """What of the tree the branches of a context lead to."""
+        children = tuple(self._node(variable) for variable in self._below.get(context, {}).values())
+        return Product(Kind.SEQUENCE, children)
+
+    def _node(self, variable: Variable) -> Choice | Hyperparameter:
+        if isinstance(variable.node, Hyperparameter):
+            return variable.node
+        kept = self._branches.get(variable.address, set())
+        branches = [
+            replace(branch, node=self.below((*variable.owners, (variable.address, branch.name))))
+            for branch in map(variable.node.branches.__getitem__, sorted(map(variable.node.places.__getitem__, kept)))
+        ]
+        # All other branches are alike: nothing that matters is below them, and nothing is said of them.
+        other = next((branch for branch in variable.node.branches if branch.name not in kept), None)
+        if other is not None:
+            branches.append(Branch(other.name, NOTHING))
+        return replace(variable.node, branches=tuple(branches), default=0)

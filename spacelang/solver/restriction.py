@@ -1,0 +1,234 @@
+"""Parts of a space: decisions that take only some of their branches, hyperparameters with a part of their domains.
+
+What is left is a space of its own that reads well: nothing in it is dead, and no condition or constraint speaks of
+what is not there any more. Keys stay as they are, so that each of its configurations is one of the space.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from spacelang.ir.domain import Categorical, Domain, contains, parts
+from spacelang.ir.expr import (
+    Active,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+    folded,
+    references,
+)
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.value import Value, is_number
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default, with_nearest_default
+from spacelang.solver.probing import Statement, truths
+from spacelang.solver.rebuilding import rebuilt
+
+
+def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]) -> Space | None:
+    """The configurations of a space whose decisions take one of the `branches` and whose values lie in the `domains`.
+
+    Both are by address; what is not named may be anything. A domain is a part of the one that the hyperparameter has;
+    where the hyperparameter is not active, its domain restricts nothing. None where no configuration is left.
+
+    Defaults stay as they are where they can; else a decision takes its first branch that is left, a hyperparameter the
+    middle of its domain, and where these together break a constraint, the nearest member is the default. Raises
+    UndecidableError and TooTangledError as `Structures` does.
+    """
+    part = _Narrowing(space, branches, domains).narrowed(space)
+    while True:
+        structures = Structures(part)
+        if not structures.count:
+            return None
+        alive = structures.existence.supported_branches()
+        living = {
+            choice.address: [
+                branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]
+            ]
+            for choice in part.decisions
+            if len(alive.get(choice.address, choice.branches)) < len(choice.branches)
+        }
+        lively = _lively(_Narrowing(part, living, {}).narrowed(part))
+        if not living:
+            return _settled(lively)
+        part = lively
+
+
+class _Narrowing:
+    """Takes branches and values out of a space, and what is said of them out of its expressions."""
+
+    def __init__(
+        self,
+        space: Space,
+        branches: Mapping[str, Collection[str]],
+        domains: Mapping[str, Domain],
+        without: Collection[str] = (),
+    ) -> None:
+        """`without` are the addresses of hyperparameters that are never active."""
+        self._branches = branches
+        self._domains = domains
+        self._left = {
+            address: variable
+            for address, variable in space.variables.items()
+            if address not in without
+            and all(owner not in branches or branch in branches[owner] for owner, branch in variable.owners)
+        }
+
+    def narrowed(self, space: Space) -> Space:
+        """The space without what is taken out; constraints that never apply any more are left out."""
+        found = (
+            Constraint(expression, constraint.forbidden, constraint.span)
+            for constraint in space.constraints
+            if all(address in self._left for address in constraint.scope)
+            for expression in (folded(self._expression(constraint.expression), naming=True),)
+        )
+        rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
+        return replace(space, root=rebuilt(space.root, self._hyperparameter, self._choice), constraints=rules)
+
+    def _choice(self, choice: Choice) -> Choice:
+        kept = self._kept(choice)
+        if len(kept) == len(choice.branches):
+            return choice
+        usual = choice.branches[choice.default].name
+        names = [branch.name for branch in kept]
+        return replace(choice, branches=kept, default=names.index(usual) if usual in names else 0)
+
+    def _kept(self, choice: Choice) -> tuple[Branch, ...]:
+        names = self._branches.get(choice.address)
+        return choice.branches if names is None else tuple(b for b in choice.branches if b.name in names)
+
+    def _hyperparameter(self, node: Hyperparameter) -> Hyperparameter | None:
+        if node.address not in self._left:
+            return None
+        condition = None if node.condition is None else folded(self._expression(node.condition))
+        if condition == Constant(value=True):
+            condition = None
+        domain = self._domains.get(node.address, node.domain)
+        if domain == node.domain and condition == node.condition:
+            return node
+        usual = node.default if contains(domain, node.default) else domain.middle
+        named = tuple(name for name in node.named if contains(domain, name))
+        return replace(node, domain=domain, default=usual, condition=condition, named=named)
+
+    # ---- expressions
+
+    def _expression(self, expression: Expr) -> Expr:
+        """The expression in words of what is left; it names the same hyperparameters as far as these are left."""
+        match expression:
+            case And() | Or():
+                return replace(expression, terms=tuple(map(self._expression, expression.terms)))
+            case Not():
+                return replace(expression, term=self._expression(expression.term))
+            case Is():
+                return self._is(expression)
+            case Compare() | In() | Reference() | Arithmetic() | Call():
+                return self._test(expression)
+            case Active():
+                return expression if expression.address in self._left else Constant(False, expression.span)
+            case Constant():
+                return expression
+            case _:
+                assert_never(expression)
+
+    def _is(self, test: Is) -> Expr:
+        choice = self._left[test.address].node if test.address in self._left else None
+        kept = {branch.name for branch in self._kept(choice)} if isinstance(choice, Choice) else set()
+        names = tuple(name for name in test.branches if name in kept)
+        if not names:
+            return Constant(value=False, span=test.span)
+        is_sure = len({*names}) == len(kept) and not self._left[test.address].owners
+        return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
+
+    def _test(self, test: Expr) -> Expr:
+        named = references(test)
+        if any(address not in self._left for address in named):
+            return Constant(value=False, span=test.span)
+        match test:
+            case In(item=Reference(address=address)):
+                values = tuple(value for value in test.values if contains(self._domain(address), value))
+                return replace(test, values=values)
+            case Compare(relation="==" | "!=", left=Reference(address=address) as item, right=Constant(value=value)):
+                return self._equality(test, item, address, value)
+            case Compare(relation="==" | "!=", right=Reference(address=address) as item, left=Constant(value=value)):
+                return self._equality(test, item, address, value)
+            case _:
+                pass
+        if any(not _has_numbers(self._domain(address)) for address in _numbers(test)):
+            return And(tuple(In(Reference(address), ()) for address in named), test.span)
+        return test
+
+    def _equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
+        """A comparison with a value that is not there any more is never true, or true wherever it says something."""
+        if contains(self._domain(address), value):
+            return test
+        return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
+
+    def _domain(self, address: str) -> Domain:
+        node = self._left[address].node
+        assert isinstance(node, Hyperparameter)
+        return self._domains.get(address, node.domain)
+
+
+def _numbers(test: Expr) -> tuple[str, ...]:
+    """The hyperparameters that must be numbers for a test to be true."""
+    match test:
+        case Compare(relation="==" | "!="):
+            sides = (test.left, test.right)
+            return tuple(a for side in sides if not isinstance(side, Reference) for a in references(side))
+        case Compare() | Arithmetic() | Call():
+            return references(test)
+        case In(item=Arithmetic() | Call()):
+            return references(test.item)
+        case _:
+            return ()
+
+
+def _has_numbers(domain: Domain) -> bool:
+    return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
+
+
+# ---- what changes nothing any more
+
+
+def _lively(space: Space) -> Space:
+    """The space without hyperparameters that are never active, conditions that always hold, idle constraints."""
+    while True:
+        dead = {
+            variable.address
+            for variable in space.variables.values()
+            if isinstance(variable.node, Hyperparameter)
+            and variable.node.condition is not None
+            and not truths(space, Statement(variable.node.condition, owners=variable.owners))[0]
+        }
+        if not dead:
+            break
+        space = _Narrowing(space, {}, {}, dead).narrowed(space)
+
+    def freed(node: Hyperparameter) -> Hyperparameter:
+        if node.condition is None:
+            return node
+        owners = space.variables[node.address].owners
+        can_fail = truths(space, Statement(node.condition, owners=owners))[1]
+        return node if can_fail else replace(node, condition=None)
+
+    rules = tuple(constraint for constraint in space.constraints if _has_effect(space, constraint))
+    return replace(space, root=rebuilt(space.root, freed, lambda choice: choice), constraints=rules)
+
+
+def _has_effect(space: Space, constraint: Constraint) -> bool:
+    can_hold, can_fail = truths(space, Statement(constraint.expression, active=constraint.scope))
+    return can_hold if constraint.forbidden else can_fail
+
+
+def _settled(space: Space) -> Space:
+    """The space with a default that is a member."""
+    return space if exclusion(space, default(space)) is None else with_nearest_default(Structures(space))

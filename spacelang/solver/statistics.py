@@ -1,0 +1,101 @@
+"""What is in a space, in numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spacelang.ir.domain import is_finite
+from spacelang.ir.space import Hyperparameter, Node, Operator, children_of, nested
+from spacelang.solver.counting import Structures
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many hyperparameters are continuous, and how many discrete."""
+
+    continuous: int = 0
+    discrete: int = 0
+
+    def plus(self, hyperparameter: Hyperparameter) -> "Tally":
+        """The tally with one more hyperparameter; a union with a continuous part is continuous."""
+        if is_finite(hyperparameter.domain):
+            return Tally(self.continuous, self.discrete + 1)
+        return Tally(self.continuous + 1, self.discrete)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Exact counts; `configurations` is None where a hyperparameter is continuous."""
+
+    space: str
+    stages: tuple[tuple[str, int], ...]
+    structures: int
+    hyperparameters: Tally
+    by_algorithm: dict[str, Tally]
+    conditions: int
+    constraints: int
+    configurations: int | None
+
+    def to_json(self) -> dict[str, object]:
+        """What `stats --json` prints."""
+        total = self.hyperparameters
+        return {
+            "space": self.space,
+            "stages": [{"name": name, "alternatives": count} for name, count in self.stages],
+            "structures": self.structures,
+            "algorithms": len(self.by_algorithm),
+            "hyperparameters": {
+                "total": total.continuous + total.discrete,
+                "continuous": total.continuous,
+                "discrete": total.discrete,
+            },
+            "by_algorithm": {
+                name: {"continuous": tally.continuous, "discrete": tally.discrete}
+                for name, tally in self.by_algorithm.items()
+            },
+            "conditions": self.conditions,
+            "constraints": self.constraints,
+            "configurations": self.configurations,
+        }
+
+
+def statistics(structures: Structures) -> Statistics:
+    """The statistics of a space; a hyperparameter counts for the algorithm that it is a part of.
+
+    That is the operator whose body declares it, or, where that operator is only the fixed value of a parameter, the one
+    that has the parameter: the depth of the trees that a boosting algorithm is given is one of its own.
+    """
+    space = structures.space
+    by_algorithm: dict[str, Tally] = {}
+    total = Tally()
+    for operator, hyperparameters in _algorithms(space.root):
+        tally = by_algorithm.get(operator, Tally())
+        for hyperparameter in hyperparameters:
+            tally, total = tally.plus(hyperparameter), total.plus(hyperparameter)
+        by_algorithm[operator] = tally
+    return Statistics(
+        space.name,
+        tuple((stage.name, len(stage.branches)) for stage in space.stages),
+        structures.count,
+        total,
+        by_algorithm,
+        sum(node.condition is not None for node in space.hyperparameters),
+        len(space.constraints),
+        structures.configurations,
+    )
+
+
+def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
+    """Every operator of the tree that may be chosen, with its hyperparameters."""
+    below: list[Node] = [*children_of(node)]
+    if isinstance(node, Operator):
+        below = [child for body in _bodies(node) for child in body.children]
+        yield node.name, [child for child in below if isinstance(child, Hyperparameter)]
+    for child in below:
+        yield from _algorithms(child)
+
+
+def _bodies(operator: Operator) -> Iterator[Operator]:
+    """An operator and those that are only fixed values of it, at any depth."""
+    yield operator
+    for inner in nested(operator):
+        yield from _bodies(inner)

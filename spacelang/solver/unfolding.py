@@ -1,0 +1,338 @@
+"""A space unfolded into choices that are free of conditions and constraints: for tools that know neither.
+
+Every fork tells one decision or hyperparameter apart, and what is left to choose depends on its case alone: parts that
+stand side by side are independent of each other. Nothing is listed that does not depend on each other, equal parts are
+one object, and so the number of parts is about that of the states that conditions and constraints tie together.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from spacelang.ir.domain import Domain, Simple, contains
+from spacelang.ir.expr import Compare, Inactive, Lookup, holds, references
+from spacelang.ir.space import Choice, Hyperparameter, Variable
+from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
+from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.elimination import Bucket, Factor, State, TangledError, eliminate_in_turns
+from spacelang.solver.groups import Context
+from spacelang.solver.model import Model, Solution
+from spacelang.solver.pieces import joined
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Free:
+    """A hyperparameter that takes any value of `domain`, which is a part of its own, whatever else is chosen."""
+
+    node: Hyperparameter
+    domain: Domain
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the hyperparameter's domain is free."""
+        return self.domain == self.node.domain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Related:
+    """A comparison of ranges that must have a truth: no list of cases says which values satisfy it."""
+
+    atom: Compare
+    truth: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One way to go on at a fork, with the parts that it leaves to choose.
+
+    `branch` is the branch of a decision; `domain` what a hyperparameter may take; both are None where it is inactive
+    and where the fork tells nothing apart that a configuration says.
+    """
+
+    branch: str | None
+    domain: Domain | None
+    parts: "Parts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fork:
+    """Exactly one of the cases; `node` is None where the fork is only there for the sake of what its cases leave."""
+
+    node: Choice | Hyperparameter | None
+    cases: tuple[Case, ...]
+
+
+Part: TypeAlias = Free | Related | Fork
+Parts: TypeAlias = tuple[Part, ...]
+
+
+def unfold(structures: Structures) -> Parts:
+    """The parts that together say the configurations of a space, each of them exactly once.
+
+    They are empty also where the space is: ask `Structures.count` first. Raises TooTangledError where constraints tie
+    too much to each other.
+    """
+    return _Unfolding(structures.model).below(())
+
+
+def unfolder(structures: Structures) -> Callable[[Compiled], Parts]:
+    """What unfolds one group of a space with all that is below it, for those who say other groups by other means.
+
+    Equal parts are one object, whichever group they are of. Raises TooTangledError as `unfold` does.
+    """
+    return _Unfolding(structures.model).group
+
+
+def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[Part, int]]:
+    """The parts that a configuration comes by, each fork with the place of its case, other parts with 0.
+
+    Raises LookupError where a fork has no case for it: then it is no member.
+    """
+    for part in parts:
+        if isinstance(part, Fork):
+            place, inside = _case_of(part, lookup)
+            yield part, place
+            yield from inside
+        else:
+            yield part, 0
+
+
+def combinations(parts: Parts) -> int:
+    """How many combinations of cases there are: the products of free hyperparameters that cover the space."""
+    known: dict[int, int] = {}
+
+    def of_parts(several: Parts) -> int:
+        product = 1
+        for part in several:
+            product *= of_fork(part) if isinstance(part, Fork) else 1
+        return product
+
+    def of_fork(fork: Fork) -> int:
+        if id(fork) not in known:
+            known[id(fork)] = sum(of_parts(case.parts) for case in fork.cases)
+        return known[id(fork)]
+
+    return of_parts(parts)
+
+
+def all_parts(parts: Parts) -> Iterator[Part]:
+    """Every part once, forks before what is inside them."""
+    seen: set[int] = set()
+    waiting = [*reversed(parts)]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, Fork):
+            waiting.extend(inner for case in reversed(part.cases) for inner in reversed(case.parts))
+
+
+def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[Part, int]]]:
+    for place, case in enumerate(fork.cases):
+        if fork.node is not None and not _agrees(case, fork.node, lookup):
+            continue
+        try:
+            inside = [*route(case.parts, lookup)]
+        except LookupError:
+            continue
+        if all(_holds(part, lookup) for part, _ in inside):
+            return place, inside
+    raise LookupError("no case of a fork has the configuration")
+
+
+def _agrees(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
+    worth = lookup(node.address)
+    if isinstance(worth, Inactive):
+        return case.branch is None and case.domain is None
+    return case.branch == worth if case.domain is None else contains(case.domain, worth)
+
+
+def _holds(part: Part, lookup: Lookup) -> bool:
+    match part:
+        case Free():
+            worth = lookup(part.node.address)
+            return not isinstance(worth, Inactive) and contains(part.domain, worth)
+        case Related():
+            return holds(part.atom, lookup) is part.truth
+        case Fork():
+            return True
+
+
+class _Unfolding:
+    """Parts by what they say, so that equal ones are one object."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.existence = Solution(model, _Alive())
+        self._known: dict[object, Part] = {}
+        self._below: dict[Context, Parts] = {}
+
+    def below(self, context: Context) -> Parts:
+        """The parts of all groups below a context."""
+        if context not in self._below:
+            groups = self.model.by_context.get(context, ())
+            self._below[context] = tuple(part for group in groups for part in self.group(group))
+        return self._below[context]
+
+    def free(self, node: Hyperparameter, domain: Domain) -> Free:
+        key = ("free", node.address, domain)
+        return self._known.setdefault(key, Free(node, domain))  # type: ignore[return-value]
+
+    def related(self, atom: Compare, truth: bool) -> Related:
+        return self._known.setdefault(("related", atom, truth), Related(atom, truth))  # type: ignore[return-value]
+
+    def fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
+        said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
+        return self._known.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
+
+    def group(self, group: Compiled) -> Parts:
+        """The parts of one group with all that is below it."""
+        if group.is_free:
+            nodes = (member.node for member in group.group.members)
+            return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
+        return _Grouped(self, group).parts()
+
+
+class _Alive(Existence):
+    """Every state weighs 1 that is possible at all."""
+
+    existential = False
+
+
+class _Grouped:
+    """One group: its buckets, read from the variables that tell most to those that they settle."""
+
+    def __init__(self, unfolding: _Unfolding, group: Compiled) -> None:
+        self._unfolding = unfolding
+        self._group = group
+        self._members = {member.address: member for member in group.group.members}
+        self._buckets = {bucket.variable: bucket for bucket in self._eliminated()}
+        self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
+        self._roots: list[str] = []
+        self._needs = self._all_needs()
+        self._known: dict[tuple[object, ...], Parts] = {}
+
+    def parts(self) -> Parts:
+        return tuple(part for root in self._roots for part in self._told(root, {}))
+
+    def _eliminated(self) -> Sequence[Bucket]:
+        """What tells most goes last: decisions after hyperparameters, outer ones after those inside them."""
+        turns: dict[tuple[int, int], set[str]] = {}
+        for name in self._group.states:
+            turns.setdefault(self._turn(name), set()).add(name)
+        ordered = [frozenset(turns[turn]) for turn in sorted(turns, reverse=True)]
+        factors = [*self._group.factors, *self._possible()]
+        try:
+            return eliminate_in_turns(self._group.states, factors, ordered).buckets
+        except TangledError as error:
+            raise TooTangledError(self._group.group.constraints) from error
+
+    def _turn(self, name: str) -> tuple[int, int]:
+        if name not in self._members:
+            return 2, 0
+        member = self._members[name]
+        return (0 if isinstance(member.node, Choice) else 1), self._depth(member)
+
+    def _depth(self, member: Variable) -> int:
+        depth = len(member.owners)
+        if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
+            asked = references(member.node.condition)
+            depth += 1 + max((self._depth(self._members[address]) for address in asked), default=0)
+        return depth
+
+    def _possible(self) -> Iterator[Factor]:
+        """The branches of decisions below which there is something."""
+        for member in self._members.values():
+            if isinstance(member.node, Choice):
+                states = self._group.states[member.address]
+                total = self._unfolding.existence.total
+                yield Factor(
+                    (member.address,),
+                    {(s,): 1 for s in states if s == UNREACHED or total(_inside(member, s))},
+                )
+
+    def _all_needs(self) -> dict[str, tuple[str, ...]]:
+        """The variables that what is told below each one depends on; on the way, who tells whom.
+
+        Each is told by the last one to be known of those that it needs.
+        """
+        order = {variable: place for place, variable in enumerate(self._buckets)}
+        needs: dict[str, tuple[str, ...]] = {}
+        for variable, bucket in self._buckets.items():
+            inner = (name for child in self._children[variable] for name in needs[child] if name != variable)
+            needs[variable] = tuple(dict.fromkeys((*bucket.separator, *inner)))
+            told = needs[variable]
+            (self._children[min(told, key=order.__getitem__)] if told else self._roots).append(variable)
+        return needs
+
+    def _told(self, variable: str, known: Mapping[str, State]) -> Parts:
+        """The parts that a variable and those that it tells leave, with the states of the ones before it."""
+        key = (variable, *(known[name] for name in self._needs[variable]))
+        if key not in self._known:
+            bucket = self._buckets[variable]
+            states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
+            told = [(state, self._below(variable, {**known, variable: state})) for state in states]
+            self._known[key] = self._made(variable, told)
+        return self._known[key]
+
+    def _below(self, variable: str, known: Mapping[str, State]) -> Parts:
+        return tuple(part for child in self._children[variable] for part in self._told(child, known))
+
+    def _made(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
+        if variable not in self._members:
+            return self._auxiliary(variable, told)
+        member = self._members[variable]
+        if isinstance(member.node, Choice):
+            return self._decision(member, told)
+        return self._hyperparameter(member.node, told)
+
+    def _auxiliary(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
+        """A truth: told apart only where it matters, and what a comparison of ranges then asks for."""
+        atom = self._group.ranges.get(variable)
+        alike = {tuple(map(id, parts)) for _, parts in told}
+        if len(alike) == 1 and (len(told) == 2 or atom is None):
+            return told[0][1]
+        asked = [
+            (*parts, *((self._unfolding.related(atom, bool(state)),) if atom is not None else ()))
+            for state, parts in told
+        ]
+        if len(asked) == 1:
+            return asked[0]
+        return (self._unfolding.fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
+
+    def _decision(self, member: Variable, told: Sequence[tuple[State, Parts]]) -> Parts:
+        choice = member.node
+        assert isinstance(choice, Choice)
+        if all(state == UNREACHED for state, _ in told):
+            return told[0][1]
+        cases = [
+            Case(None, None, parts)
+            if state == UNREACHED
+            else Case(choice.branches[state].name, None, (*self._unfolding.below(_inside(member, state)), *parts))
+            for state, parts in told
+        ]
+        return (self._unfolding.fork(member.address, choice, tuple(cases)),)
+
+    def _hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
+        """The cells that leave the same parts together."""
+        inactive = [parts for state, parts in told if state == UNREACHED]
+        together: dict[tuple[int, ...], tuple[list[Simple], Parts]] = {}
+        for state, parts in told:
+            if state != UNREACHED:
+                pieces, _ = together.setdefault(tuple(map(id, parts)), ([], parts))
+                pieces.append(self._group.cells[node.address][state])
+        found = [(joined(node.domain, pieces), parts) for pieces, parts in together.values()]
+        if not found:
+            return inactive[0]
+        if len(found) == 1 and not inactive:
+            ((domain, parts),) = found
+            return (self._unfolding.free(node, domain), *parts)
+        cases = [Case(None, domain, (self._unfolding.free(node, domain), *parts)) for domain, parts in found]
+        return (self._unfolding.fork(node.address, node, (*(Case(None, None, parts) for parts in inactive), *cases)),)
+
+
+def _inside(member: Variable, state: State) -> Context:
+    assert isinstance(member.node, Choice)
+    return (*member.owners, (member.address, member.node.branches[state].name))

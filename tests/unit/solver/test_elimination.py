@@ -1,0 +1,98 @@
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from spacelang.draws.lottery import JointLottery
+from spacelang.solver.elimination import Factor, draw, eliminate, project, supported
+
+STATES = {"u": (0, 1), "v": (0, 1, 2), "w": (-1, 0), "x": (0, 1, 2), "y": (0,), "z": (0, 1)}
+NAMES = tuple(STATES)
+Problem = tuple[list[Factor], frozenset[str]]
+
+
+@st.composite
+def problems(draw_: st.DrawFn) -> Problem:
+    factors = []
+    for _ in range(draw_(st.integers(0, 5))):
+        scope = tuple(draw_(st.lists(st.sampled_from(NAMES), max_size=3, unique=True)))
+        table = {joint: draw_(st.integers(0, 3)) for joint in product(*(STATES[name] for name in scope))}
+        factors.append(Factor(scope, {joint: weight for joint, weight in table.items() if weight or len(scope) == 1}))
+    return factors, frozenset(draw_(st.lists(st.sampled_from(NAMES), unique=True)))
+
+
+def weights(factors: Sequence[Factor]) -> dict[tuple[int, ...], int]:
+    """The weight of every joint state, one by one."""
+    found = {}
+    for joint in product(*STATES.values()):
+        states = dict(zip(NAMES, joint, strict=True))
+        weight = prod(factor.table.get(tuple(states[name] for name in factor.scope), 0) for factor in factors)
+        if weight:
+            found[joint] = int(weight)
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_sums_equal_brute_force(problem: Problem) -> None:
+    factors, existential = problem
+    assert eliminate(STATES, factors).total == sum(weights(factors).values())
+    exists = eliminate(STATES, factors, existential)
+    hard = [
+        Factor(f.scope, {s: w if not set(f.scope) & existential else int(w > 0) for s, w in f.table.items()})
+        for f in factors
+    ]
+    kept = [place for place, name in enumerate(NAMES) if name not in existential]
+    seen = {tuple(joint[place] for place in kept): weight for joint, weight in weights(hard).items()}
+    assert exists.total == sum(seen.values())
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_supported_equals_brute_force(problem: Problem) -> None:
+    factors, existential = problem
+    joints = weights(factors)
+    expected = {name: frozenset(joint[place] for joint in joints) for place, name in enumerate(NAMES)}
+    assert supported(eliminate(STATES, factors, keep_trivial=True)) == expected
+    assert supported(eliminate(STATES, factors, existential, keep_trivial=True)) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_projection_equals_brute_force(problem: Problem) -> None:
+    factors, existential = problem
+    left = project(STATES, factors, existential)
+    assert all(not set(factor.scope) & existential for factor in left)
+    kept = [name for name in NAMES if name not in existential]
+    expected = {tuple(joint[NAMES.index(name)] for name in kept) for joint in weights(factors)}
+    for joint in product(*(STATES[name] for name in kept)):
+        states = dict(zip(kept, joint, strict=True))
+        weight = prod(factor.table.get(tuple(states[name] for name in factor.scope), 0) for factor in left)
+        assert bool(weight) == (joint in expected)
+
+
+def test_draws_follow_the_weights() -> None:
+    factors = [
+        Factor(("u", "v"), {(0, 0): 1, (0, 1): 2, (1, 2): 5, (1, 0): 1}),
+        Factor(("v", "x"), {(0, 1): 3, (1, 1): 1, (2, 2): 1, (2, 0): 2}),
+        Factor(("w",), {(-1,): 1}),
+    ]
+    expected, rng = weights(factors), np.random.default_rng(5)
+    solution = eliminate(STATES, factors)
+    drawn = JointLottery(solution).draw(3000, rng)
+    counts = Counter(zip(*(drawn[name].tolist() for name in NAMES), strict=True))
+    assert counts.keys() == expected.keys()
+    shares = [expected[joint] * 3000 / solution.total for joint in expected]
+    assert stats.chisquare([counts[joint] for joint in expected], shares).pvalue > 1e-3
+
+
+def test_existential_variables_are_left_out_of_draws() -> None:
+    factors = [Factor(("u", "v"), {(0, 0): 1, (0, 1): 1, (1, 2): 1})]
+    solution = eliminate(STATES, factors, frozenset({"v", "x"}))
+    drawn = draw(solution, lambda _: 0, frozenset({"v", "x"}))
+    assert drawn.keys() == STATES.keys() - {"v", "x"}

@@ -1,0 +1,127 @@
+"""Whether statements can be true and false, on a space that can be overlooked."""
+
+import pytest
+
+from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Real
+from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
+from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.solver import probing
+from spacelang.solver.compiled import TooTangledError
+from spacelang.solver.counting import Structures
+from spacelang.solver.probing import Statement, truths, truths_of_all
+
+
+def hyperparameter(address: str, domain: object, condition: Expr | None = None) -> Hyperparameter:
+    return Hyperparameter(address.rsplit(".", 1)[-1], address, address, domain, domain.middle, condition)  # type: ignore[attr-defined,arg-type]
+
+
+DEGREE_CONDITION = Compare("==", Reference("e.SVC.kernel"), Constant("poly"))
+SPACE = Space(
+    "probed",
+    Product(
+        Kind.SEQUENCE,
+        (
+            Choice("s", "s", "s", (Branch("none", NOTHING), Branch("PCA", Operator("PCA", "made")))),
+            Choice(
+                "e",
+                "e",
+                "e",
+                (
+                    Branch(
+                        "SVC",
+                        Operator(
+                            "SVC",
+                            "made",
+                            (
+                                hyperparameter("e.SVC.kernel", Categorical(("rbf", "poly"))),
+                                hyperparameter("e.SVC.degree", Grid(2, 5), DEGREE_CONDITION),
+                                hyperparameter("e.SVC.C", Real(0.01, 100.0, log=True)),
+                                hyperparameter("e.SVC.gamma", Real(0.01, 100.0, log=True)),
+                                hyperparameter("e.SVC.size", Grid(1, 10**9)),
+                            ),
+                        ),
+                    ),
+                    Branch("Tree", Operator("Tree", "made", (hyperparameter("e.Tree.pruned", BOOLEANS),))),
+                    *(Branch(f"more{number}", Operator("More", "made")) for number in range(200)),
+                ),
+            ),
+        ),
+    ),
+)
+INSIDE = (("e", "SVC"),)
+
+
+def compare(relation: str, address: str, value: object) -> Expr:
+    return Compare(relation, Reference(address), Constant(value))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (Statement(DEGREE_CONDITION, owners=INSIDE), (True, True)),
+        (Statement(In(Reference("e.SVC.kernel"), ("rbf", "poly")), owners=INSIDE), (True, False)),
+        (Statement(compare(">", "e.SVC.C", 1000.0), owners=INSIDE), (False, True)),
+        (Statement(compare(">=", "e.SVC.C", 0.01), owners=INSIDE), (True, False)),
+        (Statement(compare(">", "e.SVC.C", 50.0), owners=INSIDE), (True, True)),
+        # The alternative is not always taken where another stage asks.
+        (Statement(compare(">=", "e.SVC.C", 0.01)), (True, True)),
+        (Statement(compare("==", "e.SVC.size", 77)), (True, True)),
+        # A dead one, and one that only one value of another makes active.
+        (Statement(compare(">", "e.SVC.degree", 7), active=("e.SVC.degree",)), (False, True)),
+        (
+            Statement(
+                And((compare(">", "e.SVC.degree", 2), compare("==", "e.SVC.kernel", "rbf"))),
+                active=("e.SVC.degree", "e.SVC.kernel"),
+            ),
+            (False, True),
+        ),
+        (Statement(compare("==", "e.SVC.kernel", "poly"), active=("e.SVC.degree", "e.SVC.kernel")), (True, False)),
+        # Never together.
+        (
+            Statement(
+                And((compare(">", "e.SVC.C", 1), Reference("e.Tree.pruned"))), active=("e.SVC.C", "e.Tree.pruned")
+            ),
+            (False, False),
+        ),
+        (Statement(Is("s", ("none",))), (True, True)),
+        (Statement(Is("s", ("none", "PCA"))), (True, False)),
+        (Statement(Is("e", ("SVC",)), owners=INSIDE), (True, False)),
+        (Statement(Is("e", ("Tree", "more7")), owners=INSIDE), (False, True)),
+        (Statement(Is("e", tuple(branch.name for branch in SPACE.decisions[1].branches))), (True, False)),
+        (Statement(Not(Is("e", ("more199",)))), (True, True)),
+        (Statement(Compare("<", Reference("e.SVC.C"), Reference("e.SVC.gamma")), owners=INSIDE), (True, True)),
+        (Statement(Constant(True)), (True, False)),
+        (Statement(Constant(False)), (False, True)),
+    ],
+)
+@pytest.mark.parametrize("by_trying", [True, False])
+def test_truths(
+    statement: Statement, expected: tuple[bool, bool], by_trying: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not by_trying:
+        monkeypatch.setattr(probing, "_try_values", lambda *_: None)
+    assert truths(SPACE, statement) == expected
+
+
+def test_the_tree_that_is_reasoned_about_has_only_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Space] = []
+    real = probing.Structures
+    monkeypatch.setattr(probing, "Structures", lambda space: asked.append(space) or real(space))
+    assert truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
+    (small,) = asked
+    assert [branch.name for branch in small.decisions[0].branches] == ["SVC", "Tree"]
+    assert set(small.variables) == {"e", "e.SVC.kernel", "e.SVC.degree", "true 0", "false 0"}
+
+
+def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = probing.Structures
+
+    def structures(small: Space) -> Structures:
+        if len([name for name in small.variables if name.startswith("true")]) > 1:
+            raise TooTangledError(())
+        return real(small)
+
+    monkeypatch.setattr(probing, "Structures", structures)
+    monkeypatch.setattr(probing, "MANY", 1)
+    asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
+    assert truths_of_all(SPACE, asked) == [(True, True), (True, True)]

@@ -1,0 +1,58 @@
+"""What conditions and constraints say once decisions are taken."""
+
+from spacelang.ir.domain import Categorical, Grid
+from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
+from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.solver.residual import residual
+from spacelang.solver.situations import Situations
+
+KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
+
+
+def space_of(*constraints: Constraint, condition: Expr | None = None) -> Space:
+    scaler = Choice("s", "s", "s", (Branch("none", NOTHING), Branch("S", Operator("S", "made")), Branch("T", NOTHING)))
+    n = Hyperparameter("n", "e.A.n", "e.n", Grid(1, 9), 1, condition)
+    estimator = Choice("e", "e", "e", (Branch("A", Operator("A", "made", (KIND, n))), Branch("B", NOTHING)))
+    return Space("made", Product(Kind.SEQUENCE, (scaler, estimator)), constraints)
+
+
+def left(space: Space, **taken: str) -> Space:
+    members = [variable for variable in space.variables.values() if isinstance(variable.node, Hyperparameter)]
+    return residual(members, space.constraints, taken).space
+
+
+N_IS_LARGE = Compare(">", Reference("e.A.n"), Constant(3))
+IS_X = Compare("==", Reference("e.A.kind"), Constant("x"))
+
+
+def test_decisions_become_true_or_false() -> None:
+    space = space_of(Constraint(And((Is("s", ("none",)), N_IS_LARGE)), forbidden=True))
+    assert left(space, s="none", e="A").constraints == (Constraint(And((N_IS_LARGE,)), forbidden=True),)
+    assert left(space, s="S", e="A").constraints == ()
+    nothing = left(space, s="none", e="B")
+    assert nothing.constraints == ()
+    assert nothing.hyperparameters == ()
+
+
+def test_a_condition_on_a_decision_goes_or_takes_its_hyperparameter_along() -> None:
+    space = space_of(condition=And((Not(Is("s", ("S", "T"))), IS_X)))
+    assert [node.condition for node in left(space, s="none", e="A").hyperparameters] == [None, And((IS_X,))]
+    assert [node.key for node in left(space, s="T", e="A").hyperparameters] == ["e.kind"]
+
+
+def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None:
+    said = Or((Is("s", ("S",)), N_IS_LARGE))
+    space = space_of(Constraint(said, forbidden=True), condition=IS_X)
+    # With S it is forbidden wherever n is active, although nothing of it says so any more.
+    kept = Or((Not(And((Active("e.A.n"),))), Not(Constant(True))))
+    assert left(space, s="S", e="A").constraints == (Constraint(kept, forbidden=False),)
+
+
+def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None:
+    space = space_of(Constraint(And((Is("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
+    situations = Situations(space)
+    (component,) = situations.by_context[("e", "A"),]
+    assert situations.situation(component, {"s": "none"}) == situations.situation(component, {"s": "T"})
+    assert situations.situation(component, {"s": "none"}) != situations.situation(component, {"s": "S"})
+    (concern,) = situations.asking_about("e")
+    assert (concern.component, concern.below, concern.others) == (component, "A", ())

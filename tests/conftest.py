@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Mapping
 from zlib import crc32
 
@@ -33,18 +32,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if IS_FULL:
         return
     taking = [_taking_turns(item) for item in items]
-    values: Counter[tuple[str, str]] = Counter()
-    for item, parameter in zip(items, taking, strict=True):
-        if parameter:
-            values[_name(item), parameter] = max(values[_name(item), parameter], item.callspec.indices[parameter] + 1)
+    numbers = _Numbers()
+    places = [numbers.of(item) for item in items]  # of all, before it is known how many values there are
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
-    for item, parameter in zip(items, taking, strict=True):
+    for item, parameter, place in zip(items, taking, places, strict=True):
         is_short = item.get_closest_marker("full") is None
-        has_turn = not parameter or _has_its_turn(item.callspec.indices, parameter, values[_name(item), parameter])
+        has_turn = not parameter or _has_its_turn(place, parameter, numbers.values(item, parameter))
         (kept if is_short and has_turn else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+class _Numbers:
+    """The values of each parameter of a test, numbered as they appear; what pytest numbers may be whole cases."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], dict[int, int]] = {}
+
+    def of(self, item: pytest.Item) -> Mapping[str, int]:
+        """Which value of each parameter a case has."""
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        return {each: self._number(_name(item), each, id(value)) for each, value in parameters.items()}
+
+    def values(self, item: pytest.Item, parameter: str) -> int:
+        """How many values of a parameter have appeared."""
+        return len(self._known[_name(item), parameter])
+
+    def _number(self, name: str, parameter: str, value: int) -> int:
+        known = self._known.setdefault((name, parameter), {})
+        return known.setdefault(value, len(known))
 
 
 def _name(item: pytest.Item) -> str:
@@ -53,13 +70,13 @@ def _name(item: pytest.Item) -> str:
 
 def _taking_turns(item: pytest.Item) -> str:
     """The parameter of a test that takes turns, if there is one and it is not the only one."""
-    parameters = item.callspec.indices if hasattr(item, "callspec") else {}
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
     name = _name(item).rpartition("::")[2]
     marked = [mark.args[0] for mark in item.iter_markers("takes_turns")]
     taking = [*marked, *(each for each, beginning in TAKING_TURNS.items() if name.startswith(beginning))]
     return next((each for each in taking if each in parameters and len(parameters) > 1), "")
 
 
-def _has_its_turn(indices: Mapping[str, int], parameter: str, values: int) -> bool:
-    others = sorted(each for each in indices.items() if each[0] != parameter)
-    return indices[parameter] == crc32(repr(others).encode()) % values
+def _has_its_turn(places: Mapping[str, int], parameter: str, values: int) -> bool:
+    others = sorted(each for each in places.items() if each[0] != parameter)
+    return places[parameter] == crc32(repr(others).encode()) % values

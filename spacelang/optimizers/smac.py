@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
+from spacelang.ir.prior import Normal
 from spacelang.ir.problem import Problem
+from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
+from spacelang.solver.rebuilding import rebuilt
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 MADE_AGAIN: Final = "the next best were taken in their place"
+WHY_UNWELCOME: Final = "it takes a normal distribution only of what is active in every configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,12 @@ class Smac:
     def form(self, structures: Structures) -> Lowered[ConfigSpaceForm, Encoding]:
         """What SMAC searches; raises RefusedError for what ConfigSpace cannot say, and MissingLibraryError."""
         library("smac")
-        return Configspace().lower(structures)
+        space = structures.space
+        if not _unwelcome(space):
+            return Configspace().lower(structures)
+        unwelcome = {node.address for node in _unwelcome(space)}
+        root = rebuilt(space.root, lambda node: replace(node, prior=None) if node.address in unwelcome else node)
+        return Configspace().lower(Structures(replace(space, root=root)))
 
     def search(self, problem: Problem) -> Search:
         """The facade's design, and then what its model ranks highest, `retrain_after` of each model.
@@ -66,6 +75,8 @@ class Smac:
         structures = Structures(problem.space)
         if not structures.count:
             return
+        if unwelcome := [f"`{node.key}`" for node in _unwelcome(problem.space)]:
+            problem.remark(f"SMAC knew of no prior of {', '.join(unwelcome)}: {WHY_UNWELCOME}.")
         history = History()
         try:
             yield from consulted(_Challengers(self, self.form(structures).form, problem), problem, structures, history)
@@ -200,6 +211,17 @@ class _Challenger:
 
     configuration: Configuration
     left_out: int
+
+
+def _unwelcome(space: Space) -> list[Hyperparameter]:
+    """The hyperparameters with a prior that SMAC does not take: its model fails where one that has it is inactive."""
+    return [
+        variable.node
+        for variable in space.variables.values()
+        if isinstance(variable.node, Hyperparameter)
+        and isinstance(variable.node.prior, Normal)
+        and (variable.owners or variable.node.condition is not None)
+    ]
 
 
 def _place(trial: Trial | None) -> float | None:

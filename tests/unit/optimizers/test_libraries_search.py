@@ -229,7 +229,16 @@ def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
     assert logging.getLogger("smac").level == level
 
 
-@pytest.mark.skipif(not FULL, reason="SMAC takes long: only in full")
+def test_smac_knows_of_no_prior_of_what_may_be_inactive() -> None:
+    likelier = replace(number("e.a.x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1))
+    space = made("prior", choice("e", branch("a", likelier), "b"))
+    remarks: list[str] = []
+    found = drive(smac().search(Problem(space, 100, default_rng(0), remark=remarks.append)), moody, 14)
+    assert len(found.trials) == 14
+    assert [remark.partition(":")[0] for remark in remarks] == ["SMAC knew of no prior of `e.a.x`"]
+
+
+@pytest.mark.full
 def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
     found = driven(smac(), plain(2, 3, 2), 200)
     assert found.ended

@@ -19,15 +19,14 @@ settings.register_profile("reproducible", derandomize=not os.environ.get("SPACEL
 settings.load_profile("reproducible")
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-TAKING_TURNS = {"workers": "", "scale": "test_failures_are_trained", "name": "test_a_fault_ends_one_trial_alone"}
-"""Parameters of the suites of conformance that take turns, each in the tests whose names begin so."""
+TAKING_TURNS = {"workers": "", "space": "TestOptimizers::", "scale": "::test_failures_are_trained"}
+"""Parameters of the suites of conformance that take turns, each in the tests that have this in their names."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What the reduced form has of all tests: those that are marked `full` are left out.
 
-    Where a parameter takes turns, it has for each combination of the others one of its values, drawn the same in every
-    run.
+    Parameters that take turns have for each combination of the others one of their values, drawn the same in every run.
     """
     if IS_FULL:
         return
@@ -36,10 +35,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = [numbers.of(item) for item in items]  # of all, before it is known how many values there are
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
-    for item, parameter, place in zip(items, taking, places, strict=True):
+    for item, parameters, place in zip(items, taking, places, strict=True):
         is_short = item.get_closest_marker("full") is None
-        has_turn = not parameter or _has_its_turn(place, parameter, numbers.values(item, parameter))
-        (kept if is_short and has_turn else left).append(item)
+        values = {each: numbers.values(item, each) for each in parameters}
+        (kept if is_short and _has_its_turn(item, place, values) else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
 
@@ -68,15 +67,17 @@ def _name(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
 
-def _taking_turns(item: pytest.Item) -> str:
-    """The parameter of a test that takes turns, if there is one and it is not the only one."""
+def _taking_turns(item: pytest.Item) -> list[str]:
+    """The parameters of a test that take turns; none where there would be no other."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    name = _name(item).rpartition("::")[2]
     marked = [mark.args[0] for mark in item.iter_markers("takes_turns")]
-    taking = [*marked, *(each for each, beginning in TAKING_TURNS.items() if name.startswith(beginning))]
-    return next((each for each in taking if each in parameters and len(parameters) > 1), "")
+    taking = [*marked, *(each for each, part in TAKING_TURNS.items() if part in _name(item))]
+    found = [each for each in taking if each in parameters]
+    return found if len(found) < len(parameters) else []
 
 
-def _has_its_turn(places: Mapping[str, int], parameter: str, values: int) -> bool:
-    others = sorted(each for each in places.items() if each[0] != parameter)
-    return places[parameter] == crc32(repr(others).encode()) % values
+def _has_its_turn(item: pytest.Item, places: Mapping[str, int], values: Mapping[str, int]) -> bool:
+    """Whether each of some parameters, which have so many values, has the one that is drawn for the others."""
+    others = sorted(each for each in places.items() if each[0] not in values)
+    drawn = {each: crc32(repr((_name(item), each, others)).encode()) % number for each, number in values.items()}
+    return all(places[each] == place for each, place in drawn.items())

@@ -50,10 +50,10 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
 ) -> "AskAndTell":
     """The configurations that an optimizer asks for, `batch` of them at a time, for any black box; without any data.
 
-    `allow` is as for `load`. The optimizer is `hyperband` where the space has hyperparameters, which draws every
-    configuration anew, and `blds` else, unless it is named. Those that select pipelines keep hyperparameters at their
-    defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`, and end once every
-    pipeline was asked for. What was told once is not asked for again: the search is told it by itself.
+    `allow` is as for `load`. The optimizer is `mosaic` where the space has hyperparameters, and `blds` else, unless it
+    is named. Those that select pipelines keep hyperparameters at their defaults, or draw them once for each pipeline
+    with the option `hyperparameters="sample"`, and end once every pipeline was asked for. What was told once is not
+    asked for again: the search is told it by itself.
 
     `scale` is a loss that is as bad as losses need be told apart, above 0: 1 for a share of errors, that of a guess for
     others. Optimizers that reckon with more than the order of losses take loss / `scale`, at least 0 and at most 1, and

@@ -89,7 +89,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
     that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
 
-    The optimizer is `hyperband` where the space has hyperparameters, and `blds` else, unless it is named. Those that
+    The optimizer is `mosaic` where the space has hyperparameters, and `blds` else, unless it is named. Those that
     select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at their defaults, or draw them once
     for each pipeline with the option `hyperparameters="sample"`: `Result.hyperparameters` and `Result.at_defaults` say
     what was not searched.

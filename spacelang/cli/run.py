@@ -73,7 +73,7 @@ def command(  # noqa: PLR0913 - one argument an option
     optimizer: Annotated[
         str | None,
         typer.Option(
-            "--optimizer", help="See `spacelang optimizers`; else `hyperband`, or `blds` without hyperparameters."
+            "--optimizer", help="See `spacelang optimizers`; else `mosaic`, or `blds` without hyperparameters."
         ),
     ] = None,
     set_: SetOption = None,

@@ -57,8 +57,11 @@ def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
     return Hyperparameters.ONCE if rule == "sample" and not draws else Hyperparameters.SEARCHED
 
 
-SEARCHES_THEM = "hyperband"
-"""The default optimizer of spaces that have hyperparameters."""
+SEARCHES_THEM = "mosaic"
+"""The default optimizer of spaces that have hyperparameters: of eight the one ahead (see `examples/default`)."""
+
+HOLDS_GIANTS = "hyperband"
+"""The default optimizer of those with integers that no float tells apart, which models do not take."""
 
 SELECTS = "blds"
 """The default optimizer of the others."""
@@ -69,4 +72,8 @@ def default_optimizer(space: Space, *, has_defaults_only: bool = False) -> str:
 
     `has_defaults_only` says that nothing else than the defaults of hyperparameters can be tried.
     """
-    return SEARCHES_THEM if space.hyperparameters and not has_defaults_only else SELECTS
+    from spacelang.codings.limits import unheld
+
+    if not space.hyperparameters or has_defaults_only:
+        return SELECTS
+    return HOLDS_GIANTS if any(unheld(space)) else SEARCHES_THEM

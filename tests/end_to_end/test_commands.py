@@ -223,7 +223,7 @@ class TestRun:
         options = ("--data", "sklearn:iris", "--workers", "0", "--trials", "40", "--optimizer", "blds")
         ended = spacelang("run", "toy.space", *options, folder=folder)
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
-        assert "= help: `--optimizer hyperband` searches them, `--set hyperparameters=sample` draws" in ended.stderr
+        assert "= help: `--optimizer mosaic` searches them, `--set hyperparameters=sample` draws" in ended.stderr
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
         assert "every pipeline was tried with its default hyperparameters" in ended.stdout
         found = document(spacelang("run", "toy.space", *options, "--json", folder=folder))
@@ -235,7 +235,7 @@ class TestRun:
         ended = spacelang("run", "toy.space", *options, folder=folder)
         found = document(ended)
         assert ended.stderr == ""
-        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("hyperband", "searched", 12)
+        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("mosaic", "searched", 12)
         assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "blds"
 
     def test_a_time_budget_a_metric_and_an_exhausted_space(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ from spacelang.testing.small_spaces import SMALL
 @pytest.mark.parametrize("space", SMALL, ids=lambda space: space.name)
 def test_it_searches_what_the_space_has(space: Space) -> None:
     name = default_optimizer(space)
-    assert name == ("hyperband" if space.hyperparameters else "blds")
+    assert name == ("mosaic" if space.hyperparameters else "blds")
     assert hyperparameters_in(space, OPTIMIZERS.load(name)()) is Hyperparameters.SEARCHED
     assert default_optimizer(space, has_defaults_only=True) == "blds"
 

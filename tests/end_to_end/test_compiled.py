@@ -78,7 +78,7 @@ def test_the_document_of_any_target_can_be_loaded(here: Here, target: str) -> No
 
 @pytest.mark.takes_turns("name")
 @pytest.mark.parametrize("optimizer", ["random", "blds"])
-@pytest.mark.parametrize("name", ["blds_table1", "boasf_random_forest"])
+@pytest.mark.parametrize("name", ["blds_table1", "boasf_logistic_regression"])
 def test_a_run_of_the_compiled_space_is_the_run_of_its_text(here: Here, name: str, optimizer: str) -> None:
     path = carried(here, name)
     run = ("--data", "sklearn:iris", "--optimizer", optimizer, "--trials", "4", "--seed", "7", "--json")

@@ -19,7 +19,12 @@ settings.register_profile("reproducible", derandomize=not os.environ.get("SPACEL
 settings.load_profile("reproducible")
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
-TAKING_TURNS = {"workers": "", "space": "TestOptimizers::", "scale": "::test_failures_are_trained"}
+TAKING_TURNS = {
+    "workers": "",
+    "space": "TestOptimizers::",
+    "scale": "::test_failures_are_trained",
+    "name": "TestBounding::test_a_fault_ends_one_trial_alone",
+}
 """Parameters of the suites of conformance that take turns, each in the tests that have this in their names."""
 
 

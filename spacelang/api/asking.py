@@ -50,10 +50,10 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
 ) -> "AskAndTell":
     """The configurations that an optimizer asks for, `batch` of them at a time, for any black box; without any data.
 
-    `allow` is as for `load`. The optimizer is `mosaic` where the space has hyperparameters, and `blds` else, unless it
-    is named. Those that select pipelines keep hyperparameters at their defaults, or draw them once for each pipeline
-    with the option `hyperparameters="sample"`, and end once every pipeline was asked for. What was told once is not
-    asked for again: the search is told it by itself.
+    `allow` is as for `load`. The optimizer is `hyperband` where the space has hyperparameters, which draws every
+    configuration anew, and `blds` else, unless it is named. Those that select pipelines keep hyperparameters at their
+    defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`, and end once every
+    pipeline was asked for. What was told once is not asked for again: the search is told it by itself.
 
     `scale` is a loss that is as bad as losses need be told apart, above 0: 1 for a share of errors, that of a guess for
     others. Optimizers that reckon with more than the order of losses take loss / `scale`, at least 0 and at most 1, and
@@ -78,7 +78,7 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
         raise ValueError("there is no run to go on with: name its `store`")
     sizes = checked_fidelities(fidelities)
     loaded = without_data(space) if isinstance(space, Space) else load(space, allow=allow)
-    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
+    name = default_optimizer(loaded.checked, has_data=False) if optimizer is None else optimizer
     options = optimizer_options or {}
     chosen = with_fidelity(configure_optimizer(name, options), loaded, options, None if fidelities is None else sizes)
     facts = DataFacts(NAME, 0, 0, sha256(NAME.encode()).hexdigest())

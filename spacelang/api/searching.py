@@ -89,10 +89,10 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
     that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
 
-    The optimizer is `mosaic` where the space has hyperparameters, and `blds` else, unless it is named. Those that
-    select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at their defaults, or draw them once
-    for each pipeline with the option `hyperparameters="sample"`: `Result.hyperparameters` and `Result.at_defaults` say
-    what was not searched.
+    The optimizer is `mosaic` where the space has hyperparameters (`hyperband` for an `objective`), and `blds` else,
+    unless it is named. Those that select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at
+    their defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`:
+    `Result.hyperparameters` and `Result.at_defaults` say what was not searched.
 
     Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
     of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
@@ -120,7 +120,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)
     loaded = _bound(space, bind) if isinstance(space, Space) else load_for_data(space, allow=allow, bind=bind)
-    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
+    name = default_optimizer(loaded.checked, has_data=objective is None) if optimizer is None else optimizer
     options = optimizer_options or {}
     chosen = configure_optimizer(name, options)
     limits = trial_limits(loaded, trial_limit)

@@ -68,7 +68,11 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
         loaded = load_for_data(space, allow=allow, bind=bind)
     loaded, objective = table_objective(loaded, table, limits=trial_limits(loaded, trial_limit))
     has_defaults_only = objective.table.has_defaults_only
-    name = default_optimizer(loaded.checked, has_defaults_only=has_defaults_only) if optimizer is None else optimizer
+    name = (
+        default_optimizer(loaded.checked, has_data=False, has_defaults_only=has_defaults_only)
+        if optimizer is None
+        else optimizer
+    )
     chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
     seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
     first = None if initial is None else members_of(loaded, read_initial(initial), objective.lacks)

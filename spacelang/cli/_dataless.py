@@ -141,7 +141,7 @@ def _optimizer(space: "Space", objective: "Objective", asked: Dataless) -> tuple
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     given, options = asked.optimizer
-    usual = default_optimizer(space.checked, has_defaults_only=_has_defaults_only(objective))
+    usual = default_optimizer(space.checked, has_data=False, has_defaults_only=_has_defaults_only(objective))
     name = usual if given is None else given
     return name, with_fidelity(plugin(OPTIMIZERS, name, options), space, settings(options))
 

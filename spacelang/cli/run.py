@@ -72,9 +72,7 @@ def command(  # noqa: PLR0913 - one argument an option
     target_column: TargetColumnOption = None,
     optimizer: Annotated[
         str | None,
-        typer.Option(
-            "--optimizer", help="See `spacelang optimizers`; else `mosaic`, or `blds` without hyperparameters."
-        ),
+        typer.Option("--optimizer", help="See `spacelang optimizers`; else `mosaic`, `blds` without hyperparameters."),
     ] = None,
     set_: SetOption = None,
     metric: MetricOption = None,

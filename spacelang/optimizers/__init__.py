@@ -60,20 +60,24 @@ def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
 SEARCHES_THEM = "mosaic"
 """The default optimizer of spaces that have hyperparameters: of eight the one ahead (see `examples/default`)."""
 
-HOLDS_GIANTS = "hyperband"
-"""The default optimizer of those with integers that no float tells apart, which models do not take."""
+DRAWS_THEM = "hyperband"
+"""That of those with integers that no float tells apart, which models do not take, and where nothing is fitted.
+
+Which one is ahead without data was not judged, and a model takes longer than many a function.
+"""
 
 SELECTS = "blds"
 """The default optimizer of the others."""
 
 
-def default_optimizer(space: Space, *, has_defaults_only: bool = False) -> str:
+def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only: bool = False) -> str:
     """The name of the optimizer of a search that names none: one that searches what the space has.
 
-    `has_defaults_only` says that nothing else than the defaults of hyperparameters can be tried.
+    `has_data` says that trials are pipelines that are fitted, `has_defaults_only` that nothing else than the defaults
+    of hyperparameters can be tried.
     """
     from spacelang.codings.limits import unheld
 
     if not space.hyperparameters or has_defaults_only:
         return SELECTS
-    return HOLDS_GIANTS if any(unheld(space)) else SEARCHES_THEM
+    return SEARCHES_THEM if has_data and not any(unheld(space)) else DRAWS_THEM

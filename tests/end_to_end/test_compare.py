@@ -309,6 +309,7 @@ def test_real_data_has_a_split_of_its_own_for_every_seed(here: Here, folder: Pat
     assert (folder / "out" / "runs" / "sklearn%3Awine@lds@1.db").exists()
 
 
+@pytest.mark.full
 def test_a_run_of_its_own_process_is_compared_as_well(folder: Path) -> None:
     options = ("--trials", "3", "--repeats", "1", "--optimizers", "random,blds", "-o", "out", "--json")
     ended = spacelang("compare", "tiny.space", "-d", "sklearn:breast_cancer", *options, folder=folder)

@@ -41,6 +41,7 @@ def target(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.takes_turns("space")
 def test_each_space_is_held_by_each_target_and_its_own_draws_are_members(space: Space, target: str) -> None:
     lowered = space.compile(target)
     assert all(entry.status.value != "refused" for entry in lowered.report)
@@ -57,6 +58,7 @@ def test_members_of_each_space_are_reached_and_come_back(space: Space, target: s
         assert lowered.decode(encoding) == configuration
 
 
+@pytest.mark.takes_turns("space")
 def test_each_form_is_written_in_each_format(space: Space, target: str) -> None:
     lowered = space.compile(target)
     assert json.loads(json.dumps(written(target, space.checked, lowered), allow_nan=False))["target"] == target

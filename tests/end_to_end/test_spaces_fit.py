@@ -41,10 +41,10 @@ EXAMPLES = {path.stem: path for path in sorted((REPOSITORY / "examples").glob("*
 FEW_COLUMNS = {"admm_table_a2": 10, "admm_table_a3": 10, "mosaic": 10}
 """Where random configurations see the first columns only: cubic features of all thirty would take minutes."""
 
-DRAWS = 300 if os.environ.get("SPACELANG_FULL") else 15
+DRAWS = 300 if os.environ.get("SPACELANG_FULL") else 9
 COSTLY = {
     "admm_table_a2": DRAWS // 3,
-    "blds_table1_hpo": DRAWS // 10,
+    "blds_table1_hpo": max(DRAWS // 10, 1),
     "mosaic": DRAWS // 3,
     "boasf_models": DRAWS // 2,
     "boasf_random_forest": DRAWS // 3,

@@ -229,6 +229,7 @@ class TestWhatIsSearched:
         assert (searched.hyperparameters, searched.at_defaults) == ("searched", [])
         assert len({str(each) for each in searched.trials["configuration"]}) >= 5, "one may go on to all rows"
 
+    @pytest.mark.full
     def test_a_thousand_trials_of_one_pipeline_are_a_thousand_configurations(self) -> None:
         space = sl.load("boasf_random_forest")
         asked = [trial.configuration for trial in told(sl.ask_and_tell(space, trials=1_000))]

@@ -12,6 +12,7 @@ def test_it_searches_what_the_space_has(space: Space) -> None:
     name = default_optimizer(space)
     assert name == ("mosaic" if space.hyperparameters else "blds")
     assert hyperparameters_in(space, OPTIMIZERS.load(name)()) is Hyperparameters.SEARCHED
+    assert default_optimizer(space, has_data=False) == ("hyperband" if space.hyperparameters else "blds")
     assert default_optimizer(space, has_defaults_only=True) == "blds"
 
 

@@ -195,7 +195,8 @@ def smac() -> Smac:
     return Smac(challengers=20)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8] if FULL else [2])
+@pytest.mark.full
+@pytest.mark.parametrize("workers", [1, 2, 8])
 def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
     """Also within the configurations of a model, which is fitted again to what was known when it was made."""
 

@@ -21,6 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 def test_a_run_finds_the_same_again_and_goes_on(folder: Path) -> None:
     first = spacelang(*RUN, "--trials", "10", "--store", "run.db", "--json", folder=folder)
     assert first.returncode == 0

@@ -89,6 +89,7 @@ def test_a_run_of_the_compiled_space_is_the_run_of_its_text(here: Here, name: st
     assert text["trials"] == (4 if optimizer == "random" or name == "blds_table1" else 2)
 
 
+@pytest.mark.full
 def test_every_trial_is_the_same_for_data_of_the_size_that_it_was_compiled_for(here: Here) -> None:
     features, target = load_wine(return_X_y=True, as_frame=True)
     text = sl.search("sized.space", features, target, optimizer="random", trials=8, seed=5)

@@ -51,6 +51,7 @@ def test_run(folder: Path) -> None:
     assert found["failed"] == 0
 
 
+@pytest.mark.full
 def test_search_from_python(folder: Path) -> None:
     from sklearn.datasets import load_breast_cancer
 

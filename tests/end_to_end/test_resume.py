@@ -168,6 +168,7 @@ def test_a_store_is_not_overwritten_and_nothing_is_resumed_from_nowhere(folder: 
     assert (folder / "text.db").read_text() == "no store"
 
 
+@pytest.mark.full
 def test_python_keeps_and_resumes(folder: Path) -> None:
     code = """
 import json, spacelang as sl

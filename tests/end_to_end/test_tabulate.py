@@ -169,6 +169,7 @@ def test_no_scikit_learn_is_needed(folder: Path, tiny: Any) -> None:
     assert "sklearn" not in json.loads(found)
 
 
+@pytest.mark.full
 def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
     arguments = ("tabulate", "medium.space", *HELD_OUT, "-o", "again.npz", "--b", "50", "--eta", "3")
     stop = "import os, signal; from spacelang.cli import main; from spacelang.runtime.history import History\n"

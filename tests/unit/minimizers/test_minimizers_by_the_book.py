@@ -30,6 +30,7 @@ def found(name: str, value: Bowl, calls: int, start: Point, workers: int = 1, **
     return best[0], driven
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["bo", "direct", "rbf"])
 def test_25_evaluations_find_the_bottom_of_a_parabola(name: str) -> None:
     best = [found(name, Bowl((RANGE,), seed), 25, (0.9,))[0][0] for seed in range(10)]

@@ -352,6 +352,7 @@ def stuck_space() -> Space:
     return made("stuck", choice("m", *ways), choice("c", "a", "b"))
 
 
+@pytest.mark.full
 def test_exact_sub_solvers_go_in_turns_to_a_local_optimum_and_elsewhere_when_nothing_is_new() -> None:
     assert least(exact(6, rho=1, penalty="raw"), stuck_space(), stuck_loss) == pytest.approx(0.309)
     assert least(exact(20, rho=1, penalty="raw", patience=1), stuck_space(), stuck_loss) == pytest.approx(0.109)

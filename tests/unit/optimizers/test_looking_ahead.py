@@ -41,6 +41,7 @@ def search(
     return OPTIMIZERS.load(name)(**options).search(problem)  # type: ignore[no-any-return]
 
 
+@pytest.mark.full
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(IN_TURN),

@@ -239,6 +239,7 @@ def test_what_an_order_of_steps_does_with_missing_values() -> None:
         assert plan(sl.parse(text).checked, features).imputed == imputed
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("column", [pytest.param("day", marks=pytest.mark.full), "mixture", "endless"])
 def test_of_a_column_that_no_part_selects_nothing_is_asked(column: str) -> None:
     features, target = table()

@@ -54,7 +54,6 @@ class Killer:
                         worker.kill()
 
 
-@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbs() -> None:
     features, labels = load_wine(return_X_y=True)

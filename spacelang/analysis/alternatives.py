@@ -194,15 +194,17 @@ def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
     )
 
 
-def duplicate(alternative: Alternative, first: Span) -> DuplicateName:
+def duplicate(alternative: Alternative, first: Alternative) -> DuplicateName:
     """That a decision has an alternative of this name already."""
     remedy = f"tell them apart: `{alternative.name} as …`"
-    if isinstance(alternative.structure, ast.Nothing):
+    several = (alternative, first)
+    named = next((each for each in several if not isinstance(each.structure, ast.Nothing)), None)
+    if named is None:
         remedy = "remove one of them"
-    elif alternative.alias is not None:
+    elif named.alias is not None:
         remedy = "choose another name after `as`"
-    elif not isinstance(alternative.structure, ast.Operator):
+    elif not isinstance(named.structure, ast.Operator):
         remedy = f"tell them apart: `({alternative.name}) as …`"
-    related = (Related(first, "first declared here"),)
+    related = (Related(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)

@@ -30,7 +30,7 @@ from spacelang.ir.expr import (
     Reference,
     nodes,
 )
-from spacelang.ir.space import Choice, Operator, valued
+from spacelang.ir.space import Choice, Operator, named_value, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -244,11 +244,18 @@ class ExpressionReader:
             case _:
                 pass
         match written:
+            case ast.Text(value=text) if self._is_of_values(decision) and named_value(choice.branches, text):
+                self._wrong(written, f"`{written.span.text}` is not an alternative", f"without quotes it is: `{text}`")
+                return ()
             case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
                 return self._branches(choice, ast.IsTest(decision, _named(written), written.span))
             case _:
                 self._wrong(written, f"`{written.span.text}` is not an alternative", None)
                 return ()
+
+    def _is_of_values(self, decision: ast.Expression) -> bool:
+        """Whether a decision is the value of a parameter."""
+        return isinstance(decision, ast.Dotted) and self._names.is_nested(decision.text, self._scope)
 
     def _is_of_data(self, written: ast.Expression) -> bool:
         return bool(self._report.symbols.within(written.span))

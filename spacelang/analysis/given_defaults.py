@@ -17,7 +17,7 @@ from spacelang.diagnostics.domains import DefaultOutside, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedValue
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import MISSING, Domain, Missing, contains, is_word, literal, parts
-from spacelang.ir.space import Branch, Hyperparameter, valued
+from spacelang.ir.space import Branch, Hyperparameter, named_value, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -137,7 +137,8 @@ def read_nested(
     if place is not None:
         return place
     word = "none" if value is None else value
-    if word in names:
+    is_string = isinstance(default, ast.Text) and named_value(branches, default.value)
+    if word in names and not is_string:
         return names.index(word)
     if is_known and branches and not isinstance(value, NoValue):
         report.add(

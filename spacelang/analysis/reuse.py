@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.groups import GroupReader
+from spacelang.analysis.mixtures import is_choice
 from spacelang.analysis.modules import Module, called
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import TITLES
@@ -73,7 +74,10 @@ def _check_unused(module: Module, catalogue: Catalogues, report: Report) -> None
     for operator in module.abstracts.values():
         # One that cannot be declared is missed by nobody.
         if operator.name.text not in named and operator.name.text not in catalogue:
-            report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text))
+            operators = module.abstracts.values()
+            words = {part.text for part in _parts((*map(_of_values, operators),)) if isinstance(part, ast.Dotted)}
+            word = operator.name.text if operator.name.text in words else None
+            report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text, word=word))
     for item in module.file.items:
         name, span = called(item) if isinstance(item, ast.Import) else ("", item.span)
         # Of a file that could not be read nothing can be used.
@@ -103,6 +107,24 @@ def _parts(items: object) -> Iterator[object]:
             left.extend(part)
         elif isinstance(part, ast.Include):
             yield part
+        elif isinstance(part, ast.Abstract):
+            left.extend(_named_in(part))
         elif not isinstance(part, Span | ast.Word) and hasattr(part, "__slots__"):
             yield part
             left.extend(getattr(part, name) for name in part.__slots__)
+
+
+def _named_in(operator: ast.Abstract) -> Iterator[object]:
+    """What the body of an abstract operator says, without sets of plain values: their words are strings, no names."""
+    plain = {each.name.span for each in _of_values(operator)}
+    for member in operator.body.members if operator.body is not None else ():
+        if isinstance(member, ast.Parameter) and member.name.span in plain:
+            yield from (member.condition, member.annotations)
+        else:
+            yield member
+
+
+def _of_values(operator: ast.Abstract) -> tuple[ast.Parameter, ...]:
+    """The hyperparameters of an abstract operator whose domains are of plain values."""
+    members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
+    return tuple(each for each in members if not is_choice(each.domain, lambda _: False))

@@ -117,13 +117,13 @@ class StructureReader:
     ) -> tuple[tuple[ir.Branch, ...], int]:
         """The branches of a decision and the number of the default one; what cannot be a branch is reported."""
         branches: list[ir.Branch] = []
-        names: dict[str, Span] = {}
+        names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None
         for alternative in map(self._called, several):
             if alternative.name in names:
                 self._report.add(alternatives.duplicate(alternative, names[alternative.name]))
                 continue
-            names[alternative.name] = alternative.span
+            names[alternative.name] = alternative
             if alternative.alias is not None:
                 alternatives.check_name(alternative.alias, self._report)
             advice = annotations.read(alternative.annotations, "alternatives", self._report)

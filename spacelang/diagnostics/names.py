@@ -291,9 +291,13 @@ class UnusedAbstract(Diagnostic):
     severity = Severity.WARNING
     MESSAGE = "the operator `{name}` is never used"
     LABEL = "never used"
-    HELPS = ("make it an alternative of a stage, or remove it",)
+    HELPS = (
+        "among plain values `{word}` is a string: write `{word} {{}}` where the operator is meant",
+        "make it an alternative of a stage, or remove it",
+    )
 
     name: str
+    word: str | None = None
 
 
 class UnusedImport(Diagnostic):

@@ -373,7 +373,7 @@ def literal(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return value if is_word(value) else _quoted(value)
+            return value if is_word(value) else quoted(value)
         case tuple():
             inner = ", ".join(map(literal, value))
             return f"({inner},)" if len(value) == 1 else f"({inner})"
@@ -398,6 +398,7 @@ _CAPITALS: Final = frozenset({"True", "False", "None"})
 """Python's words for three of them, which stand for nothing."""
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a string of the language."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return '"' + "".join(escapes.get(character, character) for character in text) + '"'

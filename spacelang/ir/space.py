@@ -4,6 +4,7 @@ Structure is a tree of products and choices because every optimizer asks "which 
 expressions; each target decides how to keep them and says so in its report.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +13,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.facts import fact
-from spacelang.ir.domain import RESERVED, Domain, literal
+from spacelang.ir.domain import RESERVED, Domain, literal, quoted
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
 from spacelang.ir.value import Value, same
@@ -151,17 +152,36 @@ RANGE: Final = "range"
 """What an alternative of a nested decision is called that is a range: its value is a hyperparameter."""
 
 
+_OF_OTHERS: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
+"""What strings in quotes, tuples and numbers are called."""
+
+
 def value_name(value: Value) -> str:
-    """What an alternative is called that is a plain value: a string as it is, unless it reads like another value."""
-    if isinstance(value, str) and value and value not in RESERVED and not_in_names(value) is None:
-        return value
-    return literal(value)
+    """What an alternative is called that is a plain value: no two are called alike, and none like a range.
+
+    A string is called as it is, one that reads like another name in quotes: 1 is called `1`, the string `"1"`.
+    """
+    if not isinstance(value, str):
+        return _seen(literal(value))
+    is_of_others = value in {"", RANGE, *RESERVED} or _OF_OTHERS.fullmatch(value) is not None
+    return _seen(quoted(value)) if is_of_others or not_in_names(value) is not None else value
+
+
+def _seen(text: str) -> str:
+    """A literal with characters that are in no name by their numbers: no other literal has a single backslash there."""
+    return "".join(each if not_in_names(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
 
 
 def valued(branches: Sequence[Branch], value: Value) -> int | None:
     """The place of the alternative of a nested decision that is a plain value beside None; None where none is."""
     alike = (place for place, each in enumerate(branches) if each.value is not None and same(each.value, value))
     return next(alike, None)
+
+
+def named_value(branches: Sequence[Branch], name: str) -> bool:
+    """Whether the alternative of a nested decision that is called so is a plain value or a range, no operator."""
+    nodes = (branch.node for branch in branches if branch.name == name)
+    return any(isinstance(node, Hyperparameter) or node == NOTHING for node in nodes)
 
 
 @dataclass(frozen=True)

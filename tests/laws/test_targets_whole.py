@@ -30,6 +30,9 @@ from .texts import texts
 from .whole import Drawn, drawings
 
 LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
+ALIKE = """abstract quince { a : int[1, 2] = 1 }
+abstract tree { p : quince | {1, "1", "range", true, "true", 1.5, "1.5", none, "none", (1, 2)} | int[5, 9] = "range" }
+stage s = tree"""
 MOST = 20
 """So many members of each text are looked at."""
 
@@ -50,6 +53,14 @@ def test_a_condition_on_operators_keeps_its_meaning(name: str, text: Text, seed:
     found = check(Source("law", text.text))
     assume(found.space is not None and len(text.structures()) > 1)
     keeps_its_meaning(name, found, seed)
+
+
+@pytest.mark.parametrize("name", TARGETS.names())
+def test_values_that_read_like_each_other_keep_their_meaning(name: str) -> None:
+    found = check(Source("law", ALIKE))
+    assert found.structures is not None
+    assert (found.structures.count, found.structures.configurations) == (12, 17)
+    keeps_its_meaning(name, found, 0)
 
 
 def keeps_its_meaning(name: str, found: Checked, seed: int) -> None:

@@ -65,6 +65,9 @@ STAGES: dict[str, dict[str, dict[str, tuple[tuple[str, str, tuple[Any, ...]], ..
 MIXTURE = {"size": (("number", "int[1, 2]", (1, 2)),), "ripe": (BOOL,)}
 """The parameters of an abstract operator, beside one that is a choice of operators, values and a range."""
 
+LIKE_OTHERS = ("true", "0.5", '"true"', '"0.5"', '"range"', '"none"')
+"""Plain values beside operators, and strings that read like these, like the range or like `none`."""
+
 TREES = {"max_depth": (("number", "int[1, 2]", (1, 2)),), "splitter": (("set", "{best, random}", ("best", "random")),)}
 
 
@@ -320,7 +323,7 @@ class Writer:
 
     def mixture(self, decision: Decision) -> str:
         """Plain values beside the operators, and a range: a decision with a hyperparameter of its own."""
-        values = self.draw(st.lists(st.sampled_from(("red", "true", "0.5")), max_size=2, unique=True))
+        values = self.draw(st.lists(st.sampled_from(("red", *LIKE_OTHERS)), max_size=3, unique=True))
         decision.alternatives.extend(Alternative(value, value) for value in values)
         written = f" | {{{', '.join(values)}}}" if values else ""
         if self.draw(st.booleans()):
@@ -416,7 +419,7 @@ class Writer:
         alternative = self.draw(st.sampled_from(decision.alternatives))
         word = self.draw(st.sampled_from((alternative.name, alternative.operator)))
 
-        signs = ("is", "==", "!=") if word not in ("true", "0.5") else ("==", "!=")
+        signs = ("is", "==", "!=") if word not in LIKE_OTHERS else ("==", "!=")
         sign = self.draw(st.sampled_from(signs)) if "." in decision.address else "is"
 
         # A class stands for all of its uses; which those are is known when all alternatives are.

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spelled import checked, decision, found, space
 
 from spacelang.forms.as_json import to_json
@@ -10,8 +12,11 @@ from spacelang.forms.as_text import as_text
 from spacelang.forms.from_json import from_json
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
+from spacelang.ir.space import value_name
+from spacelang.ir.value import Value, same
 from spacelang.runtime.pipelines.build import build
 from spacelang.solver.defaults import default
+from spacelang.text import not_in_names
 
 INIT = "stage estimator = GradientBoostingClassifier {{ learning_rate : {{0.1, 0.2}}, init : {} }}"
 ADDRESS = "estimator.GradientBoostingClassifier.init"
@@ -24,6 +29,13 @@ stage thing = box {
   base : {none, StandardScaler { with_mean : bool }, "passthrough", 3, (1, 2), true, "a b"}
        | int[5, 6] | ordered {x, y} = 3
 }
+stage estimator = GaussianNB"""
+
+
+ALIKE = """abstract quince {{ a : {{1, 2}} }}
+abstract box {{ side : {{1, 2}}, base : quince | {{1, "1", "range", true, "true", 1.5, "1.5", none, "none", (1, 2)}}
+  | int[5, 6]{} }}
+stage thing = box
 stage estimator = GaussianNB"""
 
 
@@ -173,3 +185,62 @@ def test_the_remedy_of_operators_in_an_order_is_the_same_space() -> None:
 def test_none_beside_plain_values_is_one_of_them() -> None:
     text = "stage e = RandomForestClassifier {{ max_depth : {} }}"
     assert space(text.format("none | int[1, 5]")) == space(text.format("{none} | int[1, 5]"))
+
+
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("== 1", 1),
+        ('== "1"', 1),
+        ('in {1, "1"}', 2),
+        ("== 1.0", 1),
+        ('== "true"', 1),
+        ('in {none, "none"}', 2),
+        ("is none", 1),
+        ('== "range"', 1),
+        ("is range", 2),
+        ('is "1"', 1),
+        ("== quince", 2),
+    ],
+)
+def test_values_that_read_like_each_other_are_told_apart(test: str, count: int) -> None:
+    text = ALIKE.format("")
+    assert members(text) == 2 * 14
+    assert members(f"{text}\nforbid thing.box.side == 2 and thing.base {test}") == 28 - count
+
+
+@pytest.mark.parametrize(
+    ("written", "usual"),
+    [("1", "1"), ('"1"', '"1"'), ('"range"', '"range"'), ("true", "true"), ('"none"', '"none"'), ("5", "range")],
+)
+def test_the_default_is_the_value_that_is_written(written: str, usual: str) -> None:
+    whole = space(ALIKE.format(f" = {written}"))
+    assert default(whole)["thing.base"] == usual
+    assert default(space(as_text(whole))) == default(whole)
+    assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
+
+
+@pytest.mark.parametrize("written", ['"7"', '"none"', '"range"', "one"])
+def test_a_string_is_no_number_and_no_range(written: str) -> None:
+    mixture = f"AgglomerativeClustering | {{7, none}} | int[2, 5] = {written}"
+    assert found(BIRCH.format(mixture)) == [f"SL401 {written}"]
+
+
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-9, 99),
+    st.floats(-9, 99),
+    st.text(max_size=3),
+    st.sampled_from(("range", "none", "true", "1", "-1", "1.5", "1e-05", "(1, 2)", '"1"', "\u200b", "\\u{200b}")),
+)
+
+
+@given(values=st.tuples(*[st.one_of(PLAIN, st.tuples(PLAIN, PLAIN))] * 2))
+def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
+    first, second = values
+    names = {value_name(first), value_name(second)}
+    assert "range" not in names
+    assert all(not_in_names(name) is None for name in names)
+    # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.
+    assert (len(names) == 1) <= same(first, second)

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.ir.task import Holdout
+from spacelang.ir.task import FunctionBound, Holdout
+from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.runtime.errors import OtherSearchError
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing.header import DataFacts, Header, make_header
-from spacelang.runtime.storing.journal import StoredJournal
 from spacelang.runtime.storing.store import Store, is_blank
-from spacelang.runtime.storing.stored import StoredTrial
 from spacelang.testing.small_spaces import choice, made
 
 TEXT = """\
@@ -21,6 +22,8 @@ stage estimator =
   | LogisticRegression { C : float[0.01, 100] log = 1 }
   | DecisionTreeClassifier { max_depth : int[1, 20] = 5 }
 """
+
+LIMIT = FunctionBound("leaves", 4.0)
 
 DATA = DataFacts("wine.csv", 178, 13, "0123456789abcdef" * 4)
 
@@ -48,20 +51,27 @@ def header(over: Space | None = None, **others: object) -> Header:
     return make_header(SMALL if over is None else over, **facts | others)
 
 
-def trial(index: int, **others: object) -> StoredTrial:
+def trial(index: int, **others: object) -> Record:
+    """A trial with facts of the record, of the trial in it and of its request, each by its name."""
     facts = {
         "configuration": Configuration({"estimator": "LogisticRegression", "C": float(index)}),
-        "fidelity": None,
         "loss": 1 / index,
-        "status": "success",
         "cost": 0.5,
         "started": index - 1.0,
         "finished": float(index),
-    }
-    return StoredTrial(index, **facts | others)
+    } | others
+    asked, came = (
+        {each.name: facts.pop(each.name) for each in fields(kind) if each.name in facts} for kind in (Request, Trial)
+    )
+    return Record(index, Trial(Request(**asked), **came), **facts)
 
 
-def trials(count: int, first: int = 1) -> Iterator[StoredTrial]:
+def broken(excess: float) -> tuple[Measurement, ...]:
+    """What a trial measures that breaks the only bound of its run by so much."""
+    return (Measurement(LIMIT, LIMIT.limit + excess * LIMIT.limit),)
+
+
+def trials(count: int, first: int = 1) -> Iterator[Record]:
     return (trial(index) for index in range(first, first + count))
 
 
@@ -78,17 +88,17 @@ def stored(path: Path, count: int = 3, ending: str | None = "budget", **others: 
     return given
 
 
-def read(path: Path) -> list[StoredTrial]:
+def read(path: Path) -> list[Record]:
     with Store.read(path) as run:
         return list(run.records())
 
 
 @contextmanager
-def kept(path: Path) -> Iterator[StoredJournal]:
+def kept(path: Path) -> Iterator[Store]:
     """The journal of a run that begins or goes on in a file."""
     make = Store.create if is_blank(path) else Store.open
     with make(path, header(), durable=False) as store:
         try:
-            yield StoredJournal(store, ())
+            yield store
         except OtherSearchError as error:
             raise store.refused(error.trial) from error

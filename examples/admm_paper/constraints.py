@@ -21,8 +21,7 @@ import numpy as np
 from admm_paper.evidence import Wish, budget, limited, made, shown, write
 from contests import keeping
 
-from spacelang.ir.trial import TestScore
-from spacelang.runtime.storing.stored import StoredTrial
+from spacelang.ir.trial import TestScore, Trial, order_of
 from spacelang.runtime.storing.stored_run import StoredRun
 
 VARIANT: Final = "AdADMM-F16(BO,Ba)"
@@ -69,25 +68,25 @@ class Bound:
         measure = DISPARITIES[column]
         return cls(f"{column}_{100 * limit:.0f}", measure, limit, f"{measure} <= {limit}")
 
-    def holds(self, trial: StoredTrial) -> bool:
+    def holds(self, trial: Trial) -> bool:
         """Whether what a trial measured keeps to it; what is unknown does not."""
-        return dict(trial.constraints).get(self.measure, nan) <= self.limit
+        return any(each.bound.name == self.measure and each.value <= self.limit for each in trial.constraints)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """The trials of a run that succeeded, and what its best pipeline achieves on rows that none saw."""
 
-    trials: tuple[StoredTrial, ...]
+    trials: tuple[Trial, ...]
     test: TestScore | None
 
     @classmethod
     def of(cls, run: StoredRun) -> "Kept":
         """What is of interest of a run that is kept."""
-        succeeded = tuple(replace(each, memo=()) for each in run.records() if each.loss is not None)
+        succeeded = tuple(each.trial for each in run.records() if each.trial.loss is not None)
         return cls(succeeded, None if run.test is None else run.test.score)
 
-    def feasible(self, bound: Bound) -> list[StoredTrial]:
+    def feasible(self, bound: Bound) -> list[Trial]:
         """Those that keep to a bound."""
         return [each for each in self.trials if bound.holds(each)]
 
@@ -95,9 +94,9 @@ class Kept:
         """Which share of them that is."""
         return len(self.feasible(bound)) / len(self.trials) if self.trials else nan
 
-    def best(self, bound: Bound) -> StoredTrial | None:
+    def best(self, bound: Bound) -> Trial | None:
         """The best of these."""
-        return min(self.feasible(bound), key=lambda each: inf if each.loss is None else each.loss, default=None)
+        return min(self.feasible(bound), key=order_of, default=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -129,7 +128,7 @@ def latencies(wish: Wish, folder: Path) -> list[Bound]:
     """Bounds of the latency: quartiles of random pipelines, those that fail left out."""
     drawn = replace(wish, variant="random", options={**wish.options, "trials": DRAWN, "time": None})
     (kept,) = made([drawn], Kept.of, folder, 1)
-    seconds = [dict(each.constraints)[LATENCY] for each in kept.trials]
+    seconds = [found.value for each in kept.trials for found in each.constraints if found.bound.name == LATENCY]
     return [Bound.of_latency(quartile, float(np.quantile(seconds, quartile))) for quartile in QUARTILES]
 
 
@@ -141,7 +140,7 @@ def tests(
     for wish, (seed, bound) in zip(bounded, which, strict=True):
         best = filtered[seed].best(bound)
         if best is not None:
-            once = {**wish.options, "trials": 1, "time": None, "initial": [best.configuration.to_dict()]}
+            once = {**wish.options, "trials": 1, "time": None, "initial": [best.request.configuration.to_dict()]}
             wishes[bound, seed] = replace(wish, variant="random", label=f"filtered_{bound.label}", options=once)
     return dict(zip(wishes, made(list(wishes.values()), Kept.of, folder, jobs), strict=True))
 

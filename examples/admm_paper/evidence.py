@@ -17,8 +17,9 @@ import pandas as pd
 from contests import several
 
 import spacelang as sl
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.stored import State, StoredTrial
+from spacelang.runtime.storing.stored import State
 from spacelang.runtime.storing.stored_run import StoredRun
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ class Run:
         return cls(
             tuple(curve(trials)),
             len(trials),
-            sum(each.loss is None for each in trials),
+            sum(each.trial.loss is None for each in trials),
             iterations(trials),
             *(nan if each is None else each for each in scores),
         )
@@ -129,22 +130,23 @@ def better(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
     ]
 
 
-def curve(trials: Iterable[StoredTrial]) -> Iterator[tuple[float, float]]:
+def curve(trials: Iterable[Record]) -> Iterator[tuple[float, float]]:
     """After how many seconds which loss was the best of those that keep to all bounds."""
     best = inf
     for each in trials:
-        if each.loss is not None and each.feasible and each.loss < best:
-            best = each.loss
+        loss = each.trial.loss
+        if loss is not None and each.trial.is_feasible and loss < best:
+            best = loss
             yield each.finished, best
 
 
-def iterations(trials: Iterable[StoredTrial]) -> int:
+def iterations(trials: Iterable[Record]) -> int:
     """At least so many iterations of ADMM were whole: how often a trial that tunes comes after one that selects.
 
     One that tunes remembers a point of the unit cube, which is floats; one that selects a pipeline, or nothing. Turns
     that evaluate nothing new leave no trial, so that there may have been more.
     """
-    tunes = (any(isinstance(each, float) for each in trial.memo) for trial in trials)
+    tunes = (any(isinstance(each, float) for each in record.trial.request.memo) for record in trials)
     return sum(now and not before for before, now in pairwise(tunes))
 
 

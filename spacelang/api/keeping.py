@@ -16,7 +16,7 @@ from spacelang.plugins import facts
 if TYPE_CHECKING:
     from spacelang.runtime.objective import Aim
     from spacelang.runtime.storing.header import Header
-    from spacelang.runtime.storing.journal import StoredJournal
+    from spacelang.runtime.storing.store import Store
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def keeping(
     seed: int,
     resume: bool,
     terms: Terms = NO_TERMS,
-) -> "Iterator[StoredJournal | None]":
+) -> "Iterator[Store | None]":
     """The journal of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
 
     With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one on these `terms`. The
@@ -47,14 +47,13 @@ def keeping(
         yield None
         return
     from spacelang.runtime.errors import OtherSearchError
-    from spacelang.runtime.storing.journal import StoredJournal
     from spacelang.runtime.storing.store import Store, is_blank
 
     place = Path(path)
     make = Store.create if not resume or is_blank(place) else Store.open
     with make(place, header_of(space, optimizer, objective, seed, terms), durable=not objective.is_cheap) as store:
         try:
-            yield StoredJournal(store, objective.bounds)
+            yield store
         except OtherSearchError as error:
             raise store.refused(error.trial) from error
 
@@ -107,7 +106,7 @@ def terms_of(
     return Terms(initial, Allowance(None if seconds is None else seconds * max(workers, 1), trials))
 
 
-def begun_with(terms: Terms, journal: "StoredJournal | None") -> tuple[Configuration, ...]:
+def begun_with(terms: Terms, journal: "Store | None") -> tuple[Configuration, ...]:
     """The configurations that a run began with: those of its journal, where it has one."""
     return (terms if journal is None else journal.terms).initial or ()
 

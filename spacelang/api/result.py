@@ -331,7 +331,7 @@ class Result:
             "reason": trial.reason,
             "rows": trial.request.fidelity or self.objective.training_size,
             "cost": trial.cost,
-            "cost_alone": trial.cost if trial.cost_alone is None else trial.cost_alone,
+            "cost_alone": trial.seconds_alone,
             "seconds": record.finished,
             "worker": record.worker,
             "configuration": trial.request.configuration.to_dict(),

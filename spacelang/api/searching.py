@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.objective import Aim, Objective
     from spacelang.runtime.pipelines.forms import Form
-    from spacelang.runtime.storing.journal import StoredJournal
+    from spacelang.runtime.storing.store import Store
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
@@ -358,7 +358,7 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
-    journal: "StoredJournal | BestPredictions | None" = None,
+    journal: "Store | BestPredictions | None" = None,
     terms: Terms = NO_TERMS,
     clock: "Clock" = _time.perf_counter,
 ) -> "Steps[Outcome]":

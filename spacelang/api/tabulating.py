@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
-    from spacelang.runtime.storing.journal import StoredJournal
+    from spacelang.runtime.storing.store import Store
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.listing import Hyperparameters
     from spacelang.runtime.tables.objective import TableObjective
@@ -132,7 +132,7 @@ def run_on_table(
     trials: int | None,
     seed: int,
     listener: "Listener | None" = None,
-    journal: "StoredJournal | None" = None,
+    journal: "Store | None" = None,
     terms: Terms = NO_TERMS,
 ) -> "Outcome":
     """Run a configured optimizer on a table in the time of the table; raises as `run` does."""

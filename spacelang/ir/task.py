@@ -3,6 +3,8 @@
 Spans are there for messages and left out of comparisons, as in the rest of the tree.
 """
 
+import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -240,6 +242,29 @@ def lines(task: Task) -> tuple[str, ...]:
 def describe_bound(bound: AnyBound) -> str:
     """A bound as the language writes it: `predict_latency <= 10us`; that of a function likewise: `leaves <= 100`."""
     return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
+
+
+def read_bound(text: str) -> AnyBound:
+    """The bound that `describe_bound` has made a text of; raises ValueError for any other text."""
+    found = re.fullmatch(r"(.+) (<=?) (\d\S*|inf)", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"`{text}` is no bound")
+    name, sign, limit = found.groups()
+    if name == Measure.LATENCY.value:
+        return Bound(Measure.LATENCY, _seconds_or_bytes(limit, SECONDS), sign == "<")
+    if name == Measure.SIZE.value:
+        return Bound(Measure.SIZE, _seconds_or_bytes(limit, BYTES), sign == "<")
+    if (groups := re.fullmatch(rf"{Measure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
+        scorer, column = groups.groups()
+        # What is quoted has the escapes of JSON, and characters that JSON would have as escapes.
+        said = json.loads(column, strict=False) if column.startswith('"') else column
+        return Bound(Measure.DISPARITY, float(limit), sign == "<", scorer, said)
+    return FunctionBound(name, float(limit))
+
+
+def _seconds_or_bytes(text: str, units: Mapping[str, Fraction]) -> float:
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzBGKMT")
+    return in_unit(float(number), units[text[len(number) :]])
 
 
 def describe_validation(validation: Validation) -> str:

@@ -164,6 +164,11 @@ class Trial:
         return request.seconds is not None and request.seconds <= allowed
 
     @property
+    def seconds_alone(self) -> float:
+        """The seconds that it would have taken without what it shared with other trials, if anything."""
+        return self.cost if self.cost_alone is None else self.cost_alone
+
+    @property
     def standing(self) -> float:
         """The loss on the scale of the run, from 0 to 1; 1 for a failure."""
         return 1.0 if self.loss is None else self.scale.standing(self.loss)

@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final
 from xml.sax.saxutils import escape
 
 from spacelang.diagnostics.cells import visible
 from spacelang.forms.from_json import from_json
-from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale, read_scale
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.scale import UNIT, Scale, read_scale
+from spacelang.ir.trial import Trial
 from spacelang.optimizers._mosaic.nodes import Node
 from spacelang.optimizers._mosaic.retold import retold
 from spacelang.runtime.errors import InputError
@@ -88,10 +87,9 @@ def _trials(run: StoredRun) -> Iterator[Trial]:
     for each in run.records():
         if each.is_early:
             continue
-        if scale is None and each.loss is not None:
-            scale = Scale.around(each.loss)
-        request = Request(Configuration(each.configuration), memo=each.memo)
-        yield Trial(request, each.loss, status=Status(each.status), scale=scale or Scale(0.0, 1.0))
+        if scale is None and each.trial.loss is not None:
+            scale = Scale.around(each.trial.loss)
+        yield replace(each.trial, scale=scale or UNIT)
 
 
 def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """What has happened in a run: its trials, the best of them, and what earlier sessions left to be replayed."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import median
@@ -144,19 +144,18 @@ class Journal(Protocol):
         """How long the run took in its earlier sessions; its clock goes on from there."""
         ...
 
-    @property
-    def records(self) -> Sequence[Record]:
+    def records(self) -> Iterable[Record]:
         """The trials of the earlier sessions in the order in which they ended."""
         ...
 
     @property
-    def sessions(self) -> Sequence[Began]:
+    def begun(self) -> Sequence[Began]:
         """The earlier sessions in their order."""
         ...
 
     @property
-    def last(self) -> int:
-        """The number of the last trial that is safe, 0 without one."""
+    def count(self) -> int:
+        """The number of the trials that are safe."""
         ...
 
     @property
@@ -181,17 +180,20 @@ class Unkept:
     """A journal that keeps nothing."""
 
     seconds = 0.0
-    records: Sequence[Record] = ()
-    sessions: Sequence[Began] = ()
+    begun: Sequence[Began] = ()
     keeps_predictions = False
-    last = 0
+    count = 0
+
+    def records(self) -> Iterable[Record]:
+        """There are none."""
+        return ()
 
     def begin(self, workers: int) -> None:
         """Forget it."""
 
     def append(self, record: Record) -> None:
         """Forget all but its number."""
-        self.last = record.index
+        self.count = record.index
 
     def end(self, ending: str, seconds: float) -> None:
         """Forget it."""
@@ -236,7 +238,7 @@ class History:
     def __post_init__(self) -> None:
         """What earlier sessions kept is waiting to be replayed."""
         self.beginning = self.clock() - self.journal.seconds
-        self.earlier, self.sessions = deque(self.journal.records), deque(self.journal.sessions)
+        self.earlier, self.sessions = deque(self.journal.records()), deque(self.journal.begun)
         self.replayed = len(self.earlier)
 
     @property
@@ -314,7 +316,7 @@ class History:
         predictions = None if self.journal.keeps_predictions else record.trial.predictions
         scale = UNIT if self.scale is None else self.scale
         held = replace(record, trial=replace(record.trial, predictions=predictions, scale=scale))
-        if record.index > self.journal.last:
+        if record.index > self.journal.count:
             self.pending = held
             self.journal.append(record)
         self._hold(held)
@@ -323,7 +325,7 @@ class History:
 
     def interrupted(self) -> None:
         """The user has interrupted the run: a trial that was being kept just then is there if it is safe."""
-        if self.pending is not None and self.pending.index == self.journal.last == len(self.records) + 1:
+        if self.pending is not None and self.pending.index == self.journal.count == len(self.records) + 1:
             self._hold(self.pending)
 
     def outcome(self, ended: Ending, unfinished: int) -> Outcome:

@@ -12,18 +12,21 @@ from spacelang.runtime.history import Began, Record
 class Kept:
     """A journal in memory."""
 
-    records: Sequence[Record] = ()
+    earlier: Sequence[Record] = ()
     seconds: float = 0.0
     appended: list[Record] = field(default_factory=list)
     ended: str = ""
     keeps_predictions: bool = False
-    sessions: Sequence[Began] = ()
+    begun: Sequence[Began] = ()
     workers: int | None = None
     """With how many the present session began, if it has."""
 
     @property
-    def last(self) -> int:
-        return max((each.index for each in (*self.records, *self.appended)), default=0)
+    def count(self) -> int:
+        return max((each.index for each in (*self.earlier, *self.appended)), default=0)
+
+    def records(self) -> Sequence[Record]:
+        return self.earlier
 
     def begin(self, workers: int) -> None:
         self.workers = workers
@@ -35,12 +38,12 @@ class Kept:
         self.ended = ending
 
     def later(self) -> "Kept":
-        return self.cut(len(self.records) + len(self.appended))
+        return self.cut(len(self.earlier) + len(self.appended))
 
     def cut(self, count: int) -> "Kept":
         """What the next session finds where this one was killed after so many trials."""
-        began = () if self.workers is None else (Began(len(self.records), self.workers),)
-        return Kept((*self.records, *self.appended)[:count], 100.0, sessions=(*self.sessions, *began))
+        began = () if self.workers is None else (Began(len(self.earlier), self.workers),)
+        return Kept((*self.earlier, *self.appended)[:count], 100.0, begun=(*self.begun, *began))
 
 
 @dataclass

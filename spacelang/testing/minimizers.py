@@ -182,7 +182,7 @@ class MinimizerConformance(Suite):
             later, again = journal.cut(stop), Bowl(bowl.box, 5, True, room=workers)
             ran(self.search(again), Simulated(again.evaluate, workers=workers), journal=later)
             begun = len(whole) if workers == 1 else begun_until(heard, stop)
-            resumed = proposals([*later.records, *later.appended])
+            resumed = proposals([*later.earlier, *later.appended])
             both = {each for each in whole.keys() & resumed.keys() if each <= begun}
             assert {each: resumed[each] for each in both} == {each: whole[each] for each in both}
             assert workers > 1 or resumed.keys() == whole.keys()

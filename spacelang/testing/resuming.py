@@ -56,14 +56,14 @@ class Resumed(Searches):
             whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
             for place, (stop, others) in enumerate(kills):
                 journal = journal.cut(
-                    min(max(stop, len(journal.records)), len(journal.records) + len(journal.appended))
+                    min(max(stop, len(journal.earlier)), len(journal.earlier) + len(journal.appended))
                 )
                 again, crew = Heard(), Shuffled(evaluate, others, order + place)
                 outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
-                before = told.until(len(journal.records))
+                before = told.until(len(journal.earlier))
                 assert again.tolds[: len(before)] == before
                 assert again.said[: len(before)] == told.said[: len(before)]
-                assert outcome.records[: len(journal.records)] == tuple(journal.records)
+                assert outcome.records[: len(journal.earlier)] == tuple(journal.earlier)
                 assert is_each_once(outcome.records)
                 assert {Request(each) for each in initial} <= {each.trial.request for each in outcome.records}
                 if self.one_by_one:
@@ -113,7 +113,7 @@ class Resumed(Searches):
         for stop in range(1, len(first.appended), 4):
             later = first.cut(stop)
             resumed = self.run(plain(3, 3, 2), Here(errors), journal=later, scale=None, route=route)
-            if any(each.trial.loss is not None and not each.is_early for each in later.records):
+            if any(each.trial.loss is not None and not each.is_early for each in later.earlier):
                 assert resumed.scale == crowd.scale
 
 

@@ -13,8 +13,10 @@ import pytest
 
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import FunctionBound
+from spacelang.ir.trial import Measurement, Request, Trial
+from spacelang.runtime.history import Record
 from spacelang.runtime.judging import testing
-from spacelang.runtime.storing.stored import StoredTrial
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "admm_paper"
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
@@ -46,8 +48,9 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def trial(index: int, loss: float | None, *, memo: tuple[float, ...] = (), feasible: bool = True) -> StoredTrial:
-    return StoredTrial(index, Configuration({}), None, loss, "success", finished=index, memo=memo, feasible=feasible)
+def trial(index: int, loss: float | None, *, memo: tuple[float, ...] = (), feasible: bool = True) -> Record:
+    measured = Measurement(FunctionBound("leaves", 1.0), 1.0 if feasible else 2.0)
+    return Record(index, Trial(Request(Configuration({}), memo=memo), loss, constraints=(measured,)), 0.0, index)
 
 
 def test_iterations_end_where_tuning_follows_selecting(scripts: dict[str, ModuleType]) -> None:

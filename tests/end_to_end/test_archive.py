@@ -61,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trials(store: Path) -> list[Any]:
     with Store.read(store) as stored:
-        return [each.configuration for each in stored.records()]
+        return [each.trial.request.configuration for each in stored.records()]
 
 
 def test_the_file_is_as_it_is_described(made: Path) -> None:

@@ -67,7 +67,7 @@ def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def trials(store: Path) -> list[Configuration]:
     with Store.read(store) as stored:
-        return [each.configuration for each in stored.records()]
+        return [each.trial.request.configuration for each in stored.records()]
 
 
 GIVEN = {Configuration(TREE), Configuration(NEAR)}

@@ -40,7 +40,7 @@ store = Store.create(path, given) if is_blank(path) else Store.open(path, given)
 print("open", store.count, flush=True)
 while store.count < int(sys.argv[3]):
     number = store.count + 1
-    store.append(trial(number, reason=REASON), numpy.full((600, 2), number) if number % 16 == 1 else None)
+    store.append(trial(number, reason=REASON, predictions=numpy.full((600, 2), number) if number % 16 == 1 else None))
     print(store.count, flush=True)
 store.end("budget", 1.0)
 """

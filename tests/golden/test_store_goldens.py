@@ -183,6 +183,13 @@ def trials_of(store: str) -> list[Any]:
     """What is stored of each trial but for its times."""
     with Store.read(Path(store)) as run:
         return [
-            (each.configuration.to_dict(), each.fidelity, each.loss, each.status, each.proposal, each.memo)
+            (
+                each.trial.request.configuration.to_dict(),
+                each.trial.request.fidelity,
+                each.trial.loss,
+                each.trial.status.value,
+                each.proposal,
+                each.trial.request.memo,
+            )
             for each in run.records()
         ]

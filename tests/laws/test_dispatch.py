@@ -133,14 +133,14 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     kept, told = Kept(), Whim(seed, steps)
     made(told, workers, order, journal=kept)
     for cut, others in more:
-        records: Sequence[object] = (*kept.records, *kept.appended)
-        later = kept.cut(max(min(cut, len(records)), len(kept.records)))
+        records: Sequence[object] = (*kept.earlier, *kept.appended)
+        later = kept.cut(max(min(cut, len(records)), len(kept.earlier)))
         again = Whim(seed, steps)
         outcome = made(again, others, order + 1, journal=later)
-        before = until(told.tolds, len(later.records))
+        before = until(told.tolds, len(later.earlier))
         assert again.tolds[: len(before)] == before
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
-        assert list(outcome.records[: len(later.records)]) == list(later.records)
+        assert list(outcome.records[: len(later.earlier)]) == list(later.earlier)
         kept, told = later, again
 
 

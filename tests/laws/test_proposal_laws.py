@@ -101,13 +101,13 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
     journal, before = Kept(), Climb()
     climbed(before, Shuffled(evaluate, workers, order), 60, journal)
     for place, (stop, others) in enumerate(kills):
-        count = max(min(stop, len(journal.records) + len(journal.appended)), len(journal.records))
+        count = max(min(stop, len(journal.earlier) + len(journal.appended)), len(journal.earlier))
         journal, again = journal.cut(count), Climb()
         outcome = climbed(again, Shuffled(evaluate, others, order + place + 1), 60, journal)
         same = len(until(before.told, count))
         assert again.bits[:same] == before.bits[:same]
         assert again.told[:same] == before.told[:same]
-        assert outcome.records[:count] == tuple(journal.records)
+        assert outcome.records[:count] == tuple(journal.earlier)
         numbers = [record.proposal for record in outcome.records]
         assert None not in numbers
         assert len({*numbers}) == len(numbers), "each is kept once"

@@ -163,12 +163,12 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     kept, before = Kept(), Hurry(seed, steps)
     hurried(before, workers, order, kept)
     for cut, others in more:
-        later = kept.cut(max(min(cut, len(kept.records) + len(kept.appended)), len(kept.records)))
+        later = kept.cut(max(min(cut, len(kept.earlier) + len(kept.appended)), len(kept.earlier)))
         again = Hurry(seed, steps)
         outcome = hurried(again, others, order + 1, later)
-        same = len(until(before.told, len(later.records)))
+        same = len(until(before.told, len(later.earlier)))
         assert heard(again.told[:same]) == heard(before.told[:same])
-        assert list(outcome.records[: len(later.records)]) == list(later.records)
+        assert list(outcome.records[: len(later.earlier)]) == list(later.earlier)
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
         least(outcome.records)
         kept, before = later, again

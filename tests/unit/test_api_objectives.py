@@ -381,7 +381,7 @@ class TestTelling:
         )
         subprocess.run([sys.executable, "-c", code], check=True)
         with Store.read(place) as run:
-            assert [*run.records()][-1].loss == 0.25
+            assert [*run.records()][-1].trial.loss == 0.25
 
 
 def test_a_search_without_data_imports_no_scikit_learn() -> None:

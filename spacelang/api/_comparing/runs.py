@@ -13,15 +13,14 @@ from urllib.parse import quote_plus
 from spacelang.api._comparing.arenas import Arena
 from spacelang.api._comparing.contestants import Contestant
 from spacelang.api._comparing.setting import Judged, Setting
-from spacelang.ir.trial import Status
 
 if TYPE_CHECKING:
+    from spacelang.ir.trial import Trial
     from spacelang.report.comparison.progress import ComparisonListener
     from spacelang.report.comparison.results import Key, OnTestRows, Run
     from spacelang.runtime.history import Record
     from spacelang.runtime.storing.store import StoredRun
     from spacelang.runtime.storing.store_tests import StoredTest
-    from spacelang.runtime.storing.stored import StoredTrial
 
 INTERRUPTED: Final = "interrupted"
 """The ending of a run that the user stopped."""
@@ -112,8 +111,8 @@ def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "Compari
         outcome, test = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
     except UnlikelyError as error:
         return _summary(entry, (), setting, 0.0, FAILED, str(error))
-    seen = tuple(_seen(each) for each in outcome.records)
-    return replace(_summary(entry, seen, setting, outcome.seconds, outcome.ended.value), tested=_tested(test, seen))
+    summary = _summary(entry, outcome.records, setting, outcome.seconds, outcome.ended.value)
+    return replace(summary, tested=_tested(test, outcome.records))
 
 
 def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
@@ -131,9 +130,9 @@ def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
         test = run.test
         if entry.judged.test and test is None and run.best is not None:
             return None
-        seen = tuple(map(_stored, run.records()))
-        summary = _summary(entry, seen, setting, run.seconds, run.sessions[-1].ending or "")
-        return replace(summary, tested=_tested(test, seen))
+        records = tuple(run.records())
+        summary = _summary(entry, records, setting, run.seconds, run.sessions[-1].ending or "")
+        return replace(summary, tested=_tested(test, records))
 
 
 def _check(entry: Entry, run: "StoredRun") -> None:
@@ -146,68 +145,47 @@ def _check(entry: Entry, run: "StoredRun") -> None:
         raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it, and the run is made again")
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a comparison sees of a trial."""
-
-    number: int
-    seconds: float
-    loss: float | None
-    rows: int | None
-    feasible: bool
-    succeeded: bool
-    reason: str
-
-
-def _seen(record: "Record") -> _Seen:
-    trial = record.trial
-    succeeded = trial.status is Status.SUCCESS
-    return _Seen(
-        record.index, record.finished, trial.loss, trial.request.fidelity, trial.is_feasible, succeeded, trial.reason
-    )
-
-
-def _stored(trial: "StoredTrial") -> _Seen:
-    succeeded = trial.status == Status.SUCCESS.value
-    return _Seen(trial.index, trial.finished, trial.loss, trial.fidelity, trial.feasible, succeeded, trial.reason)
-
-
-def _tested(test: "StoredTest | None", trials: Sequence[_Seen]) -> "OnTestRows | None":
+def _tested(test: "StoredTest | None", records: "Sequence[Record]") -> "OnTestRows | None":
     """The winner on test rows, beside its loss as a trial."""
     from spacelang.report.comparison.results import OnTestRows
 
     if test is None:
         return None
-    reported = next(each.loss for each in trials if each.number == test.trial)
+    reported = next(each.trial.loss for each in records if each.index == test.trial)
     assert reported is not None
     return OnTestRows(test.score, reported)
 
 
 def _summary(
-    entry: Entry, trials: Sequence[_Seen], setting: Setting, seconds: float, ended: str, reason: str = ""
+    entry: Entry, records: "Sequence[Record]", setting: Setting, seconds: float, ended: str, reason: str = ""
 ) -> "Run":
     from spacelang.report.comparison.curves import incumbent
     from spacelang.report.comparison.results import Models, Run
 
     until = inf if setting.seconds is None else setting.seconds
-    scores = [(each, (each.seconds, each.loss)) for each in trials if each.loss is not None and each.feasible]
-    full = [score for each, score in scores if each.rows is None or each.rows >= entry.judged.training_size]
+    trials = [each.trial for each in records]
+    scores = [
+        (each.request.fidelity, (record.finished, each.loss))
+        for record, each in zip(records, trials, strict=True)
+        if each.loss is not None and each.is_feasible
+    ]
+    full = [score for rows, score in scores if rows is None or rows >= entry.judged.training_size]
     curves = {
         Models.FULL: incumbent(full, until),
         Models.ANY: incumbent((score for _, score in scores), until),
     }
     why = "" if curves[Models.ANY].losses else reason or _without_a_score(trials)
-    failed = sum(not each.succeeded for each in trials)
+    failed = sum(each.loss is None for each in trials)
     return Run(entry.key, curves, len(trials), failed, seconds, ended, why)
 
 
-def _without_a_score(trials: Sequence[_Seen]) -> str:
+def _without_a_score(trials: "Sequence[Trial]") -> str:
     """Why no trial counts."""
-    reasons = Counter(each.reason for each in trials if not each.succeeded)
+    reasons = Counter(each.reason for each in trials if each.loss is None)
     if not trials:
         return "no trial ended within the budget"
     if reasons.total() < len(trials):
-        within = any(each.feasible and each.succeeded for each in trials)
+        within = any(each.is_feasible and each.loss is not None for each in trials)
         return "no trial ended within the budget" if within else "no trial keeps to all that the task is subject to"
     reason, number = reasons.most_common(1)[0]
     return f"none of {len(trials)} trials succeeded; {number} x {reason}"

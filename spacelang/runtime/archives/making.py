@@ -80,7 +80,7 @@ def _of_store(path: Path) -> Row | _Useless:
         if best is None or not best[2]:
             return _Useless(f"`{path.name}` has no trial that succeeded" + (" within all bounds" if best else ""))
         number, loss, _ = best
-        winner = next(each for each in run.records() if each.index == number)
+        winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _Useless(f"`{path.name}` has no trial on all training rows")
         return Row(

@@ -12,9 +12,10 @@ import pandas as pd
 from spacelang.draws.codes import EXACT
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value, is_number
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing.store import StoredRun
 from spacelang.runtime.storing.store_faults import StoreError
-from spacelang.runtime.storing.stored import METRICS, StoredTrial
+from spacelang.runtime.storing.stored import METRICS
 
 SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
 
@@ -46,9 +47,9 @@ def frame(run: StoredRun) -> pd.DataFrame:
     among them, and `nan` where it is not active.
     """
     rows, values = [], []
-    for trial in run.records():
-        rows.append(_row(trial))
-        values.append(trial.configuration.view)
+    for record in run.records():
+        rows.append(_row(record))
+        values.append(record.trial.request.configuration.view)
     recorded = [f"metric.{name}" for name in json.loads(run.header.settings.get(METRICS, "[]"))]
     measured = list(dict.fromkeys([*_names(rows), *recorded]))
     table = pd.DataFrame(rows, columns=[*FIXED, *measured]).astype(FIXED | dict.fromkeys(measured, "float64"))
@@ -89,23 +90,24 @@ def export(run: StoredRun, path: Path) -> None:
 _INACTIVE: Final = object()
 
 
-def _row(trial: StoredTrial) -> dict[str, object]:
+def _row(record: Record) -> dict[str, object]:
+    trial = record.trial
     return {
-        "trial": trial.index,
-        "status": trial.status,
+        "trial": record.index,
+        "status": trial.status.value,
         "loss": trial.loss,
-        "fidelity": trial.fidelity,
+        "fidelity": trial.request.fidelity,
         "cost": trial.cost,
-        "cost_alone": trial.cost_alone,
-        "started": trial.started,
-        "finished": trial.finished,
-        "feasible": trial.feasible,
+        "cost_alone": trial.seconds_alone,
+        "started": record.started,
+        "finished": record.finished,
+        "feasible": trial.is_feasible,
         "training_loss": trial.training_loss,
-        "worker": trial.worker,
-        "attempts": trial.attempts,
-        "early": trial.is_early,
+        "worker": record.worker,
+        "attempts": record.attempts,
+        "early": record.is_early,
         "reason": trial.reason,
-        **{f"constraint.{name}": value for name, value in trial.constraints},
+        **{f"constraint.{each.bound.name}": each.value for each in trial.constraints},
         **{f"metric.{name}": value for name, value in trial.metrics},
     }
 

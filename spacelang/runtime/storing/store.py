@@ -17,8 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from spacelang.runtime.history import Began, Record
 from spacelang.runtime.storing import store_predictions, store_requests
 from spacelang.runtime.storing.header import Header, version_changes, versions
 from spacelang.runtime.storing.store_faults import (
@@ -56,7 +57,6 @@ from spacelang.runtime.storing.stored import (
     NOTHING_SAID,
     Row,
     Session,
-    StoredTrial,
     digest,
     row_of,
     session_row,
@@ -77,8 +77,11 @@ BYTES_IN_THE_LOG: Final = 2**26
 class Store(StoredRun):
     """The store of the run that is going on in this process.
 
-    `end` closes it in order. One that is only closed looks as if its process had been killed: nothing is lost by that.
+    It is the journal of that run. `end` closes it in order. One that is only closed looks as if its process had been
+    killed: nothing is lost by that.
     """
+
+    keeps_predictions = True
 
     def __init__(self, path: Path, connection: sqlite3.Connection, now: Now) -> None:
         super().__init__(path, connection)
@@ -150,6 +153,11 @@ class Store(StoredRun):
         """The number of trials."""
         return self._last[0]
 
+    @property
+    def begun(self) -> tuple[Began, ...]:
+        """The sessions that went on: what one was told that never did is what the next one is told."""
+        return tuple(Began(each.after, each.workers) for each in self.sessions if each.workers is not None)
+
     def begin(self, workers: int) -> None:
         """Note with how many workers the session goes on from what earlier ones have left; raises StoreError."""
         if self._session is None:
@@ -160,30 +168,31 @@ class Store(StoredRun):
             self._commit()
             self._session = begun
 
-    def append(self, trial: StoredTrial, predictions: Any = None) -> None:
+    def append(self, record: Record) -> None:
         """Keep the next trial, with its predictions if any: when this returns, it outlives the process and the machine.
 
         Raises StoreError where it could not be written; the store is closed for writing then, with all trials before.
         Raises ValueError for a trial that is not the next one and for numbers that are none: the store stays as it is.
         """
         number, before = self._last
-        if trial.index != number + 1:
-            raise ValueError(f"trial {trial.index} is not the one after trial {number}")
-        whole = row_of(trial)
+        if record.index != number + 1:
+            raise ValueError(f"trial {record.index} is not the one after trial {number}")
+        whole = row_of(record)
         row, said = whole[:COLUMNS], whole[COLUMNS:]
         beside = () if said == NOTHING_SAID else said
+        predictions = record.trial.predictions
         packed = None if predictions is None else store_predictions.pack(predictions)
         mark = digest(before, (*row, *beside, *(() if packed is None else (packed.digest,))))
         with self._writing():
             self._connection.execute(NEW_TRIAL, (*row, mark))
             if beside:
-                store_requests.insert(self._connection, trial.index, beside)
+                store_requests.insert(self._connection, record.index, beside)
             if packed is not None:
-                store_predictions.insert(self._connection, trial.index, packed)
+                store_predictions.insert(self._connection, record.index, packed)
             self._commit()
-            self._last = (trial.index, mark)
+            self._last = (record.index, mark)
             self._logged += 0 if packed is None else len(packed.numbers)
-            if trial.index % IN_THE_LOG == 0 or self._logged > BYTES_IN_THE_LOG:
+            if record.index % IN_THE_LOG == 0 or self._logged > BYTES_IN_THE_LOG:
                 take_over_log(self.path)
                 self._retake()
                 self._logged = 0

@@ -30,95 +30,11 @@ FORMER: Final = {"failed": Status.ERROR.value}
 METRICS: Final = "metrics"
 """The setting in a header that lists, as JSON, the metrics beside the loss."""
 
+Row: TypeAlias = tuple[Any, ...]
+"""What SQLite takes and gives."""
+
 Named: TypeAlias = tuple[tuple[str, float], ...]
 """Numbers with their names, in an order; nan is unknown."""
-
-Row: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
-    """A finished trial: `index` counts from 1; `started` and `finished` are seconds of the run, over all its sessions.
-
-    `status` is the value of a `Status`. `cost` are the seconds that the optimizer was charged, `cost_alone` those that
-    the trial would have taken without what it shared. `constraints` has what was measured for every bound, `metrics`
-    what was recorded beside the loss; `excess` is by how much bounds are broken, as a `Trial` says it. `worker` says
-    who evaluated it, `attempts` how often it was begun. `workers` is how many there were when the search was told of
-    it, and `is_early` says that it was begun ahead and not wanted in earnest by then. `seconds` and `memo` are those of
-    its request, which was the proposal of that number where the search left it to be made later. Predictions are not
-    here: the store has them by the index.
-    """
-
-    index: int
-    configuration: Configuration
-    fidelity: int | None
-    loss: float | None
-    status: str
-    reason: str = ""
-    cost: float = 0.0
-    cost_alone: float = 0.0
-    started: float = 0.0
-    finished: float = 0.0
-    constraints: Named = ()
-    feasible: bool = True
-    excess: float = 0.0
-    metrics: Named = ()
-    training_loss: float | None = None
-    worker: str = ""
-    attempts: int = 1
-    workers: int = 1
-    is_early: bool = False
-    proposal: int | None = None
-    seconds: float | None = None
-    memo: Memo = ()
-
-    def trial(self, bounds: Sequence[AnyBound] = (), predictions: Any = None) -> Trial:
-        """What the optimizer was told, without predictions unless they are given.
-
-        `bounds` are those that the run is subject to, in the order in which its header has them.
-        """
-        pairs = zip(bounds, self.constraints, strict=True) if self.constraints else ()
-        return Trial(
-            Request(self.configuration, self.fidelity, self.seconds, self.memo),
-            self.loss,
-            self.cost,
-            Status(self.status),
-            self.reason,
-            tuple(Measurement(bound, value) for bound, (_, value) in pairs),
-            None if self.cost_alone == self.cost else self.cost_alone,
-            self.metrics,
-            self.training_loss,
-            predictions,
-        )
-
-
-def stored(record: Record) -> StoredTrial:
-    """A trial as it is stored, but for its predictions; without anything shared it costs alone what it cost."""
-    trial = record.trial
-    return StoredTrial(
-        index=record.index,
-        configuration=trial.request.configuration,
-        fidelity=trial.request.fidelity,
-        loss=trial.loss,
-        status=trial.status.value,
-        reason=trial.reason,
-        cost=trial.cost,
-        cost_alone=trial.cost if trial.cost_alone is None else trial.cost_alone,
-        started=record.started,
-        finished=record.finished,
-        constraints=tuple((each.bound.name, each.value) for each in trial.constraints),
-        feasible=trial.is_feasible,
-        excess=trial.excess,
-        metrics=trial.metrics,
-        training_loss=trial.training_loss,
-        worker=record.worker,
-        attempts=record.attempts,
-        workers=record.workers,
-        is_early=record.is_early,
-        proposal=record.proposal,
-        seconds=trial.request.seconds,
-        memo=trial.request.memo,
-    )
 
 
 class State(StrEnum):
@@ -240,35 +156,36 @@ NOTHING_SAID: Final[Row] = (None, None, "[]")
 """What stands there where nothing was."""
 
 
-def row_of(trial: StoredTrial) -> Row:
-    """The row of a trial but for its digest, with what was said of its request.
+def row_of(record: Record) -> Row:
+    """The row of a trial but for its digest, with what was said of its request; its predictions are not in it.
 
     Raises ValueError for a number that is none where one must be, and for a memo of other things than it may have.
     """
-    numbers = (trial.cost, trial.cost_alone, trial.started, trial.finished, trial.loss or 0.0)
-    if not all(map(isfinite, numbers)):
-        raise ValueError(f"trial {trial.index} has a loss or a time that is not finite")
+    trial, request = record.trial, record.trial.request
+    numbers = (trial.cost, trial.seconds_alone, record.started, record.finished)
+    if not all(map(isfinite, (*numbers, trial.loss or 0.0))):
+        raise ValueError(f"trial {record.index} has a loss or a time that is not finite")
     return (
-        int(trial.index),
-        writable(trial.status),
+        int(record.index),
+        trial.status.value,
         _real(trial.loss),
-        None if trial.fidelity is None else int(trial.fidelity),
-        *map(_real, (trial.cost, trial.cost_alone, trial.started, trial.finished)),
-        int(trial.feasible),
+        None if request.fidelity is None else int(request.fidelity),
+        *map(_real, numbers),
+        int(trial.is_feasible),
         _real(trial.excess),
         _real(trial.training_loss),
-        writable(trial.worker),
-        int(trial.attempts),
+        writable(record.worker),
+        int(record.attempts),
         writable(trial.reason),
-        _named_text(trial.constraints),
+        _named_text((each.bound.name, each.value) for each in trial.constraints),
         _named_text(trial.metrics),
         # In ASCII, as not every string is text that files can hold.
-        json.dumps(trial.configuration.to_dict(), sort_keys=True),
-        int(trial.workers),
-        int(trial.is_early),
-        trial.proposal,
-        _real(trial.seconds),
-        _memo_text(trial.index, trial.memo),
+        json.dumps(request.configuration.to_dict(), sort_keys=True),
+        int(record.workers),
+        int(record.is_early),
+        record.proposal,
+        _real(request.seconds),
+        _memo_text(record.index, request.memo),
     )
 
 
@@ -277,35 +194,27 @@ def renewed(row: Row) -> Row:
     return (*row[:17], 1, 0, row[-1])
 
 
-def trial_of(row: Row) -> StoredTrial:
-    """The trial of a row with what was said of its request; raises ValueError or TypeError for what no trial is."""
-    (index, status, loss, fidelity, cost, cost_alone, started, finished, feasible, excess, training_loss) = row[:11]
+def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
+    """The trial of a row with what was said of its request, as its run had it, but for the predictions.
+
+    `bounds` are those that the run is subject to, in their order. Raises ValueError or TypeError for what no trial is.
+    """
+    (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
     (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:COLUMNS]
     proposal, seconds, memo = row[COLUMNS:]
-    return StoredTrial(
-        index,
-        Configuration.from_json(configuration),
-        fidelity,
+    measured = [value for _, value in _named(constraints)]
+    trial = Trial(
+        Request(Configuration.from_json(configuration), fidelity, seconds, tuple(json.loads(memo))),
         loss,
-        FORMER.get(str(status)) or status,
-        reason,
         cost,
-        cost_alone,
-        started,
-        finished,
-        _named(constraints),
-        bool(feasible),
-        excess,
+        Status(FORMER.get(str(status), str(status))),
+        reason,
+        tuple(Measurement(*each) for each in zip(bounds, measured, strict=True)) if measured else (),
+        None if cost_alone == cost else cost_alone,
         _named(metrics),
         training_loss,
-        worker,
-        attempts,
-        workers,
-        bool(early),
-        proposal,
-        seconds,
-        tuple(json.loads(memo)),
     )
+    return Record(index, trial, started, finished, worker, attempts, workers, bool(early), proposal)
 
 
 def session_row(session: Session) -> Row:
@@ -357,7 +266,7 @@ def _memo_text(index: int, memo: Memo) -> str:
     return json.dumps([*memo])
 
 
-def _named_text(named: Named) -> str:
+def _named_text(named: Iterable[tuple[str, float]]) -> str:
     return json.dumps([[name, _number(float(value))] for name, value in named])
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from spacelang.ir.problem import Terms
+from spacelang.ir.task import read_bound
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing import store_predictions, store_requests, store_tests
 from spacelang.runtime.storing.store_faults import damaged, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
@@ -15,11 +18,10 @@ from spacelang.runtime.storing.stored import (
     Row,
     Session,
     State,
-    StoredTrial,
     digest,
+    record_of,
     renewed,
     session_of,
-    trial_of,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ class StoredRun:
             check_kind(path, connection)
             self.header, self._root = read_header(path, connection)
             self._is_former = is_former(connection)
+
+    @property
+    def terms(self) -> Terms:
+        """With what the run began."""
+        return self.header.terms
 
     @property
     def count(self) -> int:
@@ -97,9 +104,16 @@ class StoredRun:
             except ValueError as error:
                 raise damaged(self.path, str(error)) from error
 
-    def records(self) -> Iterator[StoredTrial]:
-        """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one."""
-        return map(trial_of, self._rows())
+    def records(self) -> Iterator[Record]:
+        """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one.
+
+        They are as their run had them, but for the predictions.
+        """
+        try:
+            bounds = tuple(map(read_bound, self.header.bounds))
+        except ValueError as error:
+            raise damaged(self.path, str(error)) from error
+        return (record_of(row, bounds) for row in self._rows())
 
     def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
         """The predictions of a trial as `Trial` has them; None where none were kept, and where there is no such trial.

@@ -111,7 +111,7 @@ def _table(
         pipelines=pipelines,
         sizes=tuple(sizes),
         loss=_numbers(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
-        cost=_numbers(rows, lambda trial: trial.cost if trial.cost_alone is None else trial.cost_alone),
+        cost=_numbers(rows, lambda trial: trial.seconds_alone),
         status=np.asarray([[trial.status.value for trial in row] for row in rows], dtype=np.str_),
         reasons=tuple(reasons),
         reason=np.asarray([[reasons[trial.reason] for trial in row] for row in rows], dtype=np.int64),

@@ -45,7 +45,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_visits_and_medians_of_all_nodes(store: Path) -> None:
     with Store.read(store) as run:
         found = shown_tree(run)
-        memos = [each.memo for each in run.records()]
+        memos = [each.trial.request.memo for each in run.records()]
     root, *below = found.rows
     backed_up = sum(json.loads(str(text))[1] is not None for memo in memos for text in memo[3:])
     visits = sum(not memo or memo[1] == 1 for memo in memos) + backed_up

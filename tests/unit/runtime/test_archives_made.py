@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from storing import SMALL, header, stored, trial
+from storing import LIMIT, SMALL, broken, header, stored, trial
 
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import ArchiveError, space_facts
@@ -30,7 +30,7 @@ def test_of_each_data_set_there_is_the_best_run(tmp_path: Path) -> None:
     made = make_archive([tmp_path], "a.json", nobody)
     first, second = made.archive.rows
     assert (first.data, first.loss, first.metric) == ("wine.csv", 1 / 4, "1 - roc_auc")
-    assert first.configuration == trial(4).configuration
+    assert first.configuration == trial(4).trial.request.configuration
     assert first.meta_features == LIKE
     assert first.space == space_facts(SMALL)
     assert (second.data, second.loss) == ("iris.csv", 1 / 5)
@@ -45,8 +45,8 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
     with Store.create(tmp_path / "c.db", header(meta_features=LIKE)) as store:
         store.append(trial(1, fidelity=50))
         store.end("budget", 1.0)
-    with Store.create(tmp_path / "d.db", header(meta_features=LIKE)) as store:
-        store.append(trial(1, feasible=False, excess=1.0))
+    with Store.create(tmp_path / "d.db", header(meta_features=LIKE, bounds=(LIMIT,))) as store:
+        store.append(trial(1, constraints=broken(1.0)))
         store.end("budget", 1.0)
     (tmp_path / "notes.txt").write_text("no store")
     with pytest.raises(ArchiveError, match="no run that an archive could be made of"):

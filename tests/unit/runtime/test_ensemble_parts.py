@@ -130,7 +130,7 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
         for record in run.records:
             journal.append(record)
         assert len(journal.predictions) <= 3
-        assert journal.last == 15
+        assert journal.count == 15
         with_all, with_few = chosen(run, objective, 5), choose(run, objective, journal.predictions.get, 5)
         assert (with_all.members, with_all.bag) == (with_few.members, with_few.bag)
 

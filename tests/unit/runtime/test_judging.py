@@ -38,7 +38,6 @@ from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import Fitted, Judge, predictions
 from spacelang.runtime.judging.metric import named_metric, scorer_of
 from spacelang.runtime.loop import run
-from spacelang.runtime.storing.journal import StoredJournal
 from spacelang.runtime.storing.store import Store
 
 
@@ -311,7 +310,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
 # ---- in runs
 
 
-def searched(objective: DataObjective, optimizer: str, trials: int, journal: StoredJournal | None = None) -> Outcome:
+def searched(objective: DataObjective, optimizer: str, trials: int, journal: Store | None = None) -> Outcome:
     """A run with a clock of its own, so that nothing depends on how long things take."""
     chosen = OPTIMIZERS.configure(OPTIMIZERS.load(optimizer), {"b": "20"} if optimizer == "blds" else {})
     search = chosen.search(Problem(objective._space, objective.training_size, np.random.default_rng(0)))
@@ -347,9 +346,8 @@ def test_a_run_that_is_killed_goes_on_with_all_that_was_recorded(tmp_path: Path)
     for trials in (3, 6, 8):
         path = tmp_path / "run.db"
         with Store.open(path, facts) if path.exists() else Store.create(path, facts) as store:
-            journal = StoredJournal(store, objective.bounds)
-            journal.end = lambda *_: None  # as if the process had been killed
-            outcome = searched(objective, "random", trials, journal)
+            store.end = lambda *_: None  # as if the process had been killed
+            outcome = searched(objective, "random", trials, store)
             assert [told(record.trial) for record in outcome.records] == [told(it.trial) for it in whole.records][
                 :trials
             ]

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from storing import SMALL, header, read, stored, trial, trials
+from storing import LIMIT, SMALL, broken, header, read, stored, trial, trials
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing.header import Header
 from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import StoredTrial, row_of, trial_of
-from spacelang.runtime.storing.stored import stored as as_stored
+from spacelang.runtime.storing.stored import record_of, row_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAMES = st.text(max_size=8)
@@ -26,40 +25,46 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3).map(tuple),
     max_leaves=4,
 )
+BOUNDS = (Bound(Measure.LATENCY, 1e-3), Bound(Measure.SIZE, 10e6, strict=True), FunctionBound("leaves", 0.1))
 TRIALS = st.builds(
-    StoredTrial,
-    index=st.just(1),
-    configuration=st.dictionaries(st.text(st.characters(), max_size=6), VALUES, max_size=4).map(Configuration),
-    fidelity=st.none() | st.integers(1, 10**9),
-    loss=st.none() | FINITE,
-    status=st.sampled_from(["success", "error", "invalid", "timeout", "memory", "crash"]),
-    reason=st.text(),
-    cost=FINITE,
-    cost_alone=FINITE,
-    started=FINITE,
-    finished=FINITE,
-    constraints=st.lists(st.tuples(NAMES, st.floats(allow_nan=False)), max_size=3).map(tuple),
-    feasible=st.booleans(),
-    excess=st.floats(0),
-    metrics=st.lists(st.tuples(NAMES, st.floats(allow_nan=False)), max_size=3).map(tuple),
-    training_loss=st.none() | FINITE,
-    worker=NAMES,
-    attempts=st.integers(1, 99),
-    workers=st.integers(0, 99),
-    is_early=st.booleans(),
-    proposal=st.none() | st.integers(1, 10**9),
-    seconds=st.none() | st.floats(1e-9, 1e9),
-    memo=st.lists(FINITE | st.integers() | st.text(st.characters(), max_size=6), max_size=3).map(tuple),
+    Trial,
+    st.builds(
+        Request,
+        st.dictionaries(st.text(st.characters(), max_size=6), VALUES, max_size=4).map(Configuration),
+        st.none() | st.integers(1, 10**9),
+        st.none() | st.floats(1e-9, 1e9),
+        st.lists(FINITE | st.integers() | st.text(st.characters(), max_size=6), max_size=3).map(tuple),
+    ),
+    st.none() | FINITE,
+    FINITE,
+    st.sampled_from(Status),
+    st.text(),
+    st.just(()) | st.tuples(*(st.builds(Measurement, st.just(each), st.floats(allow_nan=False)) for each in BOUNDS)),
+    st.none() | FINITE,
+    st.lists(st.tuples(NAMES, st.floats(allow_nan=False)), max_size=3).map(tuple),
+    st.none() | FINITE,
+).map(lambda trial: replace(trial, cost_alone=None) if trial.cost_alone == trial.cost else trial)
+RECORDS = st.builds(
+    Record,
+    st.just(1),
+    TRIALS,
+    FINITE,
+    FINITE,
+    NAMES,
+    st.integers(1, 99),
+    st.integers(0, 99),
+    st.booleans(),
+    st.none() | st.integers(1, 10**9),
 )
 
 
-@given(st.lists(TRIALS, min_size=1, max_size=4))
+@given(st.lists(RECORDS, min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None)
-def test_what_was_appended_is_read_exactly(drawn: list[StoredTrial]) -> None:
+def test_what_was_appended_is_read_exactly(drawn: list[Record]) -> None:
     given_trials = [replace(each, index=index) for index, each in enumerate(drawn, 1)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
-        made = header(training_size=10**10)
+        made = header(training_size=10**10, bounds=BOUNDS)
         store = Store.create(path, made)
         for each in given_trials:
             store.append(each)
@@ -71,22 +76,23 @@ def test_what_was_appended_is_read_exactly(drawn: list[StoredTrial]) -> None:
         assert read(path) == given_trials
 
 
-@given(TRIALS)
-def test_a_row_is_its_trial(drawn: StoredTrial) -> None:
-    assert trial_of(row_of(drawn)) == drawn
+@given(RECORDS)
+def test_a_row_is_its_trial(drawn: Record) -> None:
+    assert record_of(row_of(drawn), BOUNDS) == drawn
 
 
 def test_halves_of_characters_are_stored() -> None:
     odd = trial(1, reason="\udc80", worker="\udcff", configuration=Configuration({"\ud800": "\udfff"}))
-    back = trial_of(row_of(odd))
-    assert back.configuration == odd.configuration
-    assert (back.reason, back.worker) == ("\\udc80", "\\udcff")
+    back = record_of(row_of(odd))
+    assert back.trial.request == odd.trial.request
+    assert (back.trial.reason, back.worker) == ("\\udc80", "\\udcff")
 
 
 def test_unknown_numbers_stay_unknown() -> None:
-    back = trial_of(row_of(trial(1, constraints=(("a", math.nan), ("b", math.inf)), training_loss=math.nan)))
-    assert math.isnan(back.constraints[0][1])
-    assert back.constraints[1] == ("b", math.inf)
+    measured = (Measurement(BOUNDS[0], math.nan), Measurement(BOUNDS[2], math.inf))
+    back = record_of(row_of(trial(1, constraints=measured, training_loss=math.nan)), (BOUNDS[0], BOUNDS[2])).trial
+    assert math.isnan(back.constraints[0].value)
+    assert back.constraints[1] == measured[1]
     assert back.training_loss is None
 
 
@@ -95,14 +101,21 @@ def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
     measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
     told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
     told = replace(told, cost_alone=3.0, metrics=(("accuracy", 0.5),), training_loss=0.125)
-    kept = as_stored(Record(1, told, 0.0, 2.0, "w", 2, 7, is_early=True))
-    assert not kept.feasible
-    assert (kept.excess, kept.cost_alone, kept.worker, kept.attempts) == (told.excess, 3.0, "w", 2)
-    assert (kept.workers, kept.is_early) == (7, True)
-    assert trial_of(row_of(kept)).trial(bounds) == told
-    assert trial_of(row_of(kept)).trial(bounds, [[0.5]]).predictions == [[0.5]]
-    failed = Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no")
-    assert as_stored(Record(2, failed, 0.0, 1.0)).trial(bounds) == failed
+    record = Record(1, told, 0.0, 2.0, "w", 2, 7, is_early=True)
+    assert record_of(row_of(record), bounds) == record
+    failed = Record(2, Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no"), 0.0, 1.0)
+    assert record_of(row_of(failed), bounds) == failed
+
+
+def test_what_bounds_a_run_says_of_its_trials_what_it_said_then(tmp_path: Path) -> None:
+    path, values = tmp_path / "run.db", [(1e-3, 9e6, 0.1), (2e-3, 9e6, 0.1), (1e-3, 10e6, 0.1), (1e-3, 9e6, math.nan)]
+    given = [trial(number, constraints=tuple(map(Measurement, BOUNDS, each))) for number, each in enumerate(values, 1)]
+    store = Store.create(path, header(bounds=BOUNDS))
+    for each in given:
+        store.append(each)
+    store.end("budget", 4.0)
+    assert [each.trial.is_feasible for each in read(path)] == [True, False, False, False]
+    assert [each.trial.excess for each in read(path)] == [each.trial.excess for each in given]
 
 
 def test_a_session_after_the_other(tmp_path: Path) -> None:
@@ -209,7 +222,7 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
         (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
     ],
 )
-def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: StoredTrial, reason: str) -> None:
+def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: Record, reason: str) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
     for each in trials(3):
@@ -217,7 +230,7 @@ def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, w
     with pytest.raises(ValueError, match=reason):
         store.append(wrong)
     store.append(trial(4))
-    store.append(trial(5, configuration=trial(2).configuration))
+    store.append(trial(5, configuration=trial(2).trial.request.configuration))
     store.end("budget", 1.0)
     assert [each.index for each in read(path)] == [1, 2, 3, 4, 5], "trials are told apart by their numbers"
 
@@ -262,12 +275,12 @@ def test_an_interruption_at_any_place_leaves_whole_trials(tmp_path: Path, monkey
 
 def test_the_best_trial_is_that_of_the_summary(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    store = Store.create(path, header())
+    store = Store.create(path, header(bounds=(LIMIT,)))
     assert store.best is None
-    store.append(trial(1, loss=None, status="crash"))
+    store.append(trial(1, loss=None, status=Status.CRASH))
     assert store.best is None
-    store.append(trial(2, loss=0.1, feasible=False, excess=2.0))
-    store.append(trial(3, loss=0.9, feasible=False, excess=0.0))
+    store.append(trial(2, loss=0.1, constraints=broken(2.0)))
+    store.append(trial(3, loss=0.9, constraints=broken(1.0)))
     assert store.best == (3, 0.9, False)
     store.append(trial(4, loss=0.3, fidelity=50))
     assert store.best == (4, 0.3, True)

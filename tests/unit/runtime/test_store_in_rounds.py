@@ -52,7 +52,8 @@ def test_it_is_shown_and_exported(store: Path) -> None:
         assert np.allclose(predictions.sum(axis=1), 1)
         assert run.test == StoredTest(1, trial.TestScore(0.0, 0.0, 0.0, 8))
         table = frame(run)
-    assert table["configuration.estimator"].tolist() == [each.configuration["estimator"] for each in found]
+    estimators = [each.trial.request.configuration["estimator"] for each in found]
+    assert table["configuration.estimator"].tolist() == estimators
     assert not table["early"].any()
 
 

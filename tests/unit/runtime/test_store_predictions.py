@@ -18,9 +18,8 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing import store_predictions
 from spacelang.runtime.storing.exports import frame
-from spacelang.runtime.storing.journal import StoredJournal
 from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import PREDICTIONS, TABLES
+from spacelang.runtime.storing.stored import PREDICTIONS, TABLES, record_of, row_of
 
 ARRAYS = st.tuples(
     st.sampled_from([(3,), (4, 2), (2, 5), (1,), (0, 2)]), st.lists(st.floats(), min_size=10, max_size=10)
@@ -30,7 +29,7 @@ ARRAYS = st.tuples(
 def filled(path: Path, arrays: list[np.ndarray | None]) -> Store:
     store = Store.create(path, header())
     for index, each in enumerate(arrays, 1):
-        store.append(trial(index), each)
+        store.append(trial(index, predictions=each))
     return store
 
 
@@ -50,7 +49,7 @@ def test_what_was_kept_is_read_exactly(arrays: list[np.ndarray | None]) -> None:
         store.close()
         again = Store.open(path, header())
         assert all(map(same, kept, [None, *arrays, None]))
-        again.append(trial(len(arrays) + 1), np.eye(2))
+        again.append(trial(len(arrays) + 1, predictions=np.eye(2)))
         again.end("budget", 1.0)
         with Store.read(path) as run:
             assert all(map(same, [run.predictions(number + 1) for number in range(len(arrays))], arrays))
@@ -75,7 +74,7 @@ def test_a_store_without_predictions_is_as_it_always_was(tmp_path: Path) -> None
     assert layout(path) == (8, list(TABLES))
     store = Store.open(path, made)
     assert store.predictions(2) is None
-    store.append(trial(4), np.ones(3))
+    store.append(trial(4, predictions=np.ones(3)))
     store.append(trial(5))
     store.end("budget", 1.0)
     assert layout(path) == (24, [*TABLES, PREDICTIONS])
@@ -97,7 +96,7 @@ def test_a_reader_that_came_before_the_first_predictions_sees_them(tmp_path: Pat
     store = Store.create(path, header())
     with Store.read(path) as run:
         for index in range(1, 80):
-            store.append(trial(index), np.full(3, index) if index > 40 else None)
+            store.append(trial(index, predictions=np.full(3, index) if index > 40 else None))
             assert run.count == len(list(run.records())) == index
             assert same(run.predictions(index), np.full(3, float(index)) if index > 40 else None)
     store.end("budget", 1.0)
@@ -172,7 +171,7 @@ def test_an_interruption_at_any_place_leaves_trials_with_their_predictions(
         plain = store._connection
         store._connection = Interrupting(plain, place, after)
         try:
-            store.append(trial(earlier + 1), np.eye(2))
+            store.append(trial(earlier + 1, predictions=np.eye(2)))
         except KeyboardInterrupt:
             pass
         else:
@@ -181,7 +180,7 @@ def test_an_interruption_at_any_place_leaves_trials_with_their_predictions(
             store._connection = plain
         assert store.count in (earlier, earlier + 1)
         assert len(list(store.records())) == store.count
-        store.append(trial(store.count + 1), np.eye(2))
+        store.append(trial(store.count + 1, predictions=np.eye(2)))
         assert all(same(store.predictions(number + 1), np.eye(2)) for number in range(store.count))
         store.end("interrupted", 1.0)
         assert len(read(store.path)) == store.count
@@ -192,13 +191,13 @@ def test_a_trial_that_is_refused_leaves_no_predictions(tmp_path: Path, monkeypat
     path = tmp_path / "run.db"
     store = filled(path, [np.ones(3)])
     with pytest.raises(ValueError, match="is not the one after"):
-        store.append(trial(3), np.ones(3))
+        store.append(trial(3, predictions=np.ones(3)))
     monkeypatch.setattr(store_predictions, "LARGEST", 100)
     with pytest.raises(ValueError, match="are 104 bytes, more than the 100 of a row"):
-        store.append(trial(2), np.ones(13))
+        store.append(trial(2, predictions=np.ones(13)))
     with pytest.raises(ValueError, match="could not convert"):
-        store.append(trial(2), [["a"]])
-    store.append(trial(2), np.zeros(3))
+        store.append(trial(2, predictions=[["a"]]))
+    store.append(trial(2, predictions=np.zeros(3)))
     store.end("budget", 1.0)
     with Store.read(path) as run:
         assert same(run.predictions(2), np.zeros(3))
@@ -255,13 +254,12 @@ def test_a_run_goes_on_with_the_trials_that_it_had(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         store = Store.create(path, made)
-        journal = StoredJournal(store, BOUNDS)
-        assert journal.keeps_predictions
+        assert store.keeps_predictions
         for record in told:
-            journal.append(record)
+            store.append(record)
         store.close()
         again = Store.open(path, made)
-        assert list(map(comparable, StoredJournal(again, BOUNDS).records)) == list(map(comparable, told))
+        assert list(map(comparable, again.records())) == list(map(comparable, told))
         assert all(same(again.predictions(record.index), record.trial.predictions) for record in told)
         table = frame(again)
         again.end("budget", 1.0)
@@ -289,17 +287,10 @@ def comparable(record: Record) -> Record:
     )
 
 
-def test_what_failed_in_the_first_stores_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    store = Store.create(path, header())
-    store.append(trial(1, loss=None, status="failed", reason="ValueError: no"))
-    store.end("budget", 1.0)
-    (found,) = read(path)
-    assert found.status == "error"
-    assert found.trial().status is Status.ERROR
-    again = Store.open(path, header())
-    assert StoredJournal(again, ()).records[0].trial.status is Status.ERROR
-    again.close()
+def test_what_failed_in_the_first_stores_is_an_error() -> None:
+    index, status, *rest = row_of(trial(1, loss=None, status=Status.ERROR, reason="ValueError: no"))
+    assert status == "error"
+    assert record_of((index, "failed", *rest)).trial.status is Status.ERROR
 
 
 def test_other_limits_or_names_of_functions_are_another_run(tmp_path: Path) -> None:

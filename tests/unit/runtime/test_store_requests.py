@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from storing import header, read, stored, trial
 
 from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import LAYOUTS, PREDICTIONS, REQUESTS, TABLES, TEST, row_of, trial_of
+from spacelang.runtime.storing.stored import LAYOUTS, PREDICTIONS, REQUESTS, TABLES, TEST, record_of, row_of
 
 
 def version(path: Path) -> int:
@@ -26,7 +26,7 @@ def bits(memo: tuple[object, ...]) -> list[object]:
 
 @given(st.lists(st.floats(allow_nan=False) | st.integers() | st.text(max_size=4), max_size=5).map(tuple))
 def test_a_memo_is_given_back_bit_for_bit(memo: tuple[object, ...]) -> None:
-    back = trial_of(row_of(trial(1, memo=memo))).memo
+    back = record_of(row_of(trial(1, memo=memo))).trial.request.memo
     assert bits(back) == bits(memo)
     assert [type(each) for each in back] == [type(each) for each in memo]
 
@@ -47,7 +47,7 @@ def test_a_store_of_which_nothing_was_said_is_as_it_always_was(tmp_path: Path) -
     store = Store.open(path, made)
     store.append(trial(4, proposal=1, memo=(3.4,)))
     store.append(trial(5))
-    store.append(trial(6, seconds=2.5), [0.5])
+    store.append(trial(6, seconds=2.5, predictions=[0.5]))
     store.end("budget", 6.0)
     assert version(path) == 8 + 16 + 64
     with sqlite3.connect(path) as connection:
@@ -57,7 +57,7 @@ def test_a_store_of_which_nothing_was_said_is_as_it_always_was(tmp_path: Path) -
     assert tables == {*TABLES, PREDICTIONS, REQUESTS}
     assert said == [(4, 1, None, "[3.4]"), (6, None, 2.5, "[]")]
     again = Store.open(path, made)
-    assert [(each.proposal, each.seconds, each.memo) for each in again.records()] == [
+    assert [(each.proposal, each.trial.request.seconds, each.trial.request.memo) for each in again.records()] == [
         *[(None, None, ())] * 3,
         (1, None, (3.4,)),
         (None, None, ()),

@@ -9,6 +9,8 @@ import pytest
 from storing import header, stored, trial
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Bound, Measure
+from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.storing.exports import export, frame
 from spacelang.runtime.storing.runs import default_path, runs
 from spacelang.runtime.storing.store import Store, StoreError
@@ -82,6 +84,7 @@ def test_a_place_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 # ---- tables
 
+LATENCY = Bound(Measure.LATENCY, 1e-4)
 CONFIGURATIONS = [
     {"e": "A", "C": 1.0, "n": 3, "flag": True, "mixed": "sqrt", "none": None},
     {"e": "B", "C": 2.5, "mixed": 0.5, "none": None, "sizes": (10, 5), "full": 1, "late": False},
@@ -92,11 +95,11 @@ CONFIGURATIONS = [
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     place = tmp_path / "run.db"
-    store = Store.create(place, header())
+    store = Store.create(place, header(bounds=(LATENCY,)))
     for index, values in enumerate(CONFIGURATIONS, 1):
-        measured = {"metrics": (("accuracy", 0.5),)} if index > 1 else {"loss": None, "status": "timeout"}
+        measured = {"metrics": (("accuracy", 0.5),)} if index > 1 else {"loss": None, "status": Status.TIMEOUT}
         store.append(
-            trial(index, configuration=Configuration(values), constraints=(("predict_latency", 1e-5),), **measured)
+            trial(index, configuration=Configuration(values), constraints=(Measurement(LATENCY, 1e-5),), **measured)
         )
     store.end("budget", 3.0)
     return place

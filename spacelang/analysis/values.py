@@ -185,7 +185,12 @@ LEFT_OUT: Final = frozenset({"passthrough", "nothing", "null", "identity", "Iden
 ENOUGH: Final = 500
 """After so many problems names are no longer suggested: nobody reads so far, and a check must not take long."""
 
-TITLES: Final = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn", "lightgbm": "LightGBM"}
+TITLES: Final = {
+    "sklearn": "scikit-learn",
+    "imblearn": "imbalanced-learn",
+    "lightgbm": "LightGBM",
+    "catboost": "CatBoost",
+}
 """What catalogues are called in messages, where not by the name of their package."""
 
 

@@ -1,8 +1,8 @@
-"""Boosting: what the parameters of xgboost and LightGBM take, which neither library declares.
+"""Boosting: what the parameters of xgboost, LightGBM and CatBoost take, which none of the libraries declares.
 
 The ranges are those that the libraries' own documentation gives; the tests try them on the libraries. A word is
 always one of a list: LightGBM joins its parameters into one line of text, where a word with a blank in it sets further
-parameters, some of which name files.
+parameters, some of which name files; CatBoost reads further parameters out of a word such as `Quantile:alpha=0.1`.
 """
 
 import math
@@ -43,6 +43,8 @@ SWITCH: Final = Options((True, False))
 SET_BY_RUNTIME: Final = "the runtime sets it"
 OF_DATA: Final = "it says something of each feature of one data set"
 NO_VALIDATION_ROWS: Final = "it needs rows for validation, which a step of a pipeline is not given"
+OF_MACHINE: Final = "it says something of one machine"
+OPENS_FILES: Final = "it opens files"
 
 _XGBOOST: Final[Mapping[str, Supplement]] = {
     "base_score": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),)),
@@ -105,7 +107,132 @@ _LIGHTGBM: Final[Mapping[str, Supplement]] = {
     "subsample_freq": Supplement((COUNTS,)),
 }
 
-SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {"xgboost": _XGBOOST, "lightgbm": _LIGHTGBM}
+_CATBOOST_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "colsample_bylevel": "rsm",
+    "custom_loss": "custom_metric",
+    "early_stopping_rounds": "od_wait",
+    "eta": "learning_rate",
+    "max_bin": "border_count",
+    "max_depth": "depth",
+    "min_child_samples": "min_data_in_leaf",
+    "n_estimators": "iterations",
+    "num_boost_round": "iterations",
+    "num_leaves": "max_leaves",
+    "num_trees": "iterations",
+    "objective": "loss_function",
+    "random_seed": "random_state",
+    "reg_lambda": "l2_leaf_reg",
+}
+"""CatBoost refuses two names of one parameter when it is fitted: a space has one of them."""
+
+_CATBOOST_OF_DATA: Final = (
+    *("cat_features", "class_names", "class_weights", "classes_count", "combinations_ctr", "ctr_description"),
+    *(
+        "ctr_target_border_count",
+        "dictionaries",
+        "embedding_features",
+        "feature_calcers",
+        "feature_weights",
+        "first_feature_use_penalties",
+    ),
+    *("fixed_binary_splits", "ignored_features", "per_feature_ctr", "per_float_feature_quantization"),
+    *("per_object_feature_penalties", "simple_ctr", "target_border", "text_features", "text_processing", "tokenizers"),
+)
+_CATBOOST_OF_MACHINE: Final = (
+    *("data_partition", "dev_efb_max_buckets", "dev_score_calc_obj_block_size", "device_config", "devices"),
+    *("gpu_cat_features_storage", "gpu_ram_part", "pinned_memory_size", "used_ram_limit"),
+)
+_CATBOOST_FILES: Final = (
+    *("input_borders", "metadata", "name", "output_borders", "save_snapshot", "snapshot_file", "snapshot_interval"),
+    "train_dir",
+)
+_CATBOOST_BY_RUNTIME: Final = ("allow_writing_files", "logging_level", "metric_period", "silent", "thread_count")
+_CATBOOST_JUDGED: Final = ("best_model_min_trees", "custom_metric", "eval_metric", "use_best_model")
+
+_CATBOOST: Final[Mapping[str, Supplement]] = {
+    **{name: Supplement(refused=f"it is another name of `{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
+    **dict.fromkeys(_CATBOOST_OF_DATA, Supplement(refused=OF_DATA)),
+    **dict.fromkeys(_CATBOOST_OF_MACHINE, Supplement(refused=OF_MACHINE)),
+    **dict.fromkeys(_CATBOOST_FILES, Supplement(refused=OPENS_FILES)),
+    **dict.fromkeys(_CATBOOST_BY_RUNTIME, Supplement(refused=SET_BY_RUNTIME)),
+    **dict.fromkeys(_CATBOOST_JUDGED, Supplement(refused=NO_VALIDATION_ROWS)),
+    "callback": Supplement(refused=TAKES_CODE),
+    # How many trees, and how far each goes; without a learning rate the library chooses one by the number of rows.
+    "boosting_type": Supplement((Options(("Ordered", "Plain")),), "Plain"),
+    "boost_from_average": Supplement((SWITCH,)),
+    "iterations": Supplement((SIZES,), 1000),
+    "l2_leaf_reg": Supplement((AMOUNTS,), 3.0),
+    "leaf_estimation_backtracking": Supplement((Options(("No", "AnyImprovement")),), "AnyImprovement"),
+    "leaf_estimation_iterations": Supplement((SIZES,)),
+    "leaf_estimation_method": Supplement((Options(("Newton", "Gradient", "Exact", "Simple")),)),
+    "learning_rate": Supplement((Interval(Numbers.REAL, 1e-6, math.inf, "left"),)),
+    "model_shrink_mode": Supplement((Options(("Constant", "Decreasing")),), "Constant"),
+    "model_shrink_rate": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    # How trees grow.
+    "depth": Supplement((Interval(Numbers.INTEGER, 0, 16, "both"),), 6),
+    "grow_policy": Supplement((Options(("SymmetricTree", "Depthwise", "Lossguide")),), "SymmetricTree"),
+    "max_leaves": Supplement((SIZES,), 31),
+    "min_data_in_leaf": Supplement((SIZES,), 1),
+    "monotone_constraints": Supplement((OfType(("tuple",)),)),
+    "penalties_coefficient": Supplement((AMOUNTS,), 1.0),
+    "random_score_type": Supplement(
+        (Options(("Gumbel", "NormalWithModelSizeDecrease")),), "NormalWithModelSizeDecrease"
+    ),
+    "random_strength": Supplement((AMOUNTS,), 1.0),
+    "rsm": Supplement((SHARES,), 1.0),
+    "score_function": Supplement((Options(("Cosine", "L2")),), "Cosine"),
+    # Which rows a tree sees.
+    "bagging_temperature": Supplement((AMOUNTS,), 1.0),
+    "bootstrap_type": Supplement((Options(("Bayesian", "Bernoulli", "MVS", "No")),)),
+    "mvs_reg": Supplement((AMOUNTS,)),
+    "sampling_frequency": Supplement((Options(("PerTree", "PerTreeLevel")),), "PerTree"),
+    "sampling_unit": Supplement((Options(("Object",)),), "Object"),
+    "subsample": Supplement((SHARES,)),
+    # Of histograms and of data.
+    "allow_const_label": Supplement((SWITCH,), False),
+    "border_count": Supplement((Interval(Numbers.INTEGER, 1, 65_535, "both"),), 254),
+    "feature_border_type": Supplement(
+        (Options(("Median", "Uniform", "UniformAndQuantiles", "MaxLogSum", "MinEntropy", "GreedyLogSum")),),
+        "GreedyLogSum",
+    ),
+    "has_time": Supplement((SWITCH,), False),
+    "nan_mode": Supplement((Options(("Forbidden", "Min", "Max")),), "Min"),
+    "sparse_features_conflict_fraction": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    # Of categories, which a pipeline encodes before.
+    "counter_calc_method": Supplement((Options(("Full", "SkipTest")),)),
+    "ctr_history_unit": Supplement((Options(("Sample",)),)),
+    "ctr_leaf_count_limit": Supplement((SIZES,)),
+    "final_ctr_computation_mode": Supplement((Options(("Default",)),), "Default"),
+    "max_ctr_complexity": Supplement((Interval(Numbers.INTEGER, 0, 15, "both"),)),
+    "model_size_reg": Supplement((AMOUNTS,), 0.5),
+    "one_hot_max_size": Supplement((Interval(Numbers.INTEGER, 0, 65_535, "both"),)),
+    "store_all_simple_ctr": Supplement((SWITCH,)),
+    # Of permutations of the rows, and of boosting that is ordered by them.
+    "approx_on_full_history": Supplement((SWITCH,)),
+    "fold_len_multiplier": Supplement((Interval(Numbers.REAL, 1, math.inf, "neither"),), 2.0),
+    "fold_permutation_block": Supplement((COUNTS,)),
+    # When it stops, by a share of the rows that is set aside.
+    "eval_fraction": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    "od_pval": Supplement((CHANCES,), 0.0),
+    "od_type": Supplement((Options(("IncToDec", "Iter")),), "IncToDec"),
+    "od_wait": Supplement((SIZES,), 20),
+    # Langevin boosting.
+    "diffusion_temperature": Supplement((AMOUNTS,), 10_000.0),
+    "langevin": Supplement((SWITCH,), False),
+    "posterior_sampling": Supplement((SWITCH,), False),
+    # Of classes.
+    "auto_class_weights": Supplement((Options(("Balanced", "SqrtBalanced")),)),
+    "scale_pos_weight": Supplement((AMOUNTS,), 1.0),
+    # Of all.
+    "random_state": Supplement((SEEDS,)),
+    "task_type": Supplement((Options(("CPU", "GPU")),), "CPU"),
+}
+
+SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {
+    "xgboost": _XGBOOST,
+    "lightgbm": _LIGHTGBM,
+    "catboost": _CATBOOST,
+}
 """By catalogue and parameter."""
 
 _XGBOOST_HANDED_ON: Final[Mapping[str, Supplement]] = {
@@ -182,6 +309,7 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
 HANDED_ON: Final[Mapping[str, Mapping[str, Supplement]]] = {
     "xgboost": _XGBOOST_HANDED_ON,
     "lightgbm": _LIGHTGBM_HANDED_ON,
+    "catboost": {},
 }
 """What constructors take by `**kwargs` and hand on to the library, by catalogue and parameter, with its default there.
 
@@ -212,13 +340,21 @@ _LIGHTGBM_NUMBERS: Final = (
     "tweedie",
 )
 
+_CATBOOST_CLASSES: Final = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
+_CATBOOST_NUMBERS: Final = ("RMSE", "MAE", "Quantile", "LogLinQuantile", "MAPE", "Poisson", "LogCosh")
+
 OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
     ("xgboost", Role.CLASSIFIER): _XGBOOST_CLASSES,
     ("xgboost", Role.REGRESSOR): _XGBOOST_NUMBERS,
     ("lightgbm", Role.CLASSIFIER): ("binary", "multiclass", "multiclassova", "cross_entropy"),
     ("lightgbm", Role.REGRESSOR): _LIGHTGBM_NUMBERS,
+    ("catboost", Role.CLASSIFIER): _CATBOOST_CLASSES,
+    ("catboost", Role.REGRESSOR): _CATBOOST_NUMBERS,
 }
 """The names of the objectives, by catalogue and role."""
+
+OBJECTIVE: Final[Mapping[str, str]] = {"xgboost": "objective", "lightgbm": "objective", "catboost": "loss_function"}
+"""The parameter that takes one of them, by catalogue."""
 
 
 def supplemented(operator: Operator) -> Operator:
@@ -233,7 +369,7 @@ def supplemented(operator: Operator) -> Operator:
 
 def _supplemented(operator: Operator, parameter: Parameter) -> Parameter:
     known = SUPPLEMENTS[operator.catalogue].get(parameter.name)
-    if parameter.name == "objective":
+    if parameter.name == OBJECTIVE[operator.catalogue]:
         known = _objective(operator)
     if known is None:
         # A parameter of another version: its numbers and switches can be set, words (which may be anything) cannot.

@@ -48,6 +48,9 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Where a package has its operators; else in its outermost module."""
 
+OF_NO_PIPELINE: Final = frozenset({"CatBoost", "CatBoostRanker"})
+"""Classes that say they predict, though one takes all parameters as a dictionary, and one needs groups of rows."""
+
 METHODS: Final = (
     "decision_function",
     "fit",
@@ -125,8 +128,19 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
             if not isinstance(found, type) or found.__module__.partition(".")[0] != package:
                 continue
             # Classes for dask are constructed around a cluster, which no space can name.
-            if issubclass(found, BaseEstimator) and not name.startswith(("_", "Dask")):
+            is_operator = issubclass(found, BaseEstimator) or (_predicts(found) and name not in OF_NO_PIPELINE)
+            if is_operator and not name.startswith(("_", "Dask")):
                 yield name, found
+
+
+def _predicts(operator: type) -> bool:
+    """Whether a class that is no estimator of scikit-learn's says by its tags that it is such a one (CatBoost's do)."""
+    return hasattr(operator, "__sklearn_tags__") and _role_by_tags(_tags_if_any(operator)) is not None
+
+
+def _role_by_tags(tags: Any) -> Role | None:
+    named = {"classifier": Role.CLASSIFIER, "regressor": Role.REGRESSOR}
+    return None if tags is None else named.get(tags.estimator_type)
 
 
 def _scorers() -> dict[str, str]:
@@ -198,6 +212,9 @@ def _roles(operator: type, tags: Any) -> frozenset[Role]:
         )
         if issubclass(operator, mixin)
     }
+    told = None if issubclass(operator, base.BaseEstimator) else _role_by_tags(tags)
+    if told is not None:
+        roles.add(told)
     if _transforms_data(operator, tags):
         roles.add(Role.TRANSFORMER)
     if inspect.isfunction(inspect.getattr_static(operator, "fit_resample", None)):
@@ -222,11 +239,11 @@ def _tags(operator: type) -> Any:
     A tree stands for the parts of meta-operators, so that these count as accepting missing values when they
     pass them on.
     """
-    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.base import RegressorMixin
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
     from sklearn.utils import get_tags
 
-    if not issubclass(operator, BaseEstimator):
+    if not hasattr(operator, "__sklearn_tags__"):
         return None
     tree = DecisionTreeRegressor() if issubclass(operator, RegressorMixin) else DecisionTreeClassifier()
     parts: Mapping[str, object] = {

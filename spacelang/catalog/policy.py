@@ -86,5 +86,5 @@ OPERATOR_PARAMETERS: Final = frozenset(
 TAKES_CATEGORIES: Final = frozenset({"SimpleImputer"})
 """Operators that take columns of strings though their tags say nothing (with suitable settings)."""
 
-TAKES_CODES_ONLY: Final = frozenset({"CategoricalNB"})
-"""Operators whose tag promises categories but which want them as integers."""
+TAKES_CODES_ONLY: Final = frozenset({"CategoricalNB", "CatBoostClassifier", "CatBoostRegressor"})
+"""Operators whose tag promises categories but which want them as integers, or to be told which columns have them."""

@@ -34,6 +34,7 @@ SHIPPED: Final[Mapping[str, str]] = {
     "sklearn": "scikit-learn",
     "xgboost": "xgboost",
     "lightgbm": "lightgbm",
+    "catboost": "catboost",
     "imblearn": "imbalanced-learn",
 }
 """The catalogues that are shipped, each with the distribution that it describes: also the name of our extra."""

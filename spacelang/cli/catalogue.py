@@ -20,7 +20,7 @@ def command(
     package: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Of this package: xgboost, lightgbm, imblearn, or a trusted one of your own."
+            metavar="NAME", help="Of this package: xgboost, lightgbm, catboost, imblearn, or a trusted one of your own."
         ),
     ] = None,
     refresh: Annotated[

@@ -23,8 +23,8 @@ class UnknownCatalogue(Diagnostic):
     """There is no catalogue of this name.
 
     After `use` stands the name of one package as Python imports it, without its submodules: `use imblearn`. Catalogues
-    of `xgboost`, `lightgbm` and `imblearn` (imbalanced-learn) are known; of other packages that the caller allows the
-    classes are taken that are estimators in the sense of scikit-learn.
+    of `xgboost`, `lightgbm`, `catboost` and `imblearn` (imbalanced-learn) are known; of other packages that the caller
+    allows the classes are taken that are estimators in the sense of scikit-learn.
     """
 
     code = "SL209"
@@ -40,8 +40,8 @@ class UnknownCatalogue(Diagnostic):
 class CatalogueNotInstalled(Diagnostic):
     """A file uses a package that is allowed but not installed.
 
-    Catalogues describe what is installed. `xgboost`, `lightgbm` and `imblearn` come with the extras of spacelang of
-    the names `xgboost`, `lightgbm` and `imbalanced-learn`.
+    Catalogues describe what is installed. `xgboost`, `lightgbm`, `catboost` and `imblearn` come with the extras
+    of spacelang of the names `xgboost`, `lightgbm`, `catboost` and `imbalanced-learn`.
     """
 
     code = "SL210"

@@ -25,7 +25,7 @@ from spacelang.runtime.pipelines.preparation import Preparation
 COPIES: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
 """The parameters by which operators are allowed to write into what they are given."""
 
-WELL_KNOWN: Final = frozenset({"sklearn", "imblearn", "lightgbm", "xgboost", "spacelang"})
+WELL_KNOWN: Final = frozenset({"sklearn", "catboost", "imblearn", "lightgbm", "xgboost", "spacelang"})
 """The packages whose operators write into what they are given where such a parameter says so, and nowhere else."""
 
 

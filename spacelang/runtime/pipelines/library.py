@@ -14,8 +14,15 @@ from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.errors import BuildError
 from spacelang.text import NOWHERE
 
-QUIET: Final[Mapping[str, Mapping[str, int]]] = {"lightgbm": {"verbosity": -1}, "xgboost": {"verbosity": 0}}
-"""What operators of a catalogue are given so that they print nothing: both libraries write past Python's warnings."""
+QUIET: Final[Mapping[str, Mapping[str, int]]] = {
+    "catboost": {"verbose": False, "allow_writing_files": False},
+    "lightgbm": {"verbosity": -1},
+    "xgboost": {"verbosity": 0},
+}
+"""What operators of a catalogue are given so that they print nothing and leave no files: all write past Python."""
+
+THREADS: Final[Mapping[str, str]] = {"catboost": "thread_count"}
+"""What the number of threads is called, by catalogue, where it is not `n_jobs`."""
 
 CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})
 """The classes that take no labels but the codes 0, 1, …"""
@@ -91,7 +98,7 @@ def settable(catalogue_name: str, operator_name: str) -> frozenset[str]:
 
 def set_by_runtime(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
     """What the runtime gives an operator beside what the space says; a space may set the random state itself."""
-    wanted = {"n_jobs": n_jobs, "random_state": random_state}
+    wanted = {THREADS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
     names = settable(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
     # Whether words of a text may set it is another question: the catalogue says no.

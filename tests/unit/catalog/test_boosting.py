@@ -1,4 +1,4 @@
-"""What xgboost and LightGBM take, tried on the libraries: whatever the rules take can be fitted."""
+"""What xgboost, LightGBM and CatBoost take, tried on the libraries: whatever the rules take can be fitted."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ import xgboost
 
 import spacelang as sl
 from spacelang.catalog import Operator, load
-from spacelang.catalog.boosting import HANDED_ON, SUPPLEMENTS
+from spacelang.catalog.boosting import HANDED_ON, OBJECTIVE, SUPPLEMENTS
 from spacelang.catalog.rules import Interval, Options
 
 PROBES = (-2, -1, 0, 1, 2, 7, 131_072, 131_073, -1.5, -0.5, 0.0, 1e-9, 0.25, 1.0, 1.0001, 2.0, 100.0)
@@ -56,11 +56,40 @@ SLOW = {"max_depth", "n_estimators", "num_parallel_tree", "max_leaves"}
 X = np.random.default_rng(0).random((40, 3))
 Y = (X[:, 0] > 0.5).astype(int)
 CLASSES = {"xgboost": xgboost.XGBClassifier, "lightgbm": lightgbm.LGBMClassifier}
+NAMES = {library: found.__name__ for library, found in CLASSES.items()} | {"catboost": "CatBoostClassifier"}
 QUIET = {"xgboost": 0, "lightgbm": -1}
+
+BESIDE_CATBOOST: dict[str, dict[str, object]] = {
+    "approx_on_full_history": {"boosting_type": "Ordered"},
+    "bagging_temperature": {"bootstrap_type": "Bayesian"},
+    "diffusion_temperature": {"langevin": True},
+    "max_leaves": {"grow_policy": "Lossguide"},
+    "min_data_in_leaf": {"grow_policy": "Depthwise"},
+    "mvs_reg": {"bootstrap_type": "MVS"},
+    "subsample": {"bootstrap_type": "Bernoulli"},
+}
+"""What else is given where CatBoost looks at a parameter only then."""
+
+DRAWN_CATBOOST = """
+use catboost
+stage estimator = CatBoostClassifier {
+  iterations = 3
+  learning_rate : float[0.01, 0.5] log
+  depth : int[1, 4]
+  grow_policy : {SymmetricTree, Depthwise, Lossguide}
+  max_leaves : int[2, 40] when grow_policy == Lossguide
+  min_data_in_leaf : int[1, 30] log when grow_policy != SymmetricTree
+  bootstrap_type : {Bayesian, Bernoulli, MVS, No} = Bernoulli
+  bagging_temperature : float[0, 3] when bootstrap_type == Bayesian
+  subsample : float[0.3, 1] when bootstrap_type in {Bernoulli, MVS}
+  boosting_type : {Plain, Ordered} = Plain
+  auto_class_weights : {none, Balanced, SqrtBalanced}
+  forbid boosting_type == Ordered and grow_policy != SymmetricTree
+}"""
 
 
 def entry(library: str) -> Operator:
-    return load(library).operators[CLASSES[library].__name__]
+    return load(library).operators[NAMES[library]]
 
 
 def cases() -> Iterator[tuple[str, str]]:
@@ -115,19 +144,19 @@ def test_words(library: str) -> None:
             assert can_be_fitted(library, **{name: word}), (name, word)
 
 
-@pytest.mark.parametrize("library", CLASSES)
+@pytest.mark.parametrize("library", NAMES)
 @pytest.mark.parametrize("word", ["gbdt input_model=/etc/passwd", "binary forcedsplits_filename=x", "file://x", ""])
 def test_no_other_word_is_taken(library: str, word: str) -> None:
     for name, parameter in entry(library).parameters.items():
         assert parameter.refused or parameter.rejects(word) is not None, name
 
 
-@pytest.mark.parametrize("library", CLASSES)
+@pytest.mark.parametrize("library", NAMES)
 def test_every_parameter_is_known_and_has_a_legal_default(library: str) -> None:
     for name in load(library):
         for parameter in load(library).operators[name].parameters.values():
             if parameter.refused is None:
-                assert parameter.name in SUPPLEMENTS[library] | HANDED_ON[library] or parameter.name == "objective"
+                assert parameter.name in {*SUPPLEMENTS[library], *HANDED_ON[library], OBJECTIVE[library]}
                 assert parameter.name == "missing" or parameter.rejects(parameter.default) is None  # type: ignore[arg-type]
 
 
@@ -201,3 +230,48 @@ def test_a_parameter_of_another_version_takes_no_words() -> None:
     assert (found.rejects(3), found.rejects(True), found.rejects_range(0, math.inf, integer=False)) == (None,) * 3
     assert found.rejects("word") is not None
     assert not any(isinstance(rule, Options) and "word" in rule.values for rule in found.accepts or ())
+
+
+def catboost_model(**arguments: Any) -> Any:
+    """A fitted model of CatBoost; the test is skipped where it is not installed."""
+    catboost = pytest.importorskip("catboost", reason="a wheel of 100 MB, which is no part of `dev`")
+    given = {"iterations": 2, "thread_count": 1, "verbose": False, "allow_writing_files": False} | arguments
+    return catboost.CatBoostClassifier(**given).fit(X, Y)
+
+
+def test_catboost_can_be_fitted_with_what_the_rules_take() -> None:
+    """What they refuse is not tried: `min_data_in_leaf=0` ends the process."""
+    refused = {"task_type", "leaf_estimation_method"}  # a device, a loss for which there is an exact method
+    for name, parameter in entry("catboost").parameters.items():
+        words = () if name in refused else parameter.words
+        # A billionth of 40 rows is none.
+        least = 0.1 if name == "subsample" else -math.inf
+        numbers = [probe for probe in PROBES if parameter.rejects(probe) is None and least < probe < 1000]
+        switches = [value for value in (True, False) if parameter.rejects(value) is None]
+        for value in (*words, *numbers, *switches) if parameter.refused is None else ():
+            assert catboost_model(**{name: value} | BESIDE_CATBOOST.get(name, {})), (name, value)
+
+
+def test_the_defaults_that_none_stands_for_are_catboosts() -> None:
+    said = catboost_model(eval_fraction=0.2).get_all_params()
+    written = {name: known.default for name, known in SUPPLEMENTS["catboost"].items() if known.default is not None}
+    told = written.keys() & said.keys() - {"iterations", "eval_fraction", "max_leaves"}
+    assert {"depth", "l2_leaf_reg", "border_count", "grow_policy", "sampling_frequency", "score_function"} <= told
+    assert {name: written[name] for name in told} == {name: said[name] for name in told}
+    assert catboost_model(grow_policy="Lossguide").get_all_params()["max_leaves"] == written["max_leaves"]
+
+
+def test_a_drawn_configuration_of_catboost_can_be_fitted() -> None:
+    assert catboost_model(depth=1)
+    space = sl.parse(DRAWN_CATBOOST, allow=("catboost",))
+    for configuration in (space.default(), *space.sample(6, seed=1)):
+        space.build(configuration).fit(X, Y)
+
+
+def test_another_name_of_a_parameter_of_catboost_says_so() -> None:
+    for name, parameter in entry("catboost").parameters.items():
+        reason = parameter.refused or ""
+        if reason.startswith("it is another name of"):
+            own = entry("catboost").parameters[reason.split("`")[1]]
+            assert own.refused is None or own.name == "custom_metric", name
+    assert entry("catboost").parameters["n_estimators"].refused == "it is another name of `iterations`"

@@ -37,7 +37,7 @@ def test_loading_twice_reads_once() -> None:
     assert load() is load()
 
 
-@pytest.mark.parametrize("name", ["catboost", "../sklearn", "sklearn.json", ""])
+@pytest.mark.parametrize("name", ["keras", "../sklearn", "sklearn.json", ""])
 def test_a_catalogue_that_does_not_exist(name: str) -> None:
     with pytest.raises(LookupError, match="there is no catalogue"):
         load(name)

@@ -13,6 +13,7 @@ from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import report
 
 COMMANDS: Final = (
+    "init",
     "check",
     "fmt",
     "diff",

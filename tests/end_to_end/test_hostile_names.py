@@ -64,6 +64,7 @@ COMMANDS = (
     ("diff", "evil.space", FILE),
     ("diff", "evil.space", "plain.space", "--json"),
     ("explain", EVIL),
+    ("init", "evil.csv"),
     ("catalogue", EVIL),
     (EVIL,),
     ("stats", EVIL),

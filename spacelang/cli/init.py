@@ -1,0 +1,53 @@
+"""`spacelang init`: a commented space to start from, made for data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._running import TargetColumnOption
+from spacelang.cli._shared import fail, note
+from spacelang.cli._streams import write_file
+
+
+def command(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A file of data, `sklearn:NAME` or `openml:ID`.")],
+    target_column: TargetColumnOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
+) -> None:
+    """Write a space to start from: stages, ranges and a task for such data, with comments that teach the language.
+
+    It depends on the types of the columns, on missing values, on the number of rows and on the labels. Columns that
+    look like identifiers, dates or numbers that are written as text are named. Nothing that exists is written over.
+
+    Example: `spacelang init my.csv --target-column price -o my.space`
+    """
+    from spacelang.runtime.data.loading import load_dataset
+    from spacelang.runtime.data.profile import profile
+    from spacelang.runtime.errors import InputError
+    from spacelang.starting.writing import starting_space, warning
+
+    if output is not None and output.exists():
+        fail(f"`{output}` is there already", "give `-o` another file, or remove that one")
+    try:
+        found = profile(load_dataset(data, target_column))
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+    for column in found.suspects:
+        note(warning(column))
+    text = starting_space(found, data, target_column, None if output is None else str(output))
+    if output is None:
+        write_file(text)
+    else:
+        _write(output, text)
+        typer.echo(f"`{output}` is written; next: `spacelang check {output}`")
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        # Created, never written over, even if somebody else was faster.
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")

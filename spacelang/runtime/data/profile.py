@@ -1,0 +1,175 @@
+"""The profile of a table: what its columns hold, and what its labels are, as far as a starting space depends on it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+import pandas as pd
+
+from spacelang.ir.task import Kind
+from spacelang.runtime.data.labels import NUMBERED_CLASSES
+from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.pipelines.columns import Content, is_text
+from spacelang.runtime.pipelines.preparation import content_of
+
+LOOKED_AT: Final = 500
+"""So many different values of a column are looked at for how they are written."""
+NEARLY_ALL: Final = 0.95
+"""So large a share of them decides."""
+FEWEST_ROWS: Final = 20
+"""In fewer rows all values may be different by chance."""
+
+NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
+DATE: Final = re.compile(
+    r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"
+    r"|(\d{1,2}\.?\s)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\d{1,2}?,?\s?\d{2,4}",
+    re.IGNORECASE,
+)
+NAMED_SO: Final = re.compile(
+    r"(^|[_\W])(id|uuid|guid|index|key|nr|no|number)$|[a-z](ID|Id)$|^Unnamed: \d+$", re.IGNORECASE
+)
+
+
+class Suspicion(Enum):
+    """What a column may be that its type does not say, and what to do about it."""
+
+    IDENTIFIER = "looks like an identifier", "no pipeline learns from it: leave the column out"
+    DATES = "holds dates", "no pipeline reads them so: make columns of year, month and weekday"
+    NUMBERS = "holds numbers as text", "they count as categories so: write them as plain numbers"
+
+    @property
+    def sentence(self) -> str:
+        """What the column does."""
+        return self.value[0]
+
+    @property
+    def remedy(self) -> str:
+        """Why that matters, and what to do."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """A column: how many different values it has, and which share of the rows has none."""
+
+    name: str
+    content: Content
+    is_text: bool
+    distinct: int
+    missing: float
+    suspicion: Suspicion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A table as a starting space sees it.
+
+    `classes` are the rows of each, the most frequent first. One that `is_sparse` holds numbers, nearly all of them 0.
+    """
+
+    name: str
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+    label: str
+    kind: Kind
+    classes: tuple[tuple[str, int], ...] = ()
+    is_sparse: bool = False
+
+    def of(self, content: Content) -> tuple[ColumnProfile, ...]:
+        """The columns that hold this, free text not among the categories."""
+        return tuple(column for column in self.columns if column.content is content and not column.is_text)
+
+    @property
+    def texts(self) -> tuple[ColumnProfile, ...]:
+        """The columns of free text."""
+        return tuple(column for column in self.columns if column.is_text)
+
+    @property
+    def suspects(self) -> tuple[ColumnProfile, ...]:
+        """The columns that may be something else than their type says."""
+        return tuple(column for column in self.columns if column.suspicion)
+
+    @property
+    def rarest(self) -> int:
+        """The rows of the rarest class; all rows of a regression."""
+        return min((count for _, count in self.classes), default=self.rows)
+
+    @property
+    def is_imbalanced(self) -> bool:
+        """Whether some class has not even half of the rows that it had if all had the same."""
+        return bool(self.classes) and 2 * self.rarest * len(self.classes) < self.rows
+
+
+def profile(table: Table) -> Profile:
+    """The profile of a table that was read; raises DataError where a row has no label, or all have the same."""
+    missing = int(table.target.isna().sum())
+    label = str(table.target.name)
+    if missing:
+        rows = "1 row has" if missing == 1 else f"{missing} rows have"
+        raise DataError(f"{rows} no label in the column `{label}`", "leave out or label them")
+    kind = table.kind or likely_kind(table.target)
+    counts = table.target.value_counts() if kind == "classification" else None
+    classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
+    if len(classes) == 1:
+        raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another column of labels")
+    is_sparse = not isinstance(table.features, pd.DataFrame)
+    found = Profile(table.name, len(table.target), tuple(_columns(table.features)), label, kind, classes, is_sparse)
+    if not (found.of(Content.NUMBER) or found.of(Content.CATEGORY) or found.texts):
+        raise DataError(f"no column of `{table.name}` holds numbers, categories or text", "make such columns")
+    return found
+
+
+def likely_kind(labels: "pd.Series[Any]") -> Kind:
+    """Regression for numbers that have fractions or more than twenty different values, else classification."""
+    if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
+        return "classification"
+    is_measured = bool((labels % 1 != 0).any()) or labels.nunique() > NUMBERED_CLASSES
+    return "regression" if is_measured else "classification"
+
+
+def _columns(features: Features) -> Iterable[ColumnProfile]:
+    if not isinstance(features, pd.DataFrame):
+        # They have no names.
+        return (ColumnProfile(f"x{place}", Content.NUMBER, False, 2, 0.0) for place in range(features.shape[1]))
+    return (_column(features[name]) for name in features.columns)
+
+
+def _column(values: "pd.Series[Any]") -> ColumnProfile:
+    content = content_of(values)
+    distinct, missing = int(values.nunique()), float(values.isna().mean())
+    has_words = content is Content.CATEGORY and is_text(values)
+    suspicion = _suspicion(values, content, distinct)
+    is_read = has_words and suspicion is None
+    return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion)
+
+
+def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Suspicion | None:
+    rows = len(values)
+    all_differ = distinct == rows >= FEWEST_ROWS
+    match content:
+        case Content.NUMBER if all_differ and pd.api.types.is_integer_dtype(values):
+            counts_up = int(values.max()) - int(values.min()) + 1 == rows
+            return Suspicion.IDENTIFIER if counts_up or NAMED_SO.search(str(values.name)) else None
+        case Content.DATE:
+            return Suspicion.DATES
+        case Content.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
+            return _writing(values, distinct)
+        case _:
+            return None
+
+
+def _writing(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
+    """What values that are written as text are."""
+    written = [str(each).strip() for each in values.dropna().unique()[:LOOKED_AT]]
+    filled = [each for each in written if each]
+    enough = NEARLY_ALL * len(filled)
+    if sum(DATE.fullmatch(each) is not None for each in filled) >= enough:
+        return Suspicion.DATES
+    if sum(NUMBER.fullmatch(each) is not None for each in filled) >= enough:
+        return Suspicion.NUMBERS
+    is_one_word = sum(" " not in each for each in filled) >= enough
+    return Suspicion.IDENTIFIER if is_one_word and distinct == len(values) >= FEWEST_ROWS else None

@@ -1,0 +1,1 @@
+"""Starting: a commented space for data that has none yet."""

@@ -1,0 +1,58 @@
+"""`spacelang init` as a user calls it."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from commands import spacelang
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = range(60)
+    table = pd.DataFrame({"id": rows, "town": ["Rome", "Oslo", None] * 20, "size": [row % 7 / 2 for row in rows]})
+    table.assign(price=[row % 13 + 0.5 for row in rows], sold=["yes", "no"] * 30).to_csv(
+        tmp_path / "my houses.csv", index=False
+    )
+    return tmp_path
+
+
+def test_a_space_from_data_that_runs(folder: Path) -> None:
+    made = spacelang("init", "my houses.csv", "-o", "my.space", folder=folder)
+    assert made.returncode == 0
+    assert "note: `id` looks like an identifier" in made.stderr
+    assert made.stdout == "`my.space` is written; next: `spacelang check my.space`\n"
+    text = (folder / "my.space").read_text(encoding="utf-8")
+    assert "task classification" in text
+    (command,) = [line for line in text.splitlines() if "spacelang run" in line]
+    assert command == "#     spacelang run my.space --data 'my houses.csv'"
+    assert spacelang("check", "my.space", folder=folder).returncode == 0
+    arguments = ("run", "my.space", "--data", "my houses.csv", "--optimizer", "random", "--trials", "2")
+    ran = spacelang(*arguments, folder=folder)
+    assert ran.returncode == 0
+    assert "2 trials" in ran.stdout
+
+
+def test_another_column_of_labels(folder: Path) -> None:
+    printed = spacelang("init", "my houses.csv", "--target-column", "price", folder=folder)
+    assert printed.returncode == 0
+    assert "task regression" in printed.stdout
+    assert "--target-column price" in printed.stdout
+
+
+def test_nothing_is_written_over(folder: Path) -> None:
+    (folder / "my.space").write_text("mine", encoding="utf-8")
+    made = spacelang("init", "my houses.csv", "-o", "my.space", folder=folder)
+    assert made.returncode == 2
+    assert "`my.space` is there already" in made.stderr
+    assert (folder / "my.space").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(("no.csv",), "there is no file"), (("my houses.csv", "--target-column", "prize"), "did you mean `price`")],
+)
+def test_wrong_data_is_told(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    made = spacelang("init", *arguments, folder=folder)
+    assert made.returncode == 1
+    assert said in made.stderr

@@ -1,0 +1,138 @@
+"""A starting space is a space: it passes `check` without a warning, and what is drawn of it fits data like that."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import spacelang as sl
+from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.data.profile import Profile, Suspicion, profile
+from spacelang.runtime.errors import DataError
+from spacelang.starting.writing import starting_space, warning
+from spacelang.syntax.printer import format_text
+
+from .settings import LAW
+
+ROWS = 60
+RNG = np.random.default_rng(0)
+COLUMNS: dict[str, Any] = {
+    "size": RNG.normal(size=ROWS),
+    "age": [None if place % 7 == 0 else float(place) for place in range(ROWS)],
+    "flag": [place % 3 == 0 for place in range(ROWS)],
+    "town": [["Rome", "Oslo", None][place % 3] for place in range(ROWS)],
+    "street": [f"street {place % 25}" for place in range(ROWS)],
+    "empty": [None] * ROWS,
+    'quoted "\\name': RNG.integers(0, 9, ROWS),
+    "when": pd.date_range("2020-01-01", periods=ROWS),
+    **{f"x{place}": RNG.normal(size=ROWS) for place in range(12)},
+}
+LABELS: dict[str, Any] = {
+    "two": [place % 2 for place in range(ROWS)],
+    "rare": ["no" if place > 6 else "yes" for place in range(ROWS)],
+    "three": [f'class "{place % 3}"\n' for place in range(ROWS)],
+    "price": RNG.normal(size=ROWS),
+}
+USABLE = [name for name in COLUMNS if name not in {"empty", "when"}]
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    """Tables with at least one column that a pipeline can take, some of them long."""
+    names = {draw(st.sampled_from(USABLE)), *draw(st.sets(st.sampled_from([*COLUMNS])))}
+    label = draw(st.sampled_from([*LABELS]))
+    table = pd.DataFrame({name: COLUMNS[name] for name in COLUMNS if name in names})
+    many = draw(st.sampled_from([1, 100, 400]))
+    table, labels = (pd.concat([each] * many, ignore_index=True) for each in (table, pd.Series(LABELS[label])))
+    return profile(
+        make_table(table, labels.rename(label), draw(st.sampled_from(["my data.csv", "sklearn:a", "1.csv"])))
+    )
+
+
+@settings(LAW, max_examples=30)
+@given(profiles())
+def test_passes_the_check_as_it_is_laid_out(data: Profile) -> None:
+    text = starting_space(data, "a file.csv", "the label")
+    space = sl.parse(text)
+    assert not space.warnings
+    assert format_text(text) == text
+    assert space.task is not None
+    assert space.task.kind == data.kind
+    assert all(len(line) <= 120 for line in text.splitlines())
+    assert space.default() in space
+
+
+def test_depends_on_the_data() -> None:
+    texts = set()
+    for names in (["size"], ["age"], ["town"], ["street"], ["size", "town"], [f"x{place}" for place in range(12)]):
+        for labels in LABELS.values():
+            table = pd.DataFrame({name: COLUMNS[name] for name in names})
+            texts.add(starting_space(profile(make_table(table, pd.Series(labels))), "a.csv"))
+    assert len(texts) == 6 * len(LABELS)
+
+
+@pytest.mark.parametrize("label", ["rare", "price"])
+def test_what_is_drawn_fits(label: str) -> None:
+    table = pd.DataFrame(COLUMNS).drop(columns="when")
+    space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
+    found = sl.search(space, table, LABELS[label], optimizer="random", trials=12, seed=1)
+    assert len(found.outcome.records) == 12
+    assert found.outcome.failed == 0
+
+
+def test_dates_are_left_out_where_nothing_else_is_selected() -> None:
+    table = pd.DataFrame({name: COLUMNS[name] for name in ("size", "when")})
+    space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
+    assert sl.search(space, table, LABELS["two"], optimizer="random", trials=2).outcome.failed == 0
+
+
+def test_sparse_features_stay_sparse() -> None:
+    features = sparse.random_array((ROWS, 40), density=0.05, rng=0).tocsr()
+    space = sl.parse(starting_space(profile(make_table(features, LABELS["two"])), "a.arff"))
+    found = sl.search(space, features, LABELS["two"], optimizer="random", trials=8)
+    assert found.outcome.failed == 0
+
+
+SUSPECTS = {
+    "customerID": (range(7, 7 + 3 * ROWS, 3), Suspicion.IDENTIFIER),
+    "row": (range(ROWS), Suspicion.IDENTIFIER),
+    "code": ([f"A-{place:05}" for place in range(ROWS)], Suspicion.IDENTIFIER),
+    "income": ([f"{place},{place:03}.50 €" for place in range(ROWS)], Suspicion.NUMBERS),
+    "share": ([f"{place % 9},5" for place in range(ROWS)], Suspicion.NUMBERS),
+    "day": ([f"2021-03-{1 + place % 28:02}" for place in range(ROWS)], Suspicion.DATES),
+    "born": ([f"{1 + place % 28}.3.1970" for place in range(ROWS)], Suspicion.DATES),
+    "hired": ([f"March {1 + place % 28}, 2001" for place in range(ROWS)], Suspicion.DATES),
+    "when": (COLUMNS["when"], Suspicion.DATES),
+    "steps": (range(7, 7 + 3 * ROWS, 3), None),
+    "town": (COLUMNS["town"], None),
+    "note": ([f"a note of {place} words" for place in range(ROWS)], None),
+    "size": (COLUMNS["size"], None),
+}
+
+
+def test_columns_that_are_not_what_their_type_says_are_named() -> None:
+    table = pd.DataFrame({name: list(values) for name, (values, _) in SUSPECTS.items()})
+    data = profile(make_table(table, pd.Series(LABELS["two"], name="y")))
+    assert {column.name: column.suspicion for column in data.columns} == {
+        name: suspicion for name, (_, suspicion) in SUSPECTS.items()
+    }
+    text = starting_space(data, "a.csv")
+    flat = " ".join(text.replace("\n# ", " ").split())
+    assert all(f"! {warning(column)}." in flat for column in data.suspects)
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "said"),
+    [
+        ({"a": [1.0] * 4}, ["x", None, "y", "x"], "1 row has no label"),
+        ({"a": [1.0] * 4}, ["x"] * 4, "all labels in the column `y` are `x`"),
+        ({"when": COLUMNS["when"][:4]}, ["x", "y"] * 2, "no column of `data` holds numbers, categories or text"),
+    ],
+)
+def test_data_without_a_space_is_refused(table: Any, labels: Any, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        profile(make_table(pd.DataFrame(table), pd.Series(labels, name="y")))

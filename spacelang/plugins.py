@@ -8,7 +8,7 @@ import json
 import math
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -284,6 +284,16 @@ def facts(plugin: Any) -> dict[str, object]:
         name: {"name": value.name, "options": facts(value.plugin)} if isinstance(value, Part) else value
         for name, value in values.items()
     }
+
+
+def at_defaults(plugin: Any, within: str = "") -> Iterator[str]:
+    """The fields that have their defaults, of a plug-in and of its parts: `b`, `z.disc`."""
+    for entry in fields(plugin):
+        value, name = getattr(plugin, entry.name), f"{within}{entry.name}"
+        if entry.compare and value == _default(entry):
+            yield name
+        if isinstance(value, Part):
+            yield from at_defaults(value.plugin, f"{name}.")
 
 
 def pieces(text: str, separator: str) -> list[str]:

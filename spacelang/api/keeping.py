@@ -11,7 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
-from spacelang.plugins import facts
+from spacelang.plugins import at_defaults, facts
 
 if TYPE_CHECKING:
     from spacelang.runtime.objective import Aim
@@ -90,6 +90,7 @@ def header_of(
         seed=seed,
         optimizer=name,
         options=facts(configured),
+        at_defaults=at_defaults(configured),
         settings=objective.further,
         terms=terms,
         meta_features=objective.meta_features if isinstance(objective, Described) else None,

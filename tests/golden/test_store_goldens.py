@@ -2,8 +2,8 @@
 
 They are in the hands of users, so that UPDATE_GOLDEN=1 writes what is missing, and nothing anew; what is shown of each,
 and the trials of the run that goes on, stand in `RUN.txt`. A change of what is drawn or stored raises the version of
-stores: those here stay then, and are to be refused with that reason. Where an optimizer has an option more, its store
-is of another run: it is deleted, and written anew.
+stores: those here stay then, and are to be refused with that reason. Where an optimizer has an option more, a store is
+gone on with while that has its default.
 """
 
 import json

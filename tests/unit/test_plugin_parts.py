@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from spacelang.api.searching import with_fidelity
 from spacelang.api.space import parse
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import Option, OptionError, Part, Plugins, UnknownPluginError, facts, option, part, pieces
+from spacelang.plugins import (
+    Option,
+    OptionError,
+    Part,
+    Plugins,
+    UnknownPluginError,
+    at_defaults,
+    facts,
+    option,
+    part,
+    pieces,
+)
 
 INNER = """
 from dataclasses import dataclass
@@ -81,6 +92,13 @@ def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth:
     assert json.loads(json.dumps(facts(made.plugin))) == facts(made.plugin)
     again = Plugins.configure(toys.load("twig"), {"z": str(made)})
     assert again.z == made, "as an option"
+    usual = [*at_defaults(again)]
+    assert ("z" in usual, "b" in usual) == (made == toys.read("leaf"), True)
+    # What is at its default may be left out: written without, the option is the same.
+    own = {name: value for name, value in given.items() if name in kept and depth == 0}
+    assert {name for name in own if f"z.{name}" not in usual} == {
+        name for name, value in own.items() if value != getattr(leaf(), name)
+    }
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,8 @@ class Header:
     sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
     the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
     do not say it are of runs that took losses as they were. `meta_features` are those of the training rows that are
-    finite, where there are any. These, names of spaces and data, and `versions`, do not count.
+    finite, where there are any. These, names of spaces and data, and `versions`, do not count. `at_defaults` names the
+    options that have their defaults, in parts as `z.disc`: stores, which say all options, do not have it.
     """
 
     space: str
@@ -81,6 +82,7 @@ class Header:
     budget: Allowance = field(default=Allowance(), compare=False)
     meta_features: Mapping[str, float] = field(default_factory=dict, compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
+    at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def terms(self) -> Terms:
@@ -88,7 +90,10 @@ class Header:
         return Terms(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
     def differences(self, other: "Header") -> list[str]:
-        """A line for people for each fact in which another run is not this one; none where it may go on with it."""
+        """A line for people for each fact in which another run is not this one; none where it may go on with it.
+
+        What this one says nothing of is an option that is newer: it was what is its default now.
+        """
         return list(_differences(self, other))
 
 
@@ -104,6 +109,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     bounds: Iterable[AnyBound] = (),
     scale: Scale | None = UNIT,
     options: Mapping[str, object] | None = None,
+    at_defaults: Iterable[str] = (),
     settings: Mapping[str, str] | None = None,
     terms: Terms = NO_TERMS,
     meta_features: Mapping[str, float] | None = None,
@@ -127,6 +133,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         budget=terms.budget,
         meta_features=dict(meta_features or {}),
         versions=versions(),
+        at_defaults=frozenset(at_defaults),
     )
 
 
@@ -164,9 +171,12 @@ def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
 # ---- as text, for the store
 
 
+STORED: Final = tuple(entry.name for entry in fields(Header) if entry.name != "at_defaults")
+
+
 def to_texts(header: Header) -> dict[str, str]:
     """Every fact as JSON by its name."""
-    facts = {entry.name: getattr(header, entry.name) for entry in fields(header)}
+    facts = {name: getattr(header, name) for name in STORED}
     records = {"data": asdict(header.data), "budget": asdict(header.budget)}
     return {name: _canonical(value) for name, value in (facts | records).items()}
 
@@ -174,7 +184,7 @@ def to_texts(header: Header) -> dict[str, str]:
 def from_texts(texts: Mapping[str, str]) -> Header:
     """The header of what `to_texts` made of it; raises ValueError, TypeError or KeyError for anything else."""
     said = {**FORMERLY, **texts}
-    facts: dict[str, Any] = {entry.name: json.loads(said[entry.name]) for entry in fields(Header)}
+    facts: dict[str, Any] = {name: json.loads(said[name]) for name in STORED}
     initial = facts["initial"]
     read = {
         "data": DataFacts(**facts["data"]),
@@ -201,7 +211,7 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
     for name in ("metric", "scale", "validation", "bounds", "training_size", "seed", "optimizer"):
         yield from _told(name.replace("_", " "), _shown(getattr(stored, name)), _shown(getattr(new, name)))
     if stored.optimizer == new.optimizer:  # another optimizer has other options
-        yield from _of_options(stored.options, new.options)
+        yield from _of_options(stored.options, new.options, new.at_defaults)
     for name in dict.fromkeys((*stored.settings, *new.settings)):
         yield from _told(f"`{name}`", stored.settings.get(name, "nothing"), new.settings.get(name, "nothing"))
     yield from _of_initial(stored, new)
@@ -216,13 +226,16 @@ def _of_initial(stored: Header, new: Header) -> Iterator[str]:
             return
 
 
-def _of_options(stored: Mapping[str, str], new: Mapping[str, str], within: str = "") -> Iterator[str]:
+def _of_options(
+    stored: Mapping[str, str], new: Mapping[str, str], at_defaults: frozenset[str], within: str = ""
+) -> Iterator[str]:
     """Options that differ; of a part that is the same plug-in those of its own that do: `z.disc`."""
     for name in dict.fromkeys((*stored, *new)):
         (before, own), (now, others) = _taken_apart(stored.get(name)), _taken_apart(new.get(name))
-        yield from _told(f"option `{within}{name}`", before, now)
+        if name in stored or f"{within}{name}" not in at_defaults:
+            yield from _told(f"option `{within}{name}`", before, now)
         if before == now:
-            yield from _of_options(own, others, f"{within}{name}.")
+            yield from _of_options(own, others, at_defaults, f"{within}{name}.")
 
 
 def _taken_apart(text: str | None) -> tuple[str, Mapping[str, str]]:

@@ -333,6 +333,21 @@ def test_parts_are_told_apart_by_their_options() -> None:
     assert known.differences(header(options={"z": 3}))[0] == 'option `z`: "admm" in the store, 3 now'
 
 
+def test_an_option_that_a_store_does_not_know_was_what_is_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    stored(path, 3, ending=None)
+    newer = {"b": 100, "eta": 2.0, "retrain": 8}
+    with pytest.raises(StoreError, match="option `retrain`: nothing in the store, 8 now"):
+        Store.open(path, header(options=newer))
+    Store.open(path, header(options=newer, at_defaults=["retrain"])).close()
+    with pytest.raises(StoreError, match="option `b`: 100 in the store, 50 now"):
+        Store.open(path, header(options=newer | {"b": 50}, at_defaults=["b", "retrain"]))
+    part = {"z": {"name": "blds", "options": {"disc": 1}}}
+    longer = header(options={"z": {"name": "blds", "options": {"disc": 1, "b": 100}}}, at_defaults=["z.b"])
+    assert header(options=part).differences(longer) == []
+    assert header(options=part).differences(replace(longer, at_defaults=frozenset({"b"})))
+
+
 def test_another_budget_name_or_version_is_the_same_run(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     stored(path)

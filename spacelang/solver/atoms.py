@@ -43,6 +43,11 @@ def is_related(atom: Expr) -> bool:
     return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
 
 
+def is_plain(expression: Expr) -> bool:
+    """Whether each atom looks at one hyperparameter and changes at known places, so that it can always be decided."""
+    return not any(is_related(atom) or cuts_of(atom) is None for atom in atoms_of(expression))
+
+
 def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
     """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known."""
     match atom:

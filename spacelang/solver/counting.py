@@ -7,9 +7,9 @@ from itertools import product
 
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple
-from spacelang.ir.expr import references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure
+from spacelang.solver.atoms import is_plain
 from spacelang.solver.compiled import UNREACHED, TooTangledError
 from spacelang.solver.elimination import Factor, State, Table
 from spacelang.solver.groups import Context, scope
@@ -184,8 +184,8 @@ class Structures:
 def _decisive(space: Space) -> Space:
     """The space without the conditions that have no say in which structures there are.
 
-    Those are of hyperparameters of which nothing else speaks, and test decisions alone: some value always exists.
-    Thousands of alternatives may have them, each beside decisions that stand elsewhere, and need not be tied to these.
+    Those are of hyperparameters of which nothing else speaks: whether such a one is active or not, some value exists.
+    Thousands of alternatives may have them, each beside what stands elsewhere, and need not be tied to this.
     """
     conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
     said = [*conditions, *(constraint.expression for constraint in space.constraints)]
@@ -193,7 +193,7 @@ def _decisive(space: Space) -> Space:
     idle = {
         node.address
         for node in space.hyperparameters
-        if node.condition is not None and node.address not in mentioned and not references(node.condition)
+        if node.condition is not None and node.address not in mentioned and is_plain(node.condition)
     }
     if not idle:
         return space

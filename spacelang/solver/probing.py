@@ -48,24 +48,25 @@ def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
 
 
 def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    """The `truths` of each statement.
+    """The `truths` of each statement; those that are alike, but for where they stand, are looked at once.
 
     Where statements depend on many of the same variables, as the conditions of a long chain do, they are reasoned
     about together: one after the other would look at the beginning of the chain once for each.
     """
-    found: dict[int, tuple[bool, bool]] = {}
-    many: list[int] = []
-    for place, statement in enumerate(statements):
+    alike = [_anywhere(space, statement) for statement in statements]
+    found: dict[Statement, tuple[bool, bool]] = {}
+    many: list[Statement] = []
+    for statement in dict.fromkeys(alike):
         tried = _try_values(space, statement)
         if tried is not None:
-            found[place] = True in tried, False in tried
+            found[statement] = True in tried, False in tried
         elif len(_dependencies(space, _named(statement), MANY)) < MANY:
-            (found[place],) = _reasoned(space, (statement,))
+            (found[statement],) = _reasoned(space, (statement,))
         else:
-            many.append(place)
-    for together in _tied(space, {place: statements[place] for place in many}):
-        found |= zip(together, _reasoned_together(space, [statements[place] for place in together]), strict=True)
-    return [found[place] for place in range(len(statements))]
+            many.append(statement)
+    for together in _tied(space, many):
+        found |= zip(together, _reasoned_together(space, together), strict=True)
+    return [found[statement] for statement in alike]
 
 
 def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
@@ -78,6 +79,18 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
     named = [address for constraint in together for address in scope(constraint.expression)]
     tree = _Tree(space, (), _dependencies(space, named), [constraint.expression for constraint in together])
     return not Structures(Space("", tree.below(()), together)).count
+
+
+def _anywhere(space: Space, statement: Statement) -> Statement:
+    """The statement without the owners that have no say: nothing that it depends on is below them or tests them.
+
+    A thousand alternatives of one stage may each say the same of another stage.
+    """
+    wanted = _dependencies(space, _named(statement), MANY)
+    if not statement.owners or len(wanted) == MANY:
+        return statement
+    deciding = {*wanted, *(owner for address in wanted for owner, _ in space.variables[address].owners)}
+    return replace(statement, owners=tuple(owner for owner in statement.owners if owner[0] in deciding))
 
 
 # ---- trying values
@@ -194,17 +207,17 @@ def _named(statement: Statement) -> tuple[str, ...]:
     return (*scope(statement.expression), *statement.active)
 
 
-def _tied(space: Space, statements: Mapping[int, Statement]) -> list[list[int]]:
-    """The statements that depend on variables that are tied to each other, together; each by its number."""
-    wanted = _dependencies(space, [address for each in statements.values() for address in _named(each)])
+def _tied(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
+    """The statements that depend on variables that are tied to each other, together."""
+    wanted = _dependencies(space, [address for each in statements for address in _named(each)])
     ties = Ties(wanted)
     for address in wanted:
         ties.tie((address, *_needed(space, address)))
-    found: dict[str, list[int]] = {}
-    for statement in statements.values():
+    for statement in statements:
         ties.tie(_named(statement))
-    for place, statement in statements.items():
-        found.setdefault(ties.root(_named(statement)[0]), []).append(place)
+    found: dict[str, list[Statement]] = {}
+    for statement in statements:
+        found.setdefault(ties.root(_named(statement)[0]), []).append(statement)
     return [*found.values()]
 
 

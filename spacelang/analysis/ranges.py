@@ -49,9 +49,10 @@ class RangeReader:
     def read(self, written: ast.Range) -> Grid | Real | None:
         """The range, or None where it has none; the reasons are reported."""
         step = self._step(written)
-        if written.step is not None and step is None:
-            return None
-        written = replace(written, step=step)
+        if step is not written.step:
+            if step is None:
+                return None
+            written = replace(written, step=step)
         lower = self._end(written.lower, written, is_lower=True)
         upper = self._end(written.upper, written, is_lower=False)
         if lower is None or upper is None:

@@ -300,6 +300,7 @@ def members(part: Simple) -> Iterator[Value]:
     return map(part.at, range(part.last_index + 1))
 
 
+@lru_cache(maxsize=4096, typed=True)
 def grid(
     lower: float, upper: float, step: float, *, lower_open: bool = False, upper_open: bool = False, log: bool = False
 ) -> Grid:

@@ -229,7 +229,7 @@ class Space:
     @cached_property
     def variables(self) -> dict[str, Variable]:
         """Every decision and hyperparameter by its address, in the order of the text, owners first."""
-        return {variable.address: variable for variable in _variables(self.root, ())}
+        return {variable.address: variable for variable in _variables(self.root)}
 
     @cached_property
     def by_context(self) -> dict[tuple[tuple[str, str], ...], tuple[Variable, ...]]:
@@ -261,15 +261,16 @@ class Space:
         return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
 
 
-def _variables(node: Node, owners: tuple[tuple[str, str], ...]) -> Iterator[Variable]:
-    if isinstance(node, Hyperparameter | Choice):
-        yield Variable(node, owners)
-    if isinstance(node, Choice):
-        for branch in node.branches:
-            yield from _variables(branch.node, (*owners, (node.address, branch.name)))
-    else:
-        for child in children_of(node):
-            yield from _variables(child, owners)
+def _variables(root: Node) -> Iterator[Variable]:
+    waiting: list[tuple[Node, tuple[tuple[str, str], ...]]] = [(root, ())]
+    while waiting:
+        node, owners = waiting.pop()
+        if isinstance(node, Hyperparameter | Choice):
+            yield Variable(node, owners)
+        if isinstance(node, Choice):
+            waiting += [(each.node, (*owners, (node.address, each.name))) for each in reversed(node.branches)]
+        else:
+            waiting += [(child, owners) for child in reversed(children_of(node))]
 
 
 def children_of(node: Node) -> tuple[Node, ...]:

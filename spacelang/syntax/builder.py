@@ -295,7 +295,7 @@ class Builder:
         return ast.Quantity(float(found[1].replace("_", "")), found[2], self._span([token]))
 
     def _word(self, token: Token) -> ast.Word:
-        start = (token.start_pos or 0) + self.shift
+        start = token.start_pos + self.shift
         span = Span(self.source, start, start + len(token))
         return ast.Word(str(token)[1:-1], span, ticked=True) if token.type == "TICKED" else ast.Word(str(token), span)
 
@@ -316,17 +316,10 @@ class Builder:
         return None
 
     def _span(self, children: Sequence[Child]) -> Span:
-        return Span(self.source, self._start(children[0]), self._end(children[-1]))
-
-    def _start(self, child: Child) -> int:
-        if isinstance(child, Token):
-            return (child.start_pos or 0) + self.shift
-        return child[0].span.start if isinstance(child, list | tuple) else child.span.start  # type: ignore[no-any-return]
-
-    def _end(self, child: Child) -> int:
-        if isinstance(child, Token):
-            return (child.end_pos or 0) + self.shift
-        return child[-1].span.end if isinstance(child, list | tuple) else child.span.end  # type: ignore[no-any-return]
+        first, last = children[0], children[-1]
+        start = first.start_pos + self.shift if isinstance(first, Token) else _node(first, 0).span.start
+        end = last.end_pos + self.shift if isinstance(last, Token) else _node(last, -1).span.end
+        return Span(self.source, start, end)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -335,6 +328,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 def _number(token: Token) -> int | float:
     text = token.replace("_", "")
     return int(text) if text.isdigit() else float(text)
+
+
+def _node(child: Child, place: int) -> Child:
+    """A node, or the one at a place of several."""
+    return child[place] if isinstance(child, list | tuple) else child
 
 
 def _nodes(children: Sequence[Child]) -> tuple[Child, ...]:

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -71,6 +70,9 @@ class Configuration(Mapping[str, Value]):
         try:
             return self._digest
         except AttributeError:
+            # Checks import this and make no configurations: OpenSSL, which hashlib loads, is a hundredth of their time.
+            from hashlib import blake2b
+
             self._digest: bytes = blake2b(self.identity.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             return self._digest
 

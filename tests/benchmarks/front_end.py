@@ -5,9 +5,10 @@
 Peers: an interpreter that imports Lark for the command, Lark's own tree building for parsing, half of the chain for a
 chain of conditions. Seconds are those of the processor, so that other programs of the machine matter little.
 
-On a busy machine with one core left: a check of `blds_table1` takes 2.1 times the import of Lark, one of `mosaic` 2.5
-times; a thousand alternatives with conditions on another stage take 0.6 of Lark's trees to parse and 1.5 of them to
-check; a chain of conditions takes 1.8 to 2.8 times half of it.
+On a busy machine, the least of seven to fifteen repetitions in turns with those of the peer: a check of `blds_table1`
+takes 1.6 to 1.8 times the import of Lark, one of `mosaic` 2.1 to 2.2 times; 500 alternatives with conditions on another
+stage take 0.6 of Lark's trees to parse and 1.8 of them to check, with conditions on a hyperparameter of that stage 2.1
+of them; a thousand of the latter take 2.0 times what 500 take; a chain of conditions takes 1.5 to 2.0 times half of it.
 """
 
 import gc

@@ -23,9 +23,8 @@ from spacelang.catalog.packages import OWN
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
 from spacelang.diagnostics.files import BoundOtherwise, CompiledUnbound, OtherVersion, WrongCompiled
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.forms.as_json import VERSION
-from spacelang.forms.from_json import from_json
-from spacelang.forms.json_fields import DefinitionError, at_least
+from spacelang.forms.definition import VERSION, from_json
+from spacelang.forms.json_fields import DefinitionError, whole
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Missing, Real, describe, literal, parts
 from spacelang.ir.membership import violates
 from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Named, Operator, Space, operators
@@ -56,7 +55,8 @@ def check(
         if _is_of_this_version(document, start, report):
             structures = _structures(from_json(document["definition"]), start, surroundings, report)
     except DefinitionError as error:
-        report.add(wrong(error, start))
+        for each in (error, *error.others):
+            report.add(wrong(each, start))
     free = [symbol for symbol, number in bound.items() if number is None]
     if free and not report.has_errors:
         report.add(CompiledUnbound(primary=start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
@@ -86,7 +86,7 @@ def _placed(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
 def _is_of_this_version(document: Mapping[str, Any], start: Span, report: Report) -> bool:
     if "version" not in document:
         raise DefinitionError("version", "is not there", f"what this version writes has `version` {VERSION}")
-    version = at_least(1)(document["version"], "version")
+    version = whole(document["version"], "version", 1)
     if version != VERSION:
         report.add(OtherVersion(primary=start, version=version, known=VERSION))
     return version == VERSION
@@ -104,7 +104,7 @@ def _bound(
         if symbol not in SYMBOLS:
             listed = ", ".join(f"`{each}`" for each in SYMBOLS)
             raise DefinitionError("bound", f"has `{symbol}`, which is no symbol of the data", f"there are {listed}")
-        bound[symbol] = None if number is None else at_least(1)(number, f"bound.{symbol}")
+        bound[symbol] = None if number is None else whole(number, f"bound.{symbol}", 1)
         if number is not None and number > MOST:
             raise DefinitionError(f"bound.{symbol}", f"is above {MOST}")
     for symbol, wanted in surroundings.bindings.items():

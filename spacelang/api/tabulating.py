@@ -197,7 +197,7 @@ def table_of(
     """
     import json
 
-    from spacelang.forms.as_json import to_json
+    from spacelang.forms.definition import to_json
     from spacelang.runtime.storing.header import versions
     from spacelang.runtime.tables import Facts
     from spacelang.runtime.tables.tabulation import tabulated

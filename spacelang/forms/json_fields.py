@@ -2,15 +2,12 @@
 
 import math
 import re
-from collections.abc import Callable, Collection
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
 from spacelang.text import no_parameter, not_in_names
-
-T = TypeVar("T")
-D = TypeVar("D")
 
 LARGEST: Final = 2**1024
 """Numbers are below this: what is beyond every float is no number of the language."""
@@ -22,44 +19,41 @@ MOST_LISTED: Final = 12
 
 
 class DefinitionError(ValueError):
-    """A document does not define a space: `path` says where, `problem` what is wrong there, `remedy` what to do."""
+    """A document does not define a space: `path` says where, `problem` what is wrong there, `remedy` what to do.
+
+    `others` are those that are wrong elsewhere.
+    """
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"`{path}` {problem}")
         self.path = path
         self.problem = problem
         self.remedy = remedy
+        self.others: tuple[DefinitionError, ...] = ()
 
 
-class Fields:
-    """A JSON object of which only known keys are allowed."""
+def together(wrong: Sequence[DefinitionError]) -> DefinitionError:
+    """The first of several errors, with the others."""
+    first, *rest = wrong
+    first.others += tuple(each for error in rest for each in (error, *error.others))
+    return first
 
-    def __init__(self, value: object, path: str, known: Collection[str]) -> None:
-        """Raises DefinitionError for what is no object, and for an unknown key."""
-        if not isinstance(value, dict):
-            raise DefinitionError(path, f"is {kind_of(value)} where an object should be")
-        self.members = value
-        self.path = path
-        for key in value:
-            if key not in known:
-                near = nearest(key, known)
-                listed = ", ".join(f"`{name}`" for name in [*known][:MOST_LISTED])
-                raise DefinitionError(
-                    path, f"has an unknown key `{key}`", f"did you mean `{near}`?" if near else f"there are {listed}"
-                )
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.members
+def members(value: object, path: str) -> dict[str, object]:
+    """A value that is an object."""
+    if not isinstance(value, dict):
+        raise DefinitionError(path, f"is {kind_of(value)} where an object should be")
+    return value
 
-    def need(self, key: str, read: Callable[[object, str], T]) -> T:
-        """What a reader makes of a member that must be there."""
-        if key not in self.members:
-            raise DefinitionError(self.path, f"has no `{key}`")
-        return read(self.members[key], f"{self.path}.{key}")
 
-    def get(self, key: str, read: Callable[[object, str], T], default: D) -> T | D:
-        """What a reader makes of a member, the default where there is none."""
-        return self.need(key, read) if key in self.members else default
+def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Iterator[DefinitionError]:
+    """What is wrong with the keys of an object that are not known."""
+    for key in given:
+        if key not in known:
+            near = nearest(key, known)
+            listed = ", ".join(f"`{name}`" for name in [*known][:MOST_LISTED])
+            remedy = f"did you mean `{near}`?" if near else f"there are {listed}"
+            yield DefinitionError(path, f"has an unknown key `{key}`", remedy)
 
 
 def one_of(value: object, path: str, kinds: Collection[str], what: str) -> str:
@@ -76,15 +70,11 @@ def one_of(value: object, path: str, kinds: Collection[str], what: str) -> str:
     raise DefinitionError(path, f"is not {what}", f"did you mean `{near}`?" if near else f"it has one key of {listed}")
 
 
-def items(read: Callable[[object, str], T]) -> Callable[[object, str], tuple[T, ...]]:
-    """The reader of a list of what another reader reads."""
-
-    def read_all(value: object, path: str) -> tuple[T, ...]:
-        if not isinstance(value, list):
-            raise DefinitionError(path, f"is {kind_of(value)} where a list should be")
-        return tuple([read(item, f"{path}[{place}]") for place, item in enumerate(value)])
-
-    return read_all
+def twice(names: Sequence[object]) -> int | None:
+    """The place of the first name that stands for the second time."""
+    if len({*names}) == len(names):
+        return None
+    return next(place for place, name in enumerate(names) if name in names[:place])
 
 
 def text(value: object, path: str) -> str:
@@ -160,24 +150,14 @@ def positive(value: object, path: str) -> float:
     return real(above_zero(value, path), path)
 
 
-def whole(value: object, path: str) -> int:
-    """An integer; 3.0 is one as well, as JSON does not tell them apart."""
+def whole(value: object, path: str, least: int | None = None) -> int:
+    """An integer, perhaps from a least one on; 3.0 is one as well, as JSON does not tell them apart."""
     found = number(value, path)
     if found != int(found):
         raise DefinitionError(path, f"is {found!r} where a whole number should be")
+    if least is not None and found < least:
+        raise DefinitionError(path, f"is {int(found)} where a whole number from {least} should be")
     return int(found)
-
-
-def at_least(least: int) -> Callable[[object, str], int]:
-    """The reader of integers from a least one on."""
-
-    def read(value: object, path: str) -> int:
-        found = whole(value, path)
-        if found < least:
-            raise DefinitionError(path, f"is {found} where a whole number from {least} should be")
-        return found
-
-    return read
 
 
 def plain(value: object, path: str) -> Value:
@@ -188,23 +168,19 @@ def plain(value: object, path: str) -> Value:
         case int() | float():
             return number(value, path)
         case list():
-            return items(plain)(value, path)
+            return tuple([plain(item, f"{path}[{place}]") for place, item in enumerate(value)])
         case _:
             raise DefinitionError(path, f"is {kind_of(value)} where a value should be")
 
 
-def word(*known: str) -> Callable[[object, str], str]:
-    """The reader of one of some words."""
-
-    def read(value: object, path: str) -> str:
-        found = text(value, path)
-        if found in known:
-            return found
-        near = nearest(found, known)
-        listed = ", ".join(f"`{each}`" for each in known)
-        raise DefinitionError(path, f"is `{found}`", f"did you mean `{near}`?" if near else f"it is one of {listed}")
-
-    return read
+def word(value: object, path: str, known: Sequence[str]) -> str:
+    """One of some words."""
+    found = text(value, path)
+    if found in known:
+        return found
+    near = nearest(found, known)
+    listed = ", ".join(f"`{each}`" for each in known)
+    raise DefinitionError(path, f"is `{found}`", f"did you mean `{near}`?" if near else f"it is one of {listed}")
 
 
 def kind_of(value: object) -> str:

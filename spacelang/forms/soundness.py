@@ -19,6 +19,8 @@ class Paths:
 
     nodes: dict[str, str] = field(default_factory=dict)
     expressions: list[tuple[str, Expr]] = field(default_factory=list)
+    orders: int = 0
+    """Of all permutations together."""
 
     def add(self, address: str, path: str) -> None:
         """Note the path of an address; raises DefinitionError for one that is there already."""

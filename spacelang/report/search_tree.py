@@ -8,7 +8,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from spacelang.diagnostics.cells import visible
-from spacelang.forms.from_json import from_json
+from spacelang.forms.definition import from_json
 from spacelang.ir.scale import UNIT, Scale, read_scale
 from spacelang.ir.trial import Trial
 from spacelang.optimizers._mosaic.nodes import Node

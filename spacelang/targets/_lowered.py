@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeA
 
 from spacelang.carried import Carried
 from spacelang.codings.limits import BEYOND, unheld
-from spacelang.forms.as_json import VERSION, to_json
+from spacelang.forms.definition import VERSION, to_json
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from spacelang.draws.sampling import Sampler
-from spacelang.forms.as_json import to_json as definition_of
 from spacelang.forms.as_text import UnwritableError, as_text
+from spacelang.forms.definition import to_json as definition_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import exclusion

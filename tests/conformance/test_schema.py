@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
 from spacelang.api.compiling import RefusalError, lowered
-from spacelang.forms.as_json import VERSION
-from spacelang.forms.from_json import from_json
+from spacelang.api.schemas import SCHEMAS, laid_out
+from spacelang.forms.definition import VERSION, from_json
 from spacelang.ir.space import Space
 from spacelang.resources import folder
 from spacelang.solver.counting import Structures
@@ -43,6 +43,12 @@ def problems(found: Any) -> list[str]:
 def test_the_schema_is_one_and_of_this_version() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["version"]["const"] == VERSION
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schemas_are_those_of_the_forms(name: str) -> None:
+    written = (folder("grammars") / name).read_text(encoding="utf-8")
+    assert laid_out(SCHEMAS[name](json.loads(written))) + "\n" == written
 
 
 def test_everything_is_documented_and_nothing_left_over() -> None:

@@ -6,11 +6,13 @@ Anybody makes one of runs of their own (`spacelang archive`); `grammars/archive.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from spacelang.forms.json_fields import DefinitionError, Fields, at_least, items, name, plain, real, text
+from spacelang.forms.codec import NAME, REAL, TEXT, VALUE, Defined, Items, Key, Members, Record, Scalar, Via, made
+from spacelang.forms.json_fields import DefinitionError, text, whole
+from spacelang.forms.standing import Reading, Writing
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
 from spacelang.runtime.data.files import read_text
@@ -79,8 +81,7 @@ def space_facts(space: Space) -> SpaceFacts:
 
 def write_archive(archive: Archive, path: Path) -> None:
     """Write the file, over one that is there; raises ArchiveError where that cannot be."""
-    rows = [asdict(each) | {"configuration": each.configuration.to_dict()} for each in archive.rows]
-    document = {"kind": KIND, "version": VERSION, "rows": rows}
+    document = ARCHIVE.write(archive, Writing())
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
@@ -99,44 +100,75 @@ def read_archive(path: Path) -> Archive:
     except (ValueError, RecursionError) as error:  # numbers of too many digits, or brackets too deep
         raise ArchiveError(f"`{path}` is beyond what an archive holds", REMEDY) from error
     try:
-        return Archive(str(path), _rows(document))
+        return replace(ARCHIVE.read(document, "archive", Reading()), name=str(path))
     except DefinitionError as error:
         raise ArchiveError(f"`{path}` is no archive: {error}", error.remedy or REMEDY) from error
 
 
-def _rows(document: object) -> tuple[Row, ...]:
-    facts = Fields(document, "archive", ("kind", "version", "rows"))
-    kind, version = facts.need("kind", text), facts.need("version", at_least(1))
-    if kind != KIND:
-        raise DefinitionError("archive.kind", f"is `{kind}` where `{KIND}` should be")
-    if version != VERSION:
-        raise DefinitionError("archive.version", f"is {version}, and this spacelang reads {VERSION}", "upgrade it")
-    return facts.need("rows", items(_row))
+def _kind(value: object, path: str) -> str:
+    if text(value, path) != KIND:
+        raise DefinitionError(path, f"is `{value}` where `{KIND}` should be")
+    return KIND
 
 
-def _row(value: object, path: str) -> Row:
-    facts = Fields(value, path, Row.__slots__)
-    return Row(
-        facts.need("data", text),
-        facts.need("space", _space),
-        facts.need("metric", name),
-        facts.need("loss", real),
-        facts.need("configuration", _configuration),
-        facts.get("fingerprint", text, ""),
-        facts.need("meta_features", _numbers),
-    )
+def _version(value: object, path: str) -> int:
+    if whole(value, path, 1) != VERSION:
+        raise DefinitionError(path, f"is {value}, and this spacelang reads {VERSION}", "upgrade it")
+    return VERSION
 
 
-def _space(value: object, path: str) -> SpaceFacts:
-    facts = Fields(value, path, SpaceFacts.__slots__)
-    return SpaceFacts(facts.need("name", name), facts.need("vocabulary", text))
-
-
-def _configuration(value: object, path: str) -> Configuration:
-    given = Fields(value, path, value if isinstance(value, dict) else ())
-    return Configuration({key: given.need(key, plain) for key in given.members})
-
-
-def _numbers(value: object, path: str) -> dict[str, float]:
-    given = Fields(value, path, value if isinstance(value, dict) else ())
-    return {key: given.need(key, real) for key in given.members}
+_SPACE: Final = Record(
+    "The space of the configuration.",
+    (
+        Key("name", NAME, "What it is called; for people."),
+        Key(
+            "vocabulary",
+            TEXT,
+            "A hash of its decisions, their alternatives and the hyperparameters, without ranges and constraints, "
+            "which may depend on the data.",
+        ),
+    ),
+    made(SpaceFacts),
+)
+_ROW: Final = Record(
+    "The best known configuration on one data set.",
+    (
+        Key("data", TEXT, "What the data set is called."),
+        Key("space", Defined("space", lambda: _SPACE)),
+        Key("metric", NAME, "The formula of the loss: `1 - roc_auc`."),
+        Key("loss", REAL, "Of the configuration; smaller is better."),
+        Key(
+            "configuration",
+            Via(Members(VALUE, text), lambda pairs: Configuration(dict(pairs)), lambda each: [*each.items()]),
+            "As `spacelang sample` prints one: alternatives of decisions, and values of what is active.",
+        ),
+        Key(
+            "fingerprint",
+            TEXT,
+            "A hash of its content, as stores have it; empty or absent where nobody has taken it.",
+            "",
+        ),
+        Key(
+            "meta_features",
+            Via(Members(REAL, text), dict, lambda each: [*each.items()]),
+            "Those that are finite, of training rows, under the names of auto-sklearn's archive.",
+        ),
+    ),
+    made(Row),
+)
+ARCHIVE: Final = Record(
+    "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
+    (
+        Key("kind", Scalar(_kind, {"const": KIND}), "What the document is."),
+        Key(
+            "version", Scalar(_version, {"const": VERSION}), "Of the format: another one is read by another spacelang."
+        ),
+        Key(
+            "rows",
+            Items(Defined("row", lambda: _ROW)),
+            "One for each data set, space and loss, in the order in which ties of distances are broken.",
+        ),
+    ),
+    lambda parts, _, __: Archive("", parts["rows"]),
+    lambda _: {"kind": KIND, "version": VERSION},
+)

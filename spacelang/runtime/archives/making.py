@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spacelang.forms.from_json import from_json
+from spacelang.forms.definition import from_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import Archive, ArchiveError, Row, SpaceFacts, space_facts

@@ -9,9 +9,8 @@ from itertools import zip_longest
 from platform import python_version
 from typing import Any, Final, TypeVar
 
-from spacelang.forms.as_json import to_json
+from spacelang.forms.definition import from_json, to_json
 from spacelang.forms.difference import differences
-from spacelang.forms.from_json import from_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from spacelang.forms.definition import from_json
 from spacelang.forms.difference import Aspect, Difference, differences
-from spacelang.forms.from_json import from_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space

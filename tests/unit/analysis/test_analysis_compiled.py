@@ -7,7 +7,7 @@ import pytest
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.diagnostics.terminal import render
-from spacelang.forms.as_json import VERSION, to_json
+from spacelang.forms.definition import VERSION, to_json
 from spacelang.forms.envelope import is_compiled, opened
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.text import Source

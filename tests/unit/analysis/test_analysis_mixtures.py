@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import checked, decision, found, space
 
-from spacelang.forms.as_json import to_json
 from spacelang.forms.as_text import as_text
-from spacelang.forms.from_json import from_json
+from spacelang.forms.definition import from_json, to_json
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import value_name

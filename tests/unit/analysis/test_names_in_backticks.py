@@ -4,9 +4,8 @@ import pytest
 
 from spacelang import api
 from spacelang.analysis import Checked, Surroundings, check
-from spacelang.forms.as_json import to_json
 from spacelang.forms.as_text import as_text
-from spacelang.forms.from_json import from_json
+from spacelang.forms.definition import from_json, to_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.expr import Compare, Reference
 from spacelang.syntax.printer import format_text

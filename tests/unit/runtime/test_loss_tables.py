@@ -285,7 +285,7 @@ def restricted(space: Space) -> Space:
 
 
 def definition(space: Space) -> str:
-    from spacelang.forms.as_json import to_json
+    from spacelang.forms.definition import to_json
 
     return json.dumps(to_json(space))
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from spacelang.analysis import check
-from spacelang.forms.as_json import to_json
-from spacelang.forms.from_json import from_json
+from spacelang.forms.definition import from_json, to_json
+from spacelang.forms.definition_parts import DOMAIN
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.forms.parts_from_json import domain
+from spacelang.forms.standing import Reading
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.prior import Normal, Uniform
@@ -334,7 +334,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("root.sequence", {}, "root.sequence", "is an object where a list should be"),
     ("roots", 1, "", "has an unknown key `roots`; did you mean `root`?"),
     (f"{DECISION}.adress", "s", DECISION, "did you mean `address`?"),
-    (f"{DECISION}.alternatives", [], f"{DECISION}.alternatives", "is empty"),
+    (f"{DECISION}.alternatives", [], f"{DECISION}.alternatives", "has 0 alternatives where 1 or more should be"),
     (
         f"{DECISION}.alternatives[1].alternative",
         "none",
@@ -350,11 +350,11 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("lines", {"a": {"x": ""}}, "lines.a.x", "is no line"),
     ("lines", {"a": {"1": "a\nb"}}, "lines.a.1", "more than one line"),
     ("lines", {"a": {"1048576": ""}, "b": {"1": ""}}, "lines", "has more than 1,048,576 lines"),
-    ("lines", [], "lines", "is no object"),
+    ("lines", [], "lines", "is an empty list where an object should be"),
     (f"{B}.fixed.p", 1, P, "is one more parameter `p`"),
     (f"{B}.fixed.g", {"named": 1}, f"{B}.fixed.g.named", "is a number"),
     (f"{B}.fixed.g", {"name": "f"}, f"{B}.fixed.g", "did you mean `named`?"),
-    (f"{B}.parameters[0]", {"operator": "A"}, P, "neither a hyperparameter nor a decision"),
+    (f"{B}.parameters[0]", {"operator": "A"}, P, "is not a hyperparameter or a decision"),
     (f"{P}.address", "s", f"{P}.address", "is `s`, as that of `definition.root.sequence[0]`"),
     (f"{P}.key", "s", f"{P}.key", "can be active together with it"),
     (f"{P}.key", "b.q", f"{Q}.key", "can be active together with it"),
@@ -375,9 +375,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{P}.domain", {"float": [0, 1], "step": -1}, f"{P}.domain.step", "above 0"),
     (f"{P}.domain", {"float": [1, 9], "log": True, "step": 2}, f"{P}.domain", "even steps"),
     (f"{P}.domain", {"float": [0, 0.1], "step": 0.1, "open": ["lower", "upper"]}, f"{P}.domain", "has no members"),
-    (f"{P}.domain", {"set": []}, f"{P}.domain.set", "is an empty set"),
+    (f"{P}.domain", {"set": []}, f"{P}.domain.set", "has 0 values where 1 or more should be"),
     (f"{P}.domain", {"set": [3, 3.0]}, f"{P}.domain.set[1]", "is a value that is named twice"),
-    (f"{P}.domain", {"union": [{"int": [1, 3]}]}, f"{P}.domain.union", "is no union of several"),
+    (f"{P}.domain", {"union": [{"int": [1, 3]}]}, f"{P}.domain.union", "has 1 parts where 2 or more should be"),
     (
         f"{P}.domain",
         {"union": [{"union": []}, {"int": [1, 3]}]},
@@ -397,9 +397,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{Q}.condition", {"when": {"hyperparameter": "b.q"}}, f"{Q}.condition", "closes a circle of conditions"),
     (f"{Q}.condition.when", {"hyperparameter": "s"}, f"{Q}.condition.when", "names a hyperparameter `s`"),
     (f"{Q}.condition.when", {"active": "b.x"}, f"{Q}.condition.when", "did you mean `b.p`?"),
-    (f"{Q}.condition.when", {">": [1]}, f"{Q}.condition.when.>", "has 1 sides where two should be"),
-    (f"{Q}.condition.when", {"min": [1]}, f"{Q}.condition.when.min", "has 1 arguments where two or more should be"),
-    (f"{Q}.condition.when", {"sqrt": [1, 2]}, f"{Q}.condition.when.sqrt", "has 2 arguments where one should be"),
+    (f"{Q}.condition.when", {">": [1]}, f"{Q}.condition.when.>", "has 1 sides where 2 should be"),
+    (f"{Q}.condition.when", {"min": [1]}, f"{Q}.condition.when.min", "has 1 arguments where 2 or more should be"),
+    (f"{Q}.condition.when", {"sqrt": [1, 2]}, f"{Q}.condition.when.sqrt", "has 2 arguments where 1 should be"),
     (f"{Q}.condition.when", {"xor": [1, 2]}, f"{Q}.condition.when", "is not an expression"),
     (f"{Q}.condition.when", {"not": {}}, f"{Q}.condition.when.not", "is not an expression"),
     ("constraints[0].forbid.is", ["B"], "constraints[0].forbid", "no alternative of `s`"),
@@ -439,14 +439,14 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (
         "root.sequence[1]",
         {"permutation": [{"operator": "A"}] * 8, "labels": [*"abcdefgh"], "order": {}},
-        f"{B}.labels",
-        "at most 7 steps",
+        f"{B}.permutation",
+        "has 8 steps where at most 7 should be",
     ),
     (
         "root.sequence[1]",
         {"permutation": [{"operator": "A"}] * 2, "labels": ["a", "a"], "order": {}},
         f"{B}.labels[1]",
-        "is one more label `a`",
+        "is one more `a`",
     ),
     (
         "root.sequence[1]",
@@ -476,6 +476,17 @@ def test_what_is_no_object_is_no_definition(value: object) -> None:
         from_json(value)
 
 
+def test_all_mistakes_are_told_at_once() -> None:
+    document = put(f"{P}.default", 99)
+    document["constraints"].append({"require": {"sqrt": []}})
+    document["root"]["sequence"][0].update(weigth=2, first="yes")
+    with pytest.raises(DefinitionError) as caught:
+        from_json(document)
+    assert [each.path for each in (caught.value, *caught.value.others)] == [
+        f"definition.{path}" for path in (DECISION, f"{DECISION}.first", f"{P}.default", "constraints[1].require.sqrt")
+    ]
+
+
 def test_alternatives_may_share_keys() -> None:
     nodes = [
         {
@@ -501,4 +512,4 @@ def test_decisions_are_tested_by_their_alternatives() -> None:
 
 def test_ends_that_were_excluded_from_steps_are_drawn_in() -> None:
     written = {"float": [0, 0.35], "open": ["lower", "upper"], "step": 0.1}
-    assert domain(written, "d") == Grid(0.1, 0.3, step=0.1)
+    assert DOMAIN.read(written, "d", Reading()) == Grid(0.1, 0.3, step=0.1)

@@ -17,6 +17,9 @@ leaves, each a `Pipeline`; `Configurations` gives each configuration once, in ra
 `WithSource`, the way down to the form's encoding and back, what the form reaches and draws, and the report, which is
 `report_of(space, keeps, findings)` with a `Finding` for each place where the target does not make the usual of it. That
 raises `RefusedError` for what is refused. A target whose values are floats says `refuse_giants(space, keeps)` first.
+One that knows neither conditions nor constraints only says which `Simple` domains it accepts, a `Real`, a `Grid`, a
+`Categorical` or an `Ordinal`: `questions(structures, accepts, keeps)` are `Questions` of these, each by its name, with
+the way from configurations to answers and back, and `keeps_of(accepts)` is what becomes of each construct on the way.
 
 **An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run and the
 configurations that it begins with, and is a `Search`, which is an `Asking` without a result: a generator that yields an
@@ -48,6 +51,7 @@ from spacelang.draws.sampling import Sampler
 from spacelang.draws.tied import UnlikelyError
 from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
 from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Allowance, Problem
 from spacelang.ir.scale import Scale
@@ -61,6 +65,7 @@ from spacelang.optimizers._novelty import Novelty
 from spacelang.optimizers._selection import Selection, Selector
 from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import OptionError, Part, option, part
+from spacelang.reductions.questions import Questions
 from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
@@ -68,6 +73,7 @@ from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
+from spacelang.targets._chain import keeps_of, questions
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     Finding,
@@ -96,6 +102,7 @@ __all__ = [
     "Asking",
     "BlackBox",
     "Box",
+    "Categorical",
     "Configuration",
     "Configurations",
     "Construct",
@@ -109,6 +116,7 @@ __all__ = [
     "Finished",
     "Form",
     "FunctionBound",
+    "Grid",
     "Hyperparameters",
     "Job",
     "Keeps",
@@ -123,11 +131,14 @@ __all__ = [
     "Optimizer",
     "OptionError",
     "Order",
+    "Ordinal",
     "Part",
     "Pipeline",
     "Point",
     "Problem",
     "Propose",
+    "Questions",
+    "Real",
     "RefusedError",
     "Remembering",
     "Request",
@@ -137,6 +148,7 @@ __all__ = [
     "Seen",
     "Selection",
     "Selector",
+    "Simple",
     "Space",
     "Status",
     "Structures",
@@ -151,10 +163,12 @@ __all__ = [
     "approximated",
     "exact",
     "exclusion",
+    "keeps_of",
     "minimised",
     "option",
     "order_of",
     "part",
+    "questions",
     "refuse_giants",
     "refused",
     "report_of",

@@ -11,10 +11,10 @@ from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
 from spacelang.optimizers._studies import Study, form_of
 from spacelang.plugins import option
+from spacelang.reductions.questions import Questions
+from spacelang.reductions.unfolding import Fork, Free, Part, Parts
 from spacelang.solver.counting import Structures
-from spacelang.solver.unfolding import Fork, Free, Part, Parts
 from spacelang.targets._exports.optional import library
-from spacelang.targets._exports.unfolded import Slot, Unfolded
 from spacelang.targets._lowered import Entry, Lowered
 from spacelang.targets._lowered import Status as Kept
 from spacelang.targets.optuna import OptunaFunction, Parameters
@@ -89,10 +89,10 @@ def _drawn(sampler: str, form: OptunaFunction) -> tuple[Entry, ...]:
         )
     if sampler not in STATIC:
         return ()
-    categories = {*form.named.forks.values(), *(draw.choice for draw in form.named.draws.values() if draw.choice)}
-    categories |= {slot.name for _, slot in slots if isinstance(slot.part, Categorical)}
-    names = categories | {slot.name for _, slot in slots}
-    searched = _always(form.named, form.named.parts) - (categories if sampler in NUMBERS else set())
+    names = set(form.named.by_name)
+    numbers = {slot.name for _, slot in slots if not isinstance(slot.part, Categorical)}
+    always = _always(form.named, form.named.parts)
+    searched = always & numbers if sampler in NUMBERS else always
     what = "numbers that every trial is asked for" if sampler in NUMBERS else "what every trial is asked for"
     message = f"`{sampler}` searches {what}: nothing of `{form.named.space.name}`"
     check(bool(searched) or not names, message, "`sampler=TPESampler` searches all of it")
@@ -103,18 +103,17 @@ def _drawn(sampler: str, form: OptunaFunction) -> tuple[Entry, ...]:
     return (Entry("sampler", Kept.APPROXIMATED, said),)
 
 
-def _always(named: Unfolded, several: Parts) -> frozenset[str]:
+def _always(named: Questions, several: Parts) -> frozenset[str]:
     """The names that are asked for in parts whatever is answered."""
     return frozenset().union(*(_always_in(named, part) for part in several))
 
 
-def _always_in(named: Unfolded, part: Part) -> frozenset[str]:
+def _always_in(named: Questions, part: Part) -> frozenset[str]:
     match part:
         case Fork():
             inside = reduce(frozenset.intersection, (_always(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case Free():
-            draw = named.draws[id(part)]
-            return frozenset([draw.choice] if draw.choice else [p.name for p in draw.pieces if isinstance(p, Slot)])
+            return frozenset(named.draws[id(part)].names[:1])
         case _:
             return frozenset()

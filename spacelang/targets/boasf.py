@@ -21,8 +21,8 @@ from spacelang.ir.domain import Domain, describe
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
+from spacelang.reductions.restriction import restricted
 from spacelang.solver.counting import Structures
-from spacelang.solver.restriction import restricted
 from spacelang.suggest import nearest
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of

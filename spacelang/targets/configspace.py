@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Ordinal, contains, describe, parts
+from spacelang.ir.domain import Ordinal, contains, describe, members, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice as Decision
@@ -16,11 +16,12 @@ from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
+from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default, nearest_admissible
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
-from spacelang.targets._configspace.pieces import Coded, Listed, Parameter, Placed, Scaled
+from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Scaled, Whole
 from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.text import graph, listing
@@ -234,12 +235,10 @@ def _codes(node: Decision | Hyperparameter, coded: Coded | Parameter) -> Iterato
 
 def _is_same(coded: Coded) -> bool:
     match coded.pieces[0]:
-        case Listed() as piece:
-            return not is_rewritten(piece.values)
-        case Scaled() as piece:
-            return piece.exponent == 0
-        case Placed() as piece:
-            return piece.is_plain
+        case Held(reduction=Renamed(part=part)):
+            return not is_rewritten([*members(part)])
+        case Held(reduction=Scaled(exponent=0) | Whole()):
+            return True
         case _:
             return False
 
@@ -266,14 +265,14 @@ def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
     for part, piece in zip(parts(coded.domain), coded.pieces, strict=True):
         is_log = getattr(part, "log", False)
         match piece:
-            case Listed(values=values, parameter=parameter):
-                if is_rewritten(values):
+            case Held(reduction=Renamed(), parameter=parameter):
+                if is_rewritten([*members(piece.part)]):
                     yield Finding(Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS, node.span)
                 if is_log and parameter.weights is not None:
                     yield Finding(Construct.LOG, WEIGHED, node.span)
-            case Scaled() if piece.exponent:
+            case Held(reduction=Scaled(exponent=exponent)) if exponent:
                 yield Finding(Construct.FLOATS, SCALED, node.span)
-            case Placed() if is_log and not piece.is_plain:
+            case Held(reduction=Indices()) if is_log:
                 yield Finding(Construct.LOG, EVEN, node.span)
             case _:
                 pass

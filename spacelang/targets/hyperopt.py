@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, decimals
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
 from spacelang.ir.value import is_number
+from spacelang.reductions.questions import Draw, Questions, Slot
+from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.solver.unfolding import Fork, Free, Parts
+from spacelang.targets._chain import keeps_of, questions
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of
 from spacelang.targets._exports.optional import library
@@ -34,23 +36,13 @@ from spacelang.targets._exports.python import (
     source,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._exports.unfolded import (
-    Draw,
-    Slot,
-    Taken,
-    Unfolded,
-    unfolded,
-    uniform_priors,
-    weights,
-)
+from spacelang.targets._exports.unfolded import member_of, uniform_priors, weights
 from spacelang.targets._lowered import (
     GIANT,
     Keeps,
     Lowered,
     approximated,
     exact,
-    refuse_giants,
-    refused,
     report_of,
     rewritten,
 )
@@ -66,7 +58,17 @@ LARGE: Final = 2**45
 
 UNIFORM: Final = exact("values are drawn uniformly")
 NO_PRIOR: Final = approximated("values are drawn as if there were no prior: hyperopt has none within bounds")
-TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
+
+
+def accepts(part: Simple) -> bool:
+    """Whether hyperopt draws the values: closed ranges, and integers that are consecutive or logarithmic."""
+    match part:
+        case Real():
+            return not (part.lower_open or part.upper_open)
+        case Grid():
+            return part.log or part.is_consecutive
+        case Categorical():
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +78,16 @@ class Hyperopt:
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(accepts),
         Construct.DECISIONS: (exact("`hp.choice` of the alternatives"),),
         Construct.NESTED: (exact("a choice within the alternative that leads to it"),),
         Construct.ORDERS: (exact("`hp.choice` of the orders"),),
         Construct.FLOATS: (exact("`hp.uniform`"),),
         Construct.INTEGERS: (exact("`hp.uniformint`, which draws its two ends half as often"), GIANT),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, cut where rounding leaves the bounds"),),
-        Construct.STEPS: (rewritten("the number of the step is drawn"), GIANT),
-        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
         Construct.ORDERED: (rewritten("the place in the order is drawn by `hp.uniformint`"),),
         Construct.UNIONS: (rewritten("`hp.choice` of the parts"),),
-        Construct.CONDITIONS: (rewritten("a hyperparameter stands in the options in which it is active"), TIED),
-        Construct.RULES_ON_DECISIONS: (rewritten("choices are nested so that only what is admissible is left"), TIED),
-        Construct.RULES_ON_VALUES: (rewritten("choices are nested so that only what is admissible is left"), TIED),
         Construct.DEFAULTS: (approximated("hyperopt knows none; `trials([default])` evaluates it first"),),
         Construct.FIRST: (approximated("hyperopt draws no step before another"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
@@ -100,8 +98,7 @@ class Hyperopt:
 
     def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
         """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
-        refuse_giants(structures.space, self.keeps)
-        named = unfolded(structures, self.keeps, TIED)
+        named = questions(structures, accepts, self.keeps)
         report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
         form = HyperoptSpace(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
@@ -110,8 +107,8 @@ class Hyperopt:
 class HyperoptSpace:
     """A search space of hyperopt with the way from its samples and trials to configurations."""
 
-    def __init__(self, named: Unfolded) -> None:
-        """The space of named parts; nothing of hyperopt is built before it is asked for."""
+    def __init__(self, named: Questions) -> None:
+        """The space of questions; nothing of hyperopt is built before it is asked for."""
         self.named = named
 
     @cached_property
@@ -140,13 +137,13 @@ class HyperoptSpace:
     @property
     def labels(self) -> Collection[str]:
         """The labels of all that may be drawn; none where there is nothing to choose."""
-        return self._supports.keys()
+        return self.named.by_name.keys()
 
     def document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
         """What hyperopt's trials hold of the values of a point that was not evaluated yet, numbered from 0."""
         absent: list[Any] = []  # hundreds of labels do not occur in a trial, and nobody writes here
-        drawn_here = {label: [number] if label in point else absent for label in self._supports}
-        values = {label: [point[label]] if label in point else absent for label in self._supports}
+        drawn_here = {label: [number] if label in point else absent for label in self.labels}
+        values = {label: [point[label]] if label in point else absent for label in self.labels}
         misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
         blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY)}
         return {**blank, "tid": number, "version": 0, "misc": misc}
@@ -163,7 +160,7 @@ class HyperoptSpace:
 
     def encode(self, configuration: Configuration) -> Values:
         """The values of a member by their labels, as `trials.argmin` and `points_to_evaluate` have them."""
-        return {taken.name: _value_of(taken) for taken in self.named.taken(configuration)}
+        return self.named.encode(configuration)
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """The member that hyperopt itself makes of values by their labels, as its `space_eval` does."""
@@ -179,11 +176,11 @@ class HyperoptSpace:
         supports = self._supports
         if not all(label in supports and supports[label](value) for label, value in values.items()):
             return False
-        return self._labels(self.named.parts, values) == set(values)
+        return self.named.are_answered(values)
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
         """So many draws of hyperopt's own random search (`hyperopt.rand.suggest`)."""
-        if not self._supports or not count:
+        if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw
         base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
         seed = int(rng.integers(2**31 - 1))
@@ -242,36 +239,10 @@ class HyperoptSpace:
         used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
         return ", ".join(used)
 
-    def _labels(self, several: Parts, values: Mapping[str, Any]) -> set[str]:
-        """The labels that values come by; where one is missing, what it would lead to is not known."""
-        found: set[str] = set()
-        for part in several:
-            if isinstance(part, Fork):
-                label = self.named.forks.get(id(part))
-                found |= {label} if label is not None else set()
-                if label is None or label in values:
-                    place = 0 if label is None else int(values[label])
-                    found |= self._labels(part.cases[place].parts, values)
-            elif isinstance(part, Free):
-                draw = self.named.draws[id(part)]
-                found |= {draw.choice} if draw.choice else set()
-                piece = draw.pieces[int(values.get(draw.choice, 0))]
-                found |= {piece.name} if isinstance(piece, Slot) else set()
-        return found
-
     @cached_property
     def _supports(self) -> dict[str, Callable[[Any], bool]]:
         """Whether a label's distribution may give a value."""
-        found: dict[str, Callable[[Any], bool]] = {}
-        for part in self.named.all:
-            if isinstance(part, Fork) and id(part) in self.named.forks:
-                found[self.named.forks[id(part)]] = _places(0, len(part.cases) - 1)
-            elif isinstance(part, Free):
-                draw = self.named.draws[id(part)]
-                if len(draw.pieces) > 1:
-                    found[draw.choice] = _places(0, len(draw.pieces) - 1)
-                found.update((piece.name, _support(piece)) for piece in draw.pieces if isinstance(piece, Slot))
-        return found
+        return {name: _support(domain) for name, domain in self.named.domains.items()}
 
 
 _EMPTY: Final = ("exp_key", "owner", "book_time", "refresh_time")
@@ -295,16 +266,26 @@ def drawn(draw: Draw) -> Code:
 def _slot(slot: Slot) -> Code:
     match slot.part:
         case Ordinal(values=values):
-            place = call("hp.uniformint", slot.name, 0, len(values) - 1)
-            return call("scope.getitem", Listed(tuple(map(Literal, values))), place)
+            return call("scope.getitem", Listed(tuple(map(Literal, values))), _number(slot.name, slot.domain))
         case Categorical(values=values):
             return call("hp.choice", slot.name, Listed(tuple(map(Literal, values))))
-        case Grid() as part:
-            return _log_integer(slot.name, part) if part.log else _grid(slot.name, part)
-        case Real() as part:
-            return _real(slot.name, part)
+        case Grid() as part if not accepts(part):
+            return member_of(part, _number(slot.name, slot.domain))
         case _:
-            assert_never(slot.part)
+            return _number(slot.name, slot.domain)
+
+
+def _number(name: str, domain: Simple) -> Code:
+    """A number of a range that hyperopt draws."""
+    match domain:
+        case Grid(log=True):
+            return _log_integer(name, domain)
+        case Grid():
+            return call("hp.uniformint", name, domain.lower, domain.upper)
+        case Real():
+            return _real(name, domain)
+        case Categorical():
+            raise TypeError("sets are drawn by their indices")
 
 
 def _log_integer(name: str, part: Grid) -> Code:
@@ -322,7 +303,7 @@ def _log_integer(name: str, part: Grid) -> Code:
 
 
 def _real(name: str, part: Real) -> Code:
-    lower, upper = part.least, part.greatest
+    lower, upper = part.lower, part.upper
     if part.log:
         number: Code = call("hp.loguniform", name, call("log", lower), call("log", upper))
     else:
@@ -331,41 +312,15 @@ def _real(name: str, part: Real) -> Code:
     return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
 
 
-def _grid(name: str, part: Grid) -> Code:
-    if part.is_consecutive:
-        return call("hp.uniformint", name, part.lower, part.upper)
-    start, step, below = decimals(part)
-    place = call("hp.uniformint", name, 0, part.last_index)
-    steps: Code = place if step == 1 else infix(step, "*", place)
-    total = steps if start == 0 and not part.is_integral else infix(start, "+", steps)
-    # Whole numbers divide to the nearest float, which sums of floats do not give.
-    return total if part.is_integral else infix(total, "/", below)
-
-
-def _value_of(taken: Taken) -> Any:
-    if not isinstance(taken.of, Slot):
-        return taken.place
-    return taken.value if _is_itself(taken.of.part) else taken.of.part.index_of(taken.value)
-
-
-def _is_itself(part: Simple) -> bool:
-    """Whether a value of a slot is drawn as it is, not by its index."""
-    match part:
-        case Grid():
-            return part.log or part.is_consecutive
-        case Real():
-            return True
+def _support(domain: Simple) -> Callable[[Any], bool]:
+    """Whether hyperopt may draw a value of a domain, or of what rounding makes of it."""
+    match domain:
+        case Grid(log=False):
+            return _places(int(domain.lower), int(domain.upper))
+        case Grid() | Real():
+            return _numbers(domain.least, domain.greatest)
         case Categorical():
-            return False
-
-
-def _support(slot: Slot) -> Callable[[Any], bool]:
-    part = slot.part
-    if isinstance(part, Categorical) or not _is_itself(part):
-        return _places(0, part.last_index)
-    if isinstance(part, Grid) and part.is_consecutive:
-        return _places(int(part.lower), int(part.upper))
-    return _numbers(part.least, part.greatest)
+            raise TypeError("sets are drawn by their indices")
 
 
 def _places(first: int, last: int) -> Callable[[Any], bool]:

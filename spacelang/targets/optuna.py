@@ -11,25 +11,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
 from spacelang.ir.value import Value
+from spacelang.reductions.questions import Question, Questions, Slot
+from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.solver.counting import Structures
-from spacelang.solver.unfolding import Case, Fork, Free, Parts
+from spacelang.targets._chain import keeps_of, questions
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
-from spacelang.targets._exports.optuna_questions import (
-    answer_of,
-    asked,
-    categorical,
-    piece_words,
-    question_of,
-    words_of,
-)
+from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
 from spacelang.targets._exports.python import (
-    Call,
+    Code,
     Keyed,
     Literal,
     evaluated,
@@ -39,21 +34,13 @@ from spacelang.targets._exports.python import (
     text,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._exports.unfolded import (
-    Draw,
-    Slot,
-    Taken,
-    Unfolded,
-    unfolded,
-    uniform_priors,
-)
+from spacelang.targets._exports.unfolded import uniform_priors
 from spacelang.targets._lowered import (
     GIANT,
     Keeps,
     Lowered,
     approximated,
     exact,
-    refuse_giants,
     refused,
     report_of,
     rewritten,
@@ -80,6 +67,7 @@ class Optuna:
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(accepts),
         Construct.DECISIONS: (exact("`suggest_categorical` of the alternatives"),),
         Construct.NESTED: (exact("asked where the alternative that leads to it was taken"),),
         Construct.ORDERS: (exact("`suggest_categorical` of the orders"),),
@@ -90,7 +78,6 @@ class Optuna:
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
             GIANT,
         ),
-        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
         Construct.ORDERED: (rewritten("`suggest_int` of the place in the order"),),
         Construct.UNIONS: (rewritten("`suggest_categorical` of the parts"),),
@@ -107,8 +94,7 @@ class Optuna:
 
     def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
         """The function for the space of the structures; optuna itself is imported when it is first needed."""
-        refuse_giants(structures.space, self.keeps)
-        named = unfolded(structures, self.keeps, TIED)
+        named = questions(structures, accepts, self.keeps)
         report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
         form = OptunaFunction(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
@@ -117,17 +103,23 @@ class Optuna:
 class OptunaFunction:
     """What asks trials of optuna for configurations."""
 
-    def __init__(self, named: Unfolded) -> None:
-        """The function over named parts; it needs optuna only to make trials of its own."""
+    def __init__(self, named: Questions) -> None:
+        """The function over questions; it needs optuna only to make trials of its own."""
         self.named = named
-        self._words = {id(part): words_of(part) for part in named.all if isinstance(part, Fork)}
-        self._draws = {id(part): asked(named.draws[id(part)]) for part in named.all if isinstance(part, Free)}
+        self._asking = {name: asking(name, question) for name, question in named.by_name.items()}
+        self._words = {n: words_of(each) for n, each in named.by_name.items() if not isinstance(each, Slot)}
 
     def suggest(self, trial: Any) -> dict[str, Value]:
         """The configuration that a trial answers, as a dictionary; to be called by an objective."""
-        found: dict[str, Value] = {}
-        self._ask(self.named.parts, trial, found)
-        return found
+
+        def answer(name: str, question: Question) -> Any:
+            found = evaluated(self._asking[name], {"trial": trial, "round": round})
+            if not isinstance(question, Slot):
+                return self._words[name].index(found)
+            # Optuna answers with NumPy's numbers near the ends of ranges.
+            return found.item() if hasattr(found, "item") else found
+
+        return self.named.ask(answer)
 
     @cached_property
     def default(self) -> Parameters:
@@ -136,7 +128,10 @@ class OptunaFunction:
 
     def encode(self, configuration: Configuration) -> Parameters:
         """The parameters of a trial that answers a member."""
-        return {taken.name: self._answer(taken) for taken in self.named.taken(configuration)}
+        return {
+            name: self._words[name][answer] if name in self._words else answer
+            for name, answer in self.named.encode(configuration).items()
+        }
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """The member that a trial with these parameters answers; raises ValueError where one is missing or unknown."""
@@ -188,53 +183,17 @@ class OptunaFunction:
         return "\n\n\n".join(blocks)
 
     def words(self, fork: Fork) -> tuple[str, ...]:
-        """What the cases of a fork are called."""
-        return self._words[id(fork)]
+        """What the cases of a fork with several of them are called."""
+        return self._words[self.named.forks[id(fork)]]
 
-    def question(self, fork: Fork) -> Call:
+    def question(self, fork: Fork) -> Code:
         """What asks for the case of a fork."""
-        return categorical(self.named.forks[id(fork)], self.words(fork))
-
-    def _ask(self, several: Parts, trial: Any, found: dict[str, Value]) -> None:
-        for part in several:
-            if isinstance(part, Fork):
-                place = 0
-                if id(part) in self.named.forks:
-                    place = self.words(part).index(evaluated(self.question(part), {"trial": trial}))
-                case = part.cases[place]
-                if isinstance(part.node, Choice) and case.branch is not None:
-                    found[part.node.key] = case.branch
-                self._ask(case.parts, trial, found)
-            else:
-                assert isinstance(part, Free)
-                found[part.node.key] = self._value(part, trial)
-
-    def _value(self, free: Free, trial: Any) -> Value:
-        question, pieces = self._draws[id(free)]
-        names = {"trial": trial, "round": round}
-        place = 0 if question is None else [word for word, _ in pieces].index(evaluated(question, names))
-        answer = evaluated(pieces[place][1], names)
-        # Optuna answers with NumPy's numbers near the ends of ranges.
-        value: Value = answer.item() if hasattr(answer, "item") else answer
-        return value
-
-    def _answer(self, taken: Taken) -> Any:
-        match taken.of:
-            case Fork() as fork:
-                return self.words(fork)[taken.place]
-            case Draw() as draw:
-                return piece_words(draw.pieces[taken.place])
-            case Slot() as slot:
-                return answer_of(slot, taken.value)
-            case _:
-                assert_never(taken.of)
+        return self._asking[self.named.forks[id(fork)]]
 
     def _says(self, part: Fork | Free) -> str:
         if isinstance(part, Fork):
             return "suggest_categorical"
-        question, pieces = self._draws[id(part)]
-        asks = [question, *(code for _, code in pieces)]
-        return ", ".join(dict.fromkeys(question_of(code) for code in asks if not isinstance(code, Literal | None)))
+        return ", ".join(dict.fromkeys(question_of(self._asking[name]) for name in self.named.draws[id(part)].names))
 
 
 @contextmanager

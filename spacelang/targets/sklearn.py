@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, asse
 
 from spacelang.draws.unit import placer
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Real, contains, decimals, members
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains, decimals, members
 from spacelang.ir.membership import exclusion
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity
 from spacelang.plugins import OptionError, option
+from spacelang.reductions.questions import Piece, Questions, Slot
+from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.solver.unfolding import Fork, Free
+from spacelang.targets._chain import keeps_of, questions
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
-from spacelang.targets._exports.unfolded import Piece, Slot, Unfolded, unfolded, uniform_priors
+from spacelang.targets._exports.unfolded import uniform_priors
 from spacelang.targets._lowered import (
     GIANT,
     Finding,
@@ -36,7 +38,6 @@ from spacelang.targets._lowered import (
     Lowered,
     approximated,
     exact,
-    refuse_giants,
     refused,
     report_of,
     rewritten,
@@ -65,11 +66,17 @@ themselves take an estimator whose parameters these are: `spacelang.load(...).es
 """'''
 
 
+def accepts(part: Simple) -> bool:
+    """Whether values are listed or drawn as they are: all but those of ranges with excluded ends."""
+    return not isinstance(part, Real) or not (part.lower_open or part.upper_open)
+
+
 @dataclass(frozen=True, slots=True)
 class Sklearn:
     """The dictionaries of scikit-learn's `RandomizedSearchCV` and `GridSearchCV`."""
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(accepts),
         Construct.DECISIONS: (rewritten("a dictionary for alternatives that leave the same to choose"), JOINT),
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
         Construct.ORDERS: (rewritten("in the dictionaries as the other decisions are"),),
@@ -77,7 +84,6 @@ class Sklearn:
         Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, GIANT),
         Construct.LOG: (exact("a distribution of logarithms, or values that are evenly spaced in them"),),
         Construct.STEPS: (exact("a distribution of the members"), SPACED, GIANT),
-        Construct.OPEN: (rewritten("bounds are the next floats inside"),),
         Construct.SETS: (exact("the list of the values"),),
         Construct.ORDERED: (exact("the list of the values"),),
         Construct.UNIONS: (exact("a distribution over the parts, or the values of all of them"),),
@@ -107,8 +113,7 @@ class Sklearn:
 
     def lower(self, structures: Structures) -> Lowered["SearchDictionaries", Parameters]:
         """The dictionaries for the space of the structures; they are listed when they are first asked for."""
-        refuse_giants(structures.space, self.keeps)
-        named = unfolded(structures, self.keeps, TIED)
+        named = questions(structures, accepts, self.keeps)
         needed = dictionaries_needed(named.parts)
         if self.search == "grid" and needed > self.most:
             raise OptionError(
@@ -141,7 +146,7 @@ class Sklearn:
 class SearchDictionaries:
     """What a search of scikit-learn takes, with the way from its parameters to configurations."""
 
-    def __init__(self, named: Unfolded, points: int | None, needed: int, most: int) -> None:
+    def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
         """Over named parts; `points` are those of a grid, None for distributions. `needed` dictionaries say it all."""
         self.named = named
         self.points = points
@@ -265,7 +270,7 @@ class SearchDictionaries:
         if exclusion(self.named.space, configuration) is not None:
             return False
         try:
-            list(self.named.taken(configuration))
+            self.named.encode(configuration)
         except LookupError:
             return False
         return True
@@ -317,7 +322,7 @@ def _normal_of(node: Hyperparameter) -> Normal | None:
 def _piece(piece: Piece, normal: Normal | None) -> Code:
     if not isinstance(piece, Slot):
         return _python.Literal(piece.value)
-    match piece.part:
+    match piece.domain:
         case Categorical(values=values):
             return call("OneOf", Listed(tuple(map(_python.Literal, values))))
         case Grid(is_integral=True) as part:
@@ -328,10 +333,10 @@ def _piece(piece: Piece, normal: Normal | None) -> Code:
         case Real() as part:
             log = {"log": True} if part.log else {}
             if normal is None:
-                return call("Uniform", part.least, part.greatest, **log)
-            return call("Normal", part.least, part.greatest, normal.mean, normal.deviation, **log)
+                return call("Uniform", part.lower, part.upper, **log)
+            return call("Normal", part.lower, part.upper, normal.mean, normal.deviation, **log)
         case _:
-            assert_never(piece.part)
+            assert_never(piece.domain)
 
 
 def _is_range(piece: Piece) -> bool:

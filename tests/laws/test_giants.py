@@ -21,6 +21,7 @@ from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, 
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Constraint, Hyperparameter, Operator, Space
 from spacelang.ir.walk import structure_of
+from spacelang.reductions.unfolding import unfold
 from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells, mass
 from spacelang.solver.compiled import TooTangledError, UndecidableError
@@ -30,7 +31,6 @@ from spacelang.solver.numbering import Numbers
 from spacelang.solver.pieces import joined
 from spacelang.solver.probing import Statement, truths
 from spacelang.solver.statistics import statistics
-from spacelang.solver.unfolding import unfold
 
 from . import brute
 from .crafted import one, require, space_of, stage, x

@@ -12,11 +12,11 @@ from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.domain import Domain, is_finite
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
+from spacelang.reductions.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.solver.cells import cells, singletons
 from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.pieces import joined
-from spacelang.solver.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
 
 from . import brute
 from .settings import LAW

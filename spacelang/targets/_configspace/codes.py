@@ -13,19 +13,10 @@ import numpy as np
 from spacelang.draws.codes import EXACT
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, describe, literal, members, parts
 from spacelang.ir.value import Value, is_number
+from spacelang.reductions.domains import Indices, Renamed
+from spacelang.reductions.questions import Only
 from spacelang.solver.cells import log_ends, log_share
-from spacelang.targets._configspace.pieces import (
-    LISTED,
-    PLACES,
-    Coded,
-    Kind,
-    Listed,
-    Parameter,
-    Piece,
-    Placed,
-    Scaled,
-    Single,
-)
+from spacelang.targets._configspace.pieces import LISTED, PLACES, Coded, Held, Kind, Parameter, Scaled, Whole
 from spacelang.targets._configspace.ways import Choice
 
 
@@ -54,17 +45,19 @@ def coded(
     labels = tuple(map(describe, several))
     selector = Parameter(name(f"{wish}:part"), "categorical", labels, weights=weights, default=labels[0])
     pieces = tuple(
-        Single(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), None)
+        Only(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), None)
         for part, label in zip(several, labels, strict=True)
     )
     return Coded(domain, pieces, selector)
 
 
-def listed(values: Sequence[Value], name: str, *, ordered: bool, weights: tuple[float, ...] | None = None) -> Listed:
-    """Values one by one, as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+def listed(part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None) -> Held:
+    """Members one by one, as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+    values = [*members(part)]
     choices = _plain(values) or tuple(map(literal, values))
     kind: Kind = "constant" if len(values) == 1 else "ordinal" if ordered else "categorical"
-    return Listed(Parameter(name, kind, choices, weights=weights, default=choices[0]), tuple(values))
+    parameter = Parameter(name, kind, choices, weights=weights, default=choices[0])
+    return Held(name, Renamed(part, Categorical(choices)), parameter)
 
 
 def is_rewritten(values: Sequence[Value]) -> bool:
@@ -84,16 +77,16 @@ def _plain(values: Sequence[Value]) -> tuple[Choice, ...] | None:
     return None
 
 
-def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Piece:
+def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Held:
     match part:
         case Categorical():
-            return listed(part.values, name, ordered=isinstance(part, Ordinal))
+            return listed(part, name, ordered=isinstance(part, Ordinal))
         case Real() | Grid() if part.size == 1:
-            return listed([part.middle], name, ordered=False)
+            return listed(Categorical((part.middle,)), name, ordered=False)
         case Real():
             return _scaled(part, name, normal)
         case Grid(is_consecutive=True):
-            return Placed(_numeric(name, "int", part.lower, part.upper, part.log, normal), part, is_plain=True)
+            return Held(name, Whole(part), _numeric(name, "int", part.lower, part.upper, part.log, normal))
         case Grid():
             return _stepped(part, name)
         case _:
@@ -107,11 +100,12 @@ def _numeric(
     return Parameter(name, family, (), lower, upper, log, normal=normal, default=lower)
 
 
-def _stepped(part: Grid, name: str) -> Piece:
+def _stepped(part: Grid, name: str) -> Held:
     if part.size <= LISTED:
         weights = _log_weights(part) if part.log else None
-        return listed([*members(part)], name, ordered=weights is None, weights=weights)
-    return Placed(_numeric(name, "int", 0, part.last_index, False, None), part, is_plain=False)
+        return listed(part, name, ordered=weights is None, weights=weights)
+    places = Indices(part)
+    return Held(name, places, _numeric(name, "int", 0, places.domain.upper, False, None))
 
 
 def _log_weights(part: Grid) -> tuple[float, ...]:
@@ -120,14 +114,13 @@ def _log_weights(part: Grid) -> tuple[float, ...]:
     return tuple(log_share(member, member, part) for member in map(part.at, range(part.size)))
 
 
-def _scaled(part: Real, name: str, normal: tuple[float, float] | None) -> Scaled:
-    exponent = exponent_of(part)
-    lower, upper = (math.ldexp(end, exponent) for end in (part.lower, part.upper))
-    lower, upper = _below(lower), -_below(-upper)
+def _scaled(part: Real, name: str, normal: tuple[float, float] | None) -> Held:
+    scaled = Scaled(part, exponent_of(part))
+    lower, upper = _below(scaled.domain.lower), -_below(-scaled.domain.upper)
     if lower <= 0 and part.log:
         raise UnholdableError
-    parameter = _numeric(name, "float", lower, upper, part.log, _scaled_prior(normal, lower, part.log, exponent))
-    return Scaled(parameter, part, exponent)
+    prior = _scaled_prior(normal, lower, part.log, scaled.exponent)
+    return Held(name, scaled, _numeric(name, "float", lower, upper, part.log, prior))
 
 
 def _scaled_prior(

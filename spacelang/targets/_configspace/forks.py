@@ -20,9 +20,9 @@ from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity
+from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.solver.cells import mass
 from spacelang.solver.groups import Context
-from spacelang.solver.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.targets._configspace.codes import listed
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter
@@ -158,7 +158,8 @@ class Forks:
         values = [v for part in parts(node.domain) for v in _in_order(part, pieces)]
         is_optional = any(case.domain is None for case in fork.cases)
         ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
-        made = listed(values, name, ordered=ordered and len(parts(node.domain)) == 1 and not is_optional)
+        is_alone = len(parts(node.domain)) == 1 and not is_optional
+        made = listed(Categorical(tuple(values)), name, ordered=ordered and is_alone)
         choices, kind = made.parameter.choices, made.parameter.kind
         if is_optional:
             choices, kind = (NOT_ACTIVE, *map(literal, values)), "categorical"

@@ -23,20 +23,13 @@ from spacelang.ir.expr import (
     references,
 )
 from spacelang.ir.value import Value
+from spacelang.reductions.domains import Indices, Renamed
+from spacelang.reductions.questions import Only
 from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells, representative, singletons
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
-from spacelang.targets._configspace.pieces import (
-    LISTED,
-    Coded,
-    Listed,
-    Parameter,
-    Piece,
-    Placed,
-    Scaled,
-    Single,
-)
+from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Piece, Scaled, Whole
 from spacelang.targets._configspace.ways import (
     NEVER,
     Among,
@@ -89,24 +82,20 @@ def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping
     found = []
     for place, piece in enumerate(coded.pieces):
         match piece:
-            case Single():
+            case Only():
                 assert coded.selector is not None
                 labels = [coded.selector.choices[place]] if is_wanted(piece.value) else []
                 found.append(among(coded.selector, labels, activity))
-            case Listed():
-                choices = [choice for v, choice in _pairs(piece) if is_wanted(v)]
-                found.append(among(piece.parameter, choices, activity))
-            case Scaled() | Placed():
+            case Held(reduction=Renamed() as renamed, parameter=parameter):
+                pairs = zip(members(renamed.part), parameter.choices, strict=True)
+                found.append(among(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
+            case Held():
                 cut = _cut(piece.part, atom, address)
                 wanted = [cell for cell in cut if is_wanted(representative(cell))]
                 found.append(_within(piece, wanted, len(cut), activity))
             case _:
                 assert_never(piece)
     return either(*found)
-
-
-def _pairs(piece: Listed) -> Iterator[tuple[Value, Choice]]:
-    return zip(piece.values, piece.parameter.choices, strict=True)
 
 
 def _cut(part: Simple, atom: Expr, address: str) -> tuple[Simple, ...]:
@@ -122,15 +111,14 @@ def _valued(address: str, value: Value) -> Lookup:
     return lambda asked: value if asked == address else INACTIVE
 
 
-def _within(piece: Scaled | Placed, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
+def _within(piece: Held, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
     """Where the value of a range lies in some of its cells."""
-    first = piece.parameters[0]
-    if not wanted or activity[first.name] == NEVER:
+    if not wanted or activity[piece.name] == NEVER:
         return NEVER
     if len(wanted) == count:
-        return activity[first.name]
+        return activity[piece.name]
     # ConfigSpace compares the logarithms of integers, which rounding has moved.
-    if (first.log and isinstance(piece, Placed)) or _is_narrow(first):
+    if (piece.parameter.log and not isinstance(piece.reduction, Scaled)) or _is_narrow(piece.parameter):
         raise UnsayableError
     found = joined(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
@@ -143,42 +131,43 @@ def _is_narrow(parameter: Parameter) -> bool:
     return parameter.kind.endswith("float") and parameter.upper - parameter.lower < NARROWEST * largest
 
 
-def _run(piece: Scaled | Placed, run: Simple) -> Ways:
-    assert isinstance(run, Grid | Real)
-    name, part = piece.parameter.name, piece.part
+def _run(piece: Held, run: Simple) -> Ways:
+    part = piece.part
     if run.size == 1:
-        return (frozenset((Bound(name, "==", _number(piece, run.middle)),)),)
+        return (frozenset((Bound(piece.name, "==", _number(piece, run.middle)),)),)
     found: list[Ways] = []
-    if isinstance(piece, Placed):
-        first, last = piece.number(run.least), piece.number(run.greatest)
-        found += _integers(piece.parameter, first, last)
+    if isinstance(run, Grid):
+        found += _integers(piece.parameter, _number(piece, run.least), _number(piece, run.greatest))
     else:
         assert isinstance(run, Real)
-        if (run.lower, run.lower_open) != (part.lower, isinstance(part, Real) and part.lower_open):
+        assert isinstance(part, Real)
+        if (run.lower, run.lower_open) != (part.lower, part.lower_open):
             found.append(_bound(piece, ">", run.lower, run.lower_open))
-        if (run.upper, run.upper_open) != (part.upper, isinstance(part, Real) and part.upper_open):
+        if (run.upper, run.upper_open) != (part.upper, part.upper_open):
             found.append(_bound(piece, "<", run.upper, run.upper_open))
     return both(*found)
 
 
-def _integers(parameter: Parameter, first: int, last: int) -> Iterator[Ways]:
+def _integers(parameter: Parameter, first: float, last: float) -> Iterator[Ways]:
     if first > parameter.lower:
         yield (frozenset((Bound(parameter.name, ">", first - 1),)),)
     if last < parameter.upper:
         yield (frozenset((Bound(parameter.name, "<", last + 1),)),)
 
 
-def _bound(piece: Scaled, sign: Literal["<", ">"], number: float, is_open: bool) -> Ways:
+def _bound(piece: Held, sign: Literal["<", ">"], number: float, is_open: bool) -> Ways:
     limit = _number(piece, number)
-    strict: Ways = (frozenset((Bound(piece.parameter.name, sign, limit),)),)
-    return strict if is_open else either(strict, (frozenset((Bound(piece.parameter.name, "==", limit),)),))
+    strict: Ways = (frozenset((Bound(piece.name, sign, limit),)),)
+    return strict if is_open else either(strict, (frozenset((Bound(piece.name, "==", limit),)),))
 
 
-def _number(piece: Scaled | Placed, value: Value) -> float:
+def _number(piece: Held, value: Value) -> float:
     """A number in the units of a hyperparameter, as ConfigSpace rounds the values that it compares with it."""
-    if isinstance(piece, Placed):
-        return piece.number(value)
-    found = rounded(piece.number(value))
+    number = piece.reduction.encode(value)
+    assert isinstance(number, int | float)
+    if not isinstance(piece.reduction, Scaled):
+        return number
+    found = rounded(number)
     return min(max(found, piece.parameter.lower), piece.parameter.upper)
 
 
@@ -196,9 +185,11 @@ def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> Related | 
 
 
 def _as_is(coded: Coded) -> str | None:
-    piece = coded.pieces[0]
-    is_range = (isinstance(piece, Scaled) and piece.exponent == 0) or (isinstance(piece, Placed) and piece.is_plain)
-    return piece.parameters[0].name if len(coded.pieces) == 1 and is_range else None
+    match coded.pieces:
+        case (Held(name=name, reduction=Whole() | Scaled(exponent=0)),):
+            return name
+        case _:
+            return None
 
 
 def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Mapping[str, Ways]) -> Ways:
@@ -228,11 +219,11 @@ def _values(coded: Coded) -> Iterator[Value]:
 
 def _members(piece: Piece) -> Iterator[Value]:
     match piece:
-        case Single():
+        case Only():
             yield piece.value
-        case Listed():
-            yield from piece.values
-        case Placed() if piece.part.size <= LISTED:
+        case Held(reduction=Renamed()):
+            yield from members(piece.part)
+        case Held(reduction=Whole() | Indices()) if (piece.part.size or 0) <= LISTED:
             yield from members(piece.part)
         case _:
             raise UnsayableError

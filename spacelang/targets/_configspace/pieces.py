@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from spacelang.ir.domain import (
-    Domain,
-    Grid,
-    Real,
-    part_of,
-    parts,
-)
-from spacelang.ir.value import Value, identity
+from spacelang.ir.domain import Domain, Grid, Real, contains, exact_integer
+from spacelang.ir.value import Value
+from spacelang.reductions.domains import Kept
+from spacelang.reductions.questions import Draw, Only, Question, Slot
 from spacelang.targets._configspace.ways import Choice
 
 PLACES: Final = 13
@@ -47,115 +43,52 @@ class Parameter:
         return bool(self.choices)
 
 
-@dataclass(frozen=True)
-class Single:
-    """The only value of a part of a union: which part it is says it all."""
-
-    value: Value
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """None at all."""
-        return ()
-
-    def encode(self, value: Value) -> dict[str, Choice]:  # noqa: ARG002 - there is one value only
-        """Nothing."""
-        return {}
-
-    def decode(self, values: Mapping[str, Choice]) -> Value:  # noqa: ARG002 - as above
-        """The value."""
-        return self.value
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Values one by one: a categorical, an ordinal, or a constant."""
+@dataclass(frozen=True, slots=True)
+class Held(Slot):
+    """A piece of a domain with the hyperparameter that holds what its reduction makes of it."""
 
     parameter: Parameter
-    values: tuple[Value, ...]
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The one that lists them."""
-        return (self.parameter,)
-
-    @cached_property
-    def choice_of(self) -> dict[tuple[object, ...], Choice]:
-        """What ConfigSpace calls each value, by its identity."""
-        return {identity(v): choice for v, choice in zip(self.values, self.parameter.choices, strict=True)}
-
-    @cached_property
-    def _value_of(self) -> dict[tuple[object, ...], Value]:
-        return {identity(choice): v for v, choice in zip(self.values, self.parameter.choices, strict=True)}
-
-    def encode(self, value: Value) -> dict[str, Choice]:
-        """The choice that stands for a value."""
-        return {self.parameter.name: self.choice_of[identity(value)]}
-
-    def decode(self, values: Mapping[str, Choice]) -> Value:
-        """The value of a choice; LookupError for none."""
-        return self._value_of[identity(values[self.parameter.name])]
 
 
-@dataclass(frozen=True)
+Piece: TypeAlias = Only | Held
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kept):
+    """Integers as they are."""
+
+    part: Grid
+
+    def decode(self, value: Value) -> Value:
+        """The integer; LookupError where it is no member."""
+        number = exact_integer(value)
+        if number is None or not contains(self.part, number):
+            raise LookupError(value)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
 class Scaled:
-    """A range of floats, times two to the power of `exponent`."""
+    """A range of floats, times two to the power of `exponent`; numbers beside it are its ends."""
 
-    parameter: Parameter
     part: Real
     exponent: int = 0
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The range."""
-        return (self.parameter,)
+    def domain(self) -> Real:
+        """The range, scaled."""
+        lower, upper = (math.ldexp(end, self.exponent) for end in (self.part.lower, self.part.upper))
+        return Real(lower, upper, log=self.part.log)
 
-    def encode(self, value: Value) -> dict[str, Choice]:
+    def encode(self, value: Value) -> float:
         """The number, scaled."""
-        return {self.parameter.name: self.number(value)}
-
-    def decode(self, values: Mapping[str, Choice]) -> Value:
-        """The member nearest to a number of the range."""
-        number = math.ldexp(float(values[self.parameter.name]), -self.exponent)
-        return min(max(number, self.part.least), self.part.greatest) + 0.0
-
-    def number(self, value: Value) -> float:
-        """A number in the units of the range."""
         assert isinstance(value, int | float)
         return math.ldexp(float(value), self.exponent)
 
-
-@dataclass(frozen=True)
-class Placed:
-    """A range of integers as it stands (`is_plain`), or the places of a stepped range."""
-
-    parameter: Parameter
-    part: Grid
-    is_plain: bool
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The integer."""
-        return (self.parameter,)
-
-    def encode(self, value: Value) -> dict[str, Choice]:
-        """The integer, or the place."""
-        return {self.parameter.name: self.number(value)}
-
-    def decode(self, values: Mapping[str, Choice]) -> Value:
-        """The member; LookupError where there is none."""
-        given = values[self.parameter.name]
-        if given != int(given) or not self.parameter.lower <= given <= self.parameter.upper:
-            raise LookupError
-        return int(given) if self.is_plain else self.part.at(int(given))
-
-    def number(self, value: Value) -> int:
-        """A member in the units of the parameter."""
+    def decode(self, value: Value) -> float:
+        """The member nearest to a number of the range."""
         assert isinstance(value, int | float)
-        return int(value) if self.is_plain else self.part.index_of(value)
-
-
-Piece: TypeAlias = Single | Listed | Scaled | Placed
+        return min(max(math.ldexp(float(value), -self.exponent), self.part.least), self.part.greatest) + 0.0
 
 
 @dataclass(frozen=True)
@@ -169,21 +102,27 @@ class Coded:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """All hyperparameters, the selector first."""
-        inner = tuple(parameter for piece in self.pieces for parameter in piece.parameters)
+        inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, Held))
         return inner if self.selector is None else (self.selector, *inner)
+
+    @cached_property
+    def _draw(self) -> Draw:
+        return Draw("" if self.selector is None else self.selector.name, self.pieces)
 
     def encode(self, value: Value) -> dict[str, Choice]:
         """A member as values of the hyperparameters."""
-        if self.selector is None:
-            return self.pieces[0].encode(value)
-        place = part_of(parts(self.domain), value)
-        return {self.selector.name: self.selector.choices[place], **self.pieces[place].encode(value)}
+        found = self._draw.encode(value)
+        if self.selector is not None:
+            found[self.selector.name] = self.selector.choices[found[self.selector.name]]
+        return found
 
     def decode(self, values: Mapping[str, Choice]) -> Value:
         """The member; LookupError where values are missing or are none of it."""
-        if self.selector is None:
-            return self.pieces[0].decode(values)
-        label = values[self.selector.name]
-        if label not in self.selector.choices:
-            raise LookupError
-        return self.pieces[self.selector.choices.index(label)].decode(values)
+
+        def answer(name: str, question: Question) -> Choice:
+            if not isinstance(question, Draw):
+                return values[name]
+            assert self.selector is not None
+            return {choice: place for place, choice in enumerate(self.selector.choices)}[values[name]]
+
+        return self._draw.ask(answer)

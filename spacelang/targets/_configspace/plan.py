@@ -1,7 +1,7 @@
 """A space planned as ConfigSpace's hyperparameters, conditions and forbidden clauses.
 
 Decisions and hyperparameters that conditions and constraints tie together stay as they are where ConfigSpace can say
-all of what ties them; the others are unfolded into forks (`ir.unfolding`), which become categoricals.
+all of what ties them; the others are unfolded into forks (`reductions.unfolding`), which become categoricals.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,17 +17,17 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import Value
+from spacelang.reductions.unfolding import unfolder
 from spacelang.solver.cells import mass
 from spacelang.solver.compiled import Compiled, TooTangledError
 from spacelang.solver.counting import Sizes, Structures
 from spacelang.solver.groups import Context
 from spacelang.solver.model import Solution
-from spacelang.solver.unfolding import unfolder
 from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import LEAST, Forks
 from spacelang.targets._configspace.groups import Kept
 from spacelang.targets._configspace.native import among
-from spacelang.targets._configspace.pieces import Coded, Parameter
+from spacelang.targets._configspace.pieces import Coded, Held, Parameter
 from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.ways import (
     ALWAYS,
@@ -183,9 +183,8 @@ class Planner:
             raise UnholdableRangeError(node) from error
         self.add(found.parameters[0], active)
         for place, piece in enumerate(found.pieces):
-            for parameter in piece.parameters:
-                if found.selector is not None:
-                    self.add(parameter, among(found.selector, [found.selector.choices[place]], self.activity))
+            if found.selector is not None and isinstance(piece, Held):
+                self.add(piece.parameter, among(found.selector, [found.selector.choices[place]], self.activity))
         self.readers[found.parameters[0].name] = lambda values: (node.key, found.decode(values))
         self.coded.append((node, found))
         return found

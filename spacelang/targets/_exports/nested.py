@@ -6,9 +6,10 @@ from typing import Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
 from spacelang.ir.value import Value
-from spacelang.solver.unfolding import Case, Fork, Free, Parts
+from spacelang.reductions.questions import Questions
+from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.targets._exports.python import Code, Keyed, Literal
-from spacelang.targets._exports.unfolded import Unfolded, weights
+from spacelang.targets._exports.unfolded import weights
 
 Choosing: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
 """The code that takes one of some options, by the name of the choice, with their shares where they are not alike."""
@@ -41,7 +42,7 @@ class Nested:
     part is the same object of code, and so one object of the tool.
     """
 
-    def __init__(self, named: Unfolded, choice: Choosing, draw: Callable[[Free], Code]) -> None:
+    def __init__(self, named: Questions, choice: Choosing, draw: Callable[[Free], Code]) -> None:
         self._named = named
         self._choice = choice
         self._draw = draw

@@ -1,62 +1,88 @@
 """What a trial of optuna is asked for a part of the unfolded space, and what it answers for a member."""
 
 from collections.abc import Sequence
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, decimals, describe, literal
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, decimals, describe, literal
 from spacelang.ir.value import Value
-from spacelang.solver.unfolding import Fork
+from spacelang.reductions.domains import Indices, Renamed
+from spacelang.reductions.questions import Draw, Piece, Question, Slot
+from spacelang.reductions.unfolding import Fork
 from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
 from spacelang.targets._exports.showing import case_words
-from spacelang.targets._exports.unfolded import Draw, Piece, Slot
+from spacelang.targets._exports.unfolded import member_of
 
 MANY_STEPS: Final = 10**6
 """Up to so many, optuna tells the members of a grid of floats from other numbers."""
 
 
-def words_of(fork: Fork) -> tuple[str, ...]:
-    """What the cases of a fork are called, all differently."""
-    words = tuple(case_words(fork, case) for case in fork.cases)
+def words_of(choice: Fork | Draw) -> tuple[str, ...]:
+    """What the cases of a fork are called, or the pieces of a draw: all differently."""
+    if isinstance(choice, Draw):
+        return tuple(map(_piece_words, choice.pieces))
+    words = tuple(case_words(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
 
 
 def asked(draw: Draw) -> tuple[Code | None, list[tuple[str, Code]]]:
     """What asks for the piece of a draw, None where it has one, and each piece with what asks for its value."""
-    pieces = [(piece_words(piece), _piece(piece)) for piece in draw.pieces]
-    question = categorical(draw.choice, [word for word, _ in pieces]) if len(pieces) > 1 else None
-    return question, pieces
+    pieces = [*zip(words_of(draw), map(_piece, draw.pieces), strict=True)]
+    return (asking(draw.choice, draw) if draw.choice else None), pieces
 
 
-def piece_words(piece: Piece) -> str:
+def asking(name: str, question: Question) -> Code:
+    """What asks a question."""
+    return _suggested(name, question.domain) if isinstance(question, Slot) else _categorical(name, words_of(question))
+
+
+def _piece_words(piece: Piece) -> str:
     return describe(piece.part) if isinstance(piece, Slot) else literal(piece.value)
 
 
 def _piece(piece: Piece) -> Code:
+    """What asks for a value of a piece: the question, and what its reduction makes of the answer."""
     if not isinstance(piece, Slot):
         return Literal(piece.value)
-    match piece.part:
-        case Ordinal(values=values):
-            return Item(Listed(tuple(map(Literal, values))), call("trial.suggest_int", piece.name, 0, len(values) - 1))
-        case Categorical(values=values) as part:
-            if _are_told_apart(part):
-                return categorical(piece.name, values)
-            table = Keyed(tuple((literal(value), Literal(value)) for value in values))
-            return Item(table, categorical(piece.name, [literal(value) for value in values]))
-        case Grid() as part:
-            return _integer(piece.name, part) if part.is_integral else _grid(piece.name, part)
-        case Real() as part:
-            return _real(piece.name, part)
+    answer = asking(piece.name, piece)
+    match piece.reduction:
+        case Indices(part=Grid() as part):
+            return member_of(part, answer)
+        case Indices(part=Categorical(values=values)):
+            return Item(Listed(tuple(map(Literal, values))), answer)
+        case Renamed(part=Categorical() as part):
+            return Item(Keyed(tuple((literal(value), Literal(value)) for value in part.values)), answer)
         case _:
-            assert_never(piece.part)
+            return answer
 
 
-def categorical(name: str, choices: Sequence[Value]) -> Call:
+def accepts(part: Simple) -> bool:
+    """Whether optuna suggests the values: closed ranges, few steps, values that it tells apart (`true` equals 1)."""
+    match part:
+        case Ordinal():
+            return False
+        case Categorical(values=values):
+            return len(set(values)) == len(values) and not any(isinstance(value, tuple) for value in values)
+        case Grid():
+            return part.is_integral or part.size <= MANY_STEPS
+        case Real():
+            return not (part.lower_open or part.upper_open)
+
+
+def _suggested(name: str, domain: Simple) -> Code:
+    match domain:
+        case Categorical(values=values):
+            return _categorical(name, values)
+        case Grid():
+            return _integer(name, domain) if domain.is_integral else _grid(name, domain)
+        case Real():
+            scale = {"log": True} if domain.log else {}
+            return call("trial.suggest_float", name, domain.lower, domain.upper, **scale)
+        case _:
+            assert_never(domain)
+
+
+def _categorical(name: str, choices: Sequence[Value]) -> Call:
     return call("trial.suggest_categorical", name, Listed(tuple(map(Literal, choices))))
-
-
-def _are_told_apart(part: Categorical) -> bool:
-    """Whether optuna takes the values as they are: plain ones, of which none equals another (`true` equals 1)."""
-    return len(set(part.values)) == len(part.values) and not any(isinstance(value, tuple) for value in part.values)
 
 
 def _integer(name: str, part: Grid) -> Code:
@@ -72,45 +98,16 @@ def _integer(name: str, part: Grid) -> Code:
     return infix(part.lower, "+", infix(part.step, "*", place))
 
 
-def _real(name: str, part: Real) -> Code:
-    scale = {"log": True} if part.log else {}
-    return call("trial.suggest_float", name, part.least, part.greatest, **scale)
-
-
 def _grid(name: str, part: Grid) -> Code:
-    start, step, below = decimals(part)
-    if _is_long(part):
-        place = call("trial.suggest_int", name, 0, part.last_index)
-        return infix(infix(start, "+", infix(step, "*", place)), "/", below)
+    _, _, below = decimals(part)
     digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
-    bounds = part.least, part.greatest
     # Optuna adds up steps as floats, which may end beside the decimal that is meant.
-    return call("round", call("trial.suggest_float", name, *bounds, step=part.step), digits)
-
-
-def _is_long(part: Grid) -> bool:
-    return not part.is_integral and part.size > MANY_STEPS
-
-
-def answer_of(slot: Slot, value: Value) -> Any:
-    match slot.part:
-        case Ordinal() as part:
-            return part.index_of(value)
-        case Categorical() as part:
-            return value if _are_told_apart(part) else literal(value)
-        case Grid() as part:
-            return part.index_of(value) if _is_long(part) else value
-        case Real():
-            return value
-        case _:
-            assert_never(slot.part)
+    return call("round", call("trial.suggest_float", name, part.least, part.greatest, step=part.step), digits)
 
 
 def question_of(code: Code) -> str:
     """The question that a piece of code asks, as optuna calls it."""
     match code:
-        case Item():
-            return question_of(code.at)
         case Call(function="round"):
             return question_of(code.arguments[0])
         case Call():

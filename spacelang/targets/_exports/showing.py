@@ -6,14 +6,14 @@ from typing import Final
 
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
-from spacelang.solver.unfolding import Case, Fork, Free, Part, Parts
-from spacelang.targets._exports.unfolded import Only, Slot, Unfolded
+from spacelang.reductions.questions import Only, Questions, Slot
+from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
 
 WIDTH: Final = 110
 """Where lines of alternatives are broken."""
 
 
-def listing(named: Unfolded, says: Callable[[Fork | Free], str]) -> str:
+def listing(named: Questions, says: Callable[[Fork | Free], str]) -> str:
     """The parts as a tree; `says` gives the tool's own words for a part.
 
     What stands in several places is shown once.
@@ -22,7 +22,7 @@ def listing(named: Unfolded, says: Callable[[Fork | Free], str]) -> str:
     return "\n".join(lines)
 
 
-def title(named: Unfolded) -> str:
+def title(named: Questions) -> str:
     """How many choices, draws and products there are."""
     draws = sum(1 for _ in named.slots())
     return (
@@ -31,7 +31,7 @@ def title(named: Unfolded) -> str:
     )
 
 
-def graph(named: Unfolded, says: Callable[[Fork | Free], str]) -> str:
+def graph(named: Questions, says: Callable[[Fork | Free], str]) -> str:
     """A node for each part, an edge for each case that leads to it."""
     numbers = {id(part): f"p{number}" for number, part in enumerate(named.all)}
     edges = [f"root -> {numbers[id(part)]}" for part in named.parts]
@@ -49,7 +49,7 @@ def graph(named: Unfolded, says: Callable[[Fork | Free], str]) -> str:
     return f"digraph {_quoted(named.space.name)} {{\n{head}{body}}}"
 
 
-def document(named: Unfolded, says: Callable[[Fork | Free], str]) -> dict[str, object]:
+def document(named: Questions, says: Callable[[Fork | Free], str]) -> dict[str, object]:
     """The parts by number, and which of them stand side by side at the root and in each case."""
     numbers = {id(part): number for number, part in enumerate(named.all)}
     return {
@@ -79,13 +79,12 @@ def case_words(fork: Fork, case: Case) -> str:
 
 
 def _entry(
-    part: Part, named: Unfolded, says: Callable[[Fork | Free], str], numbers: dict[int, int]
+    part: Part, named: Questions, says: Callable[[Fork | Free], str], numbers: dict[int, int]
 ) -> dict[str, object]:
     assert isinstance(part, Fork | Free)
     address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
     if isinstance(part, Free):
-        names = [piece.name for piece in named.draws[id(part)].pieces if isinstance(piece, Slot)]
-        asked = [named.draws[id(part)].choice, *names] if named.draws[id(part)].choice else names
+        asked = list(named.draws[id(part)].names)
         said = {"domain": describe(part.domain), "as": says(part)}
         return {"kind": "hyperparameter", **address, "names": asked, **said}
     cases = [
@@ -96,7 +95,7 @@ def _entry(
 
 
 def _lines(
-    several: Parts, named: Unfolded, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
+    several: Parts, named: Questions, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
 ) -> Iterator[str]:
     for part in several:
         assert isinstance(part, Fork | Free)
@@ -114,7 +113,7 @@ def _lines(
 
 
 def _cases(
-    fork: Fork, named: Unfolded, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
+    fork: Fork, named: Questions, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
 ) -> Iterator[str]:
     if len(fork.cases) == 1:
         yield from _lines(fork.cases[0].parts, named, says, indent, seen)
@@ -133,7 +132,7 @@ def _cases(
     yield from _wrapped(plain, indent)
 
 
-def _is_said(part: Free, case: Case, named: Unfolded) -> bool:
+def _is_said(part: Free, case: Case, named: Questions) -> bool:
     return part.domain == case.domain and all(isinstance(piece, Only) for piece in named.draws[id(part)].pieces)
 
 
@@ -145,7 +144,7 @@ def _wrapped(words: Sequence[str], indent: str) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
-def _head(part: Fork | Free, named: Unfolded, says: Callable[[Fork | Free], str]) -> str:
+def _head(part: Fork | Free, named: Questions, says: Callable[[Fork | Free], str]) -> str:
     name = named.forks.get(id(part), named.called(part)) if isinstance(part, Fork) else named.called(part)
     if isinstance(part, Fork) and len(part.cases) == 1:
         return f"{name} = {case_words(part, part.cases[0])}"

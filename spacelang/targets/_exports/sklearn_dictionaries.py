@@ -6,7 +6,7 @@ from itertools import product
 from typing import TypeAlias
 
 from spacelang.ir.space import Choice
-from spacelang.solver.unfolding import Fork, Free, Part, Parts, Related
+from spacelang.reductions.unfolding import Fork, Free, Part, Parts, Related
 
 Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
 """A key with a free hyperparameter, or with branches that a decision may take."""

@@ -20,10 +20,10 @@ from spacelang.ir.space import (
     Product,
     Space,
 )
+from spacelang.reductions.restriction import restricted
 from spacelang.resources import folder
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default as default_of
-from spacelang.solver.restriction import restricted
 from spacelang.text import Source
 
 BUNDLED = {path.stem: path for path in sorted(folder("spaces").glob("*.space"))}

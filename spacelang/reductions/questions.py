@@ -1,0 +1,236 @@
+"""A space as questions: choices and draws, each under a name of its own, of which every answer is a member.
+
+A fork of several cases is a choice; a free hyperparameter is one draw, or a choice of the pieces of its domain with a
+draw for each. What leaves nothing to choose is not asked. The same part is the same question wherever it occurs.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Grid, Real, Simple, part_of
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Choice, Hyperparameter
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment
+from spacelang.reductions.domains import Accepts, Reduction, reduction, simple_pieces
+from spacelang.reductions.unfolding import Fork, Free, Part, Parts, all_parts, combinations, route
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import default, nearest_admissible
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """A piece of a domain with a single value: there is nothing to draw."""
+
+    value: Value
+
+    @property
+    def part(self) -> Simple:
+        """The set of the value."""
+        return Categorical((self.value,))
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A piece of a domain with several values, drawn under a name of its own as its reduction has them."""
+
+    name: str
+    reduction: Reduction
+
+    @property
+    def part(self) -> Simple:
+        """The piece."""
+        return self.reduction.part
+
+    @property
+    def domain(self) -> Simple:
+        """What is drawn from: a range or set that is accepted."""
+        return self.reduction.domain
+
+
+Piece: TypeAlias = Only | Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How a free hyperparameter is drawn: one of the pieces, chosen under the name `choice` where they are several."""
+
+    choice: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its questions."""
+        own = (piece.name for piece in self.pieces if isinstance(piece, Slot))
+        return (self.choice, *own) if self.choice else tuple(own)
+
+    def encode(self, value: Value) -> dict[str, Any]:
+        """The answers that give a member."""
+        place = part_of([piece.part for piece in self.pieces], value)
+        piece = self.pieces[place]
+        found: dict[str, Any] = {self.choice: place} if self.choice else {}
+        return found | {piece.name: piece.reduction.encode(value)} if isinstance(piece, Slot) else found
+
+    def ask(self, answer: "Answer") -> Value:
+        """The member that answers give."""
+        piece = self.pieces[int(answer(self.choice, self)) if self.choice else 0]
+        return piece.reduction.decode(answer(piece.name, piece)) if isinstance(piece, Slot) else piece.value
+
+
+Question: TypeAlias = Fork | Draw | Slot
+"""What is answered by the place of a case or of a piece, or by a member of a slot's domain."""
+Answer: TypeAlias = Callable[[str, Question], Any]
+"""Answers a question, which it is given with its name; raises LookupError where it has no answer."""
+
+
+class Questions:
+    """The questions of a space, the way from configurations to answers and back."""
+
+    def __init__(self, structures: Structures, unfolded: Parts, accepts: Accepts) -> None:
+        """The parts that `structures` were unfolded into; slots have domains that are accepted."""
+        self.structures = structures
+        self.space = space = structures.space
+        self.parts = unfolded
+        self.forks: dict[int, str] = {}
+        self.draws: dict[int, Draw] = {}
+        self._accepts = accepts
+        self._keys = Counter(variable.key for variable in space.variables.values())
+        self._names: set[str] = set()
+        for part in self.all:
+            if isinstance(part, Fork) and len(part.cases) > 1:
+                self.forks[id(part)] = self._new(self.called(part))
+            elif isinstance(part, Free):
+                self.draws[id(part)] = self._drawn(part)
+
+    @cached_property
+    def all(self) -> tuple[Part, ...]:
+        """Every part once, forks before what is inside them."""
+        return tuple(all_parts(self.parts))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Question]:
+        """Every question by its name."""
+        found: dict[str, Question] = {}
+        for part in self.all:
+            if isinstance(part, Fork) and id(part) in self.forks:
+                found[self.forks[id(part)]] = part
+            elif isinstance(part, Free):
+                draw = self.draws[id(part)]
+                found |= {draw.choice: draw} if draw.choice else {}
+                found |= {piece.name: piece for piece in draw.pieces if isinstance(piece, Slot)}
+        return found
+
+    @cached_property
+    def domains(self) -> Mapping[str, Simple]:
+        """The answers to every question by its name: the places of a choice, or what a slot is drawn from."""
+        return {name: _answers_to(question) for name, question in self.by_name.items()}
+
+    @cached_property
+    def products(self) -> int:
+        """How many products of free hyperparameters cover the space."""
+        return combinations(self.parts)
+
+    @cached_property
+    def default(self) -> Configuration:
+        """The default configuration of the space; the member nearest to it where a constraint excludes it."""
+        usual = default(self.space)
+        return usual if exclusion(self.space, usual) is None else nearest_admissible(self.structures)[1]
+
+    def called(self, part: Fork | Free) -> str:
+        """What a part is about: a key, an address where two variables share the key."""
+        if part.node is None:
+            return "rule:case"
+        name = part.node.key if self.has_own_key(part.node) else part.node.address
+        return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
+
+    def has_own_key(self, node: Choice | Hyperparameter) -> bool:
+        """Whether no other variable of the space has its key."""
+        return self._keys[node.key] == 1
+
+    def encode(self, configuration: Configuration) -> dict[str, Any]:
+        """The answers of a member by the names of the questions that it comes by; raises LookupError for no member."""
+        lookup = Assignment.of(self.space, configuration)
+        found: dict[str, Any] = {}
+        for part, place in route(self.parts, lookup):
+            if isinstance(part, Fork) and id(part) in self.forks:
+                found[self.forks[id(part)]] = place
+            elif isinstance(part, Free):
+                found |= self.draws[id(part)].encode(lookup(part.node.address))  # type: ignore[arg-type]
+        return found
+
+    def ask(self, answer: Answer) -> dict[str, Value]:
+        """What answers say by the keys of configurations, each question being asked after those that lead to it."""
+        found: dict[str, Value] = {}
+        self._ask(self.parts, answer, found)
+        return found
+
+    def decode(self, answers: Mapping[str, Any]) -> Configuration:
+        """The member that answers by the names of the questions give; raises LookupError where one is missing."""
+        return Configuration(self.ask(lambda name, _: answers[name]))
+
+    def are_answered(self, answers: Mapping[str, Any]) -> bool:
+        """Whether answers by names are those of exactly the questions that they lead to."""
+        asked: set[str] = set()
+
+        def answer(name: str, _: Question) -> Any:
+            asked.add(name)
+            return answers[name]
+
+        try:
+            self.ask(answer)
+        except LookupError:
+            return False
+        return asked == answers.keys()
+
+    def slots(self) -> Iterator[tuple[Free, Slot]]:
+        """Every slot with the hyperparameter that it is a piece of."""
+        for part in self.all:
+            if isinstance(part, Free):
+                yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, Slot))
+
+    def _ask(self, several: Parts, answer: Answer, found: dict[str, Value]) -> None:
+        for part in several:
+            if isinstance(part, Fork):
+                name = self.forks.get(id(part))
+                case = part.cases[0 if name is None else int(answer(name, part))]
+                if isinstance(part.node, Choice) and case.branch is not None:
+                    found[part.node.key] = case.branch
+                self._ask(case.parts, answer, found)
+            elif isinstance(part, Free):
+                found[part.node.key] = self.draws[id(part)].ask(answer)
+
+    def _drawn(self, free: Free) -> Draw:
+        pieces = simple_pieces(free.domain)
+        name = self.called(free)
+        choice = self._new(f"{name}:part") if len(pieces) > 1 else ""
+        return Draw(choice, tuple(self._piece(piece, name) for piece in pieces))
+
+    def _piece(self, part: Simple, name: str) -> Piece:
+        if part.size == 1:
+            return Only(part.at(0))
+        if isinstance(part, Real) and part.least == part.greatest:
+            return Only(part.least)
+        return Slot(self._new(name), reduction(part, self._accepts))
+
+    def _new(self, wanted: str) -> str:
+        """A name that no other part has."""
+        name, number = wanted, 1
+        while name in self._names:
+            number += 1
+            name = f"{wanted}#{number}"
+        self._names.add(name)
+        return name
+
+
+def _answers_to(question: Question) -> Simple:
+    match question:
+        case Fork():
+            return Grid(0, len(question.cases) - 1)
+        case Draw():
+            return Grid(0, len(question.pieces) - 1)
+        case Slot():
+            return question.domain

@@ -1,0 +1,124 @@
+"""The chain of reductions of a target that knows neither conditions nor constraints, and what it keeps of a space.
+
+The first line has the target's own words for what it accepts, the second names with what each may be answered:
+
+    keeps = {**keeps_of(accepts), Construct.FLOATS: (exact("a dial"),)}
+    chain = questions(structures, accepts, keeps)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
+from spacelang.ir.expr import Expr, references
+from spacelang.ir.space import Constraint, Space
+from spacelang.reductions.domains import Accepts, Closed, Indices, Reduction, Renamed, reduction
+from spacelang.reductions.questions import Questions
+from spacelang.reductions.unfolding import Related, all_parts, unfold
+from spacelang.solver.compiled import TooTangledError
+from spacelang.solver.counting import Structures
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowered import (
+    GIANT,
+    Finding,
+    Keeps,
+    Status,
+    Verdict,
+    approximated,
+    exact,
+    refuse_giants,
+    refused,
+    report_of,
+    rewritten,
+)
+
+NESTED: Final = rewritten("choices are nested so that only what is admissible is left")
+TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
+
+EXAMPLES: Final[Mapping[Construct, tuple[Simple, ...]]] = {
+    Construct.FLOATS: (Real(0.0, 1.0),),
+    Construct.INTEGERS: (Grid(1, 9),),
+    Construct.LOG: (Real(0.1, 1.0, log=True), Grid(1, 9, log=True)),
+    Construct.STEPS: (Grid(0.0, 0.3, step=0.1), Grid(0, 9, step=3)),
+    Construct.OPEN: (Real(0.0, 1.0, lower_open=True),),
+    Construct.SETS: (Categorical(("a", "b")), Categorical((None, 1))),
+    Construct.ORDERED: (Ordinal(("a", "b")),),
+}
+"""What constructs of domains stand for: ranges and sets that have nothing else."""
+
+
+def keeps_of(accepts: Accepts) -> dict[Construct, tuple[Verdict, ...]]:
+    """What the chain makes of each construct where ranges and sets of some kinds are accepted.
+
+    It is the worst that a reduction does to it, with that one's message; a target has words of its own where it makes
+    more of what it accepts.
+    """
+    choice = (exact("a choice"),)
+    found: dict[Construct, tuple[Verdict, ...]] = {}
+    found |= {construct: (_worst(examples, accepts),) for construct, examples in EXAMPLES.items()}
+    found |= {each: (*found[each], GIANT) for each in (Construct.INTEGERS, Construct.STEPS)}
+    found |= dict.fromkeys((Construct.DECISIONS, Construct.NESTED, Construct.ORDERS), choice)
+    found[Construct.UNIONS] = (rewritten("a choice of the parts"),)
+    found[Construct.CONDITIONS] = (rewritten("a hyperparameter stands in the options in which it is active"), TIED)
+    found |= dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), (NESTED, TIED))
+    lost = (approximated("it says what may be, not what is advised"),)
+    return {construct: found.get(construct, lost) for construct in Construct}
+
+
+def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questions:
+    """The questions of a space; raises RefusedError where no chain leads there.
+
+    These are giants, and conditions and constraints that no nested choices say: `keeps` declares the refusal of them.
+    """
+    space = structures.space
+    refuse_giants(space, keeps)
+    (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Status.REFUSED)
+    try:
+        found = unfold(structures)
+    except TooTangledError as error:
+        report_of(space, keeps, _refusals(space, error.constraints, refusal))
+        raise
+    if related := [part for part in all_parts(found) if isinstance(part, Related)]:
+        rules = [rule for rule in space.constraints if any(_says(rule.expression, part) for part in related)]
+        report_of(space, keeps, _refusals(space, rules, refusal, related))
+    return Questions(structures, found, accepts)
+
+
+def _worst(examples: Iterable[Simple], accepts: Accepts) -> Verdict:
+    verdicts = [_verdict(reduction(each, accepts)) for each in examples]
+    return max(verdicts, key=lambda verdict: [*Status].index(verdict.status))
+
+
+def _verdict(link: Reduction) -> Verdict:
+    """What a reduction makes of what it is applied to."""
+    match link:
+        case Closed():
+            return rewritten("bounds are the next floats inside")
+        case Renamed():
+            return rewritten("words stand for the values")
+        case Indices(part=Grid(log=True)):
+            return approximated("the number of the step is drawn, not by logarithms")
+        case Indices(part=Grid()):
+            return rewritten("the number of the step is drawn")
+        case Indices():
+            return rewritten("the place of the value is drawn")
+        case _:
+            return exact("as it stands")
+
+
+def _says(expression: Expr, part: Related) -> bool:
+    return set(references(part.atom)) <= set(references(expression))
+
+
+def _refusals(
+    space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[Related] = ()
+) -> list[Finding]:
+    """A finding for each constraint, else for each condition: what ties the variables comes from one of them."""
+    if rules:
+        return [
+            Finding(Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS, refusal, rule.span)
+            for rule in rules
+        ]
+    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
+    own = [each for each in conditions if any(_says(each, part) for part in related)]
+    return [Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]

@@ -1,0 +1,88 @@
+"""A target that says what it accepts and leaves the rest to reductions is short, and does what every target must."""
+
+import ast
+from pathlib import Path
+
+import dials
+import numpy as np
+
+from spacelang import contracts
+from spacelang.analysis import check
+from spacelang.draws.sampling import Sampler
+from spacelang.ir.domain import Grid, Real
+from spacelang.targets._constructs import Construct, constructs_of
+from spacelang.targets._lowered import Status
+from spacelang.testing import TargetConformance
+from spacelang.testing.target_laws import comes_back, is_reached, lower
+from spacelang.text import Source
+
+PATH = Path(dials.__file__)
+REDUCED = {
+    Construct.ORDERS,
+    Construct.LOG,
+    Construct.STEPS,
+    Construct.OPEN,
+    Construct.SETS,
+    Construct.ORDERED,
+    Construct.UNIONS,
+    Construct.CONDITIONS,
+    Construct.RULES_ON_DECISIONS,
+    Construct.RULES_ON_VALUES,
+}
+"""What it does not accept."""
+
+
+class TestDials(TargetConformance):
+    target = dials.Dials
+    refuses = False
+
+
+def test_it_has_sixty_lines_and_imports_what_is_public() -> None:
+    text = PATH.read_text(encoding="utf-8")
+    imported = {
+        name.name: node.module
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("spacelang")
+        for name in node.names
+    }
+    assert len(text.splitlines()) <= 60
+    assert set(imported.values()) == {"spacelang.contracts"}
+    assert imported.keys() <= {*contracts.__all__}
+
+
+EVERYTHING = """
+space everything
+
+abstract A {
+  tenths : float[0, 0.3] step 0.1 = 0.1
+  size   : int[1, 4] log = 2 when tenths > 0.1
+}
+abstract B {
+  depth : {none} | int[2, 3] = none
+  share : float(0, 1] = 1
+  grade : ordered {low, high} = low
+  require depth == none or share < 0.5
+}
+abstract C { kind : {one, 3, none} = one }
+
+stage first = A | B
+stage second = C | B as again
+pipeline = permute(first, second)
+
+forbid first is A and second is again
+"""
+
+
+def test_it_comes_back_from_what_it_does_not_accept() -> None:
+    structures = check(Source("everything.space", EVERYTHING)).structures
+    assert structures is not None
+    there = set(constructs_of(structures.space))
+    assert there >= REDUCED
+    form = lower(dials.Dials(), structures.space)
+    assert all(isinstance(domain, Grid | Real) for domain in form.form.dials.values())
+    members = Sampler(structures).columns(200, np.random.default_rng(0)).configurations()
+    comes_back(form, members)
+    is_reached(form, members)
+    assert {entry.construct: entry.status for entry in form.report if entry.construct == "log scales"} == {
+        "log scales": Status.APPROXIMATED
+    }

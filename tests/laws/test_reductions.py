@@ -1,0 +1,143 @@
+"""Reductions: what they make of a domain, or of a space, has the same members, and each of them comes back."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, members
+from spacelang.ir.space import Space
+from spacelang.reductions.domains import REDUCTIONS, Closed, Indices, Kept, Renamed, reduction, simple_pieces
+from spacelang.reductions.questions import Question, Questions
+from spacelang.reductions.unfolding import unfold
+from spacelang.solver.counting import Structures
+
+from . import brute
+from .settings import LAW
+from .spaces import domains, finite_spaces
+
+pytestmark = pytest.mark.usefixtures("branches")
+
+
+def numbers(part: Simple) -> bool:
+    """What a tool accepts that has closed ranges and integers alone."""
+    if isinstance(part, Real):
+        return not (part.lower_open or part.upper_open)
+    return isinstance(part, Grid) and part.is_consecutive and not part.log
+
+
+def words(part: Simple) -> bool:
+    """What one accepts that has words, too, but no order of them."""
+    is_set = isinstance(part, Categorical) and not isinstance(part, Ordinal)
+    return numbers(part) or (is_set and all(isinstance(value, str) for value in part.values))
+
+
+ACCEPTED: dict[str, Callable[[Simple], bool]] = {"all": lambda _: True, "numbers": numbers, "words": words}
+
+
+@settings(LAW)
+@given(domains(finite=False), st.data())
+def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.DataObject) -> None:
+    part = data.draw(st.sampled_from(simple_pieces(domain)))
+    for made in REDUCTIONS:
+        found = made(part)
+        if found is None:
+            continue
+        if part.size is None or part.size > 100:
+            values = [part.least, part.middle, part.greatest] if isinstance(part, Grid | Real) else []
+        else:
+            values = [*members(part)]
+            assert [found.encode(value) for value in values] == [*members(found.domain)]
+        for value in values:
+            assert contains(found.domain, found.encode(value))
+            assert repr(found.decode(found.encode(value))) == repr(value)
+
+
+@settings(LAW)
+@given(domains(finite=False), st.sampled_from(sorted(ACCEPTED)))
+def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: str) -> None:
+    accepts = ACCEPTED[label]
+    for part in simple_pieces(domain):
+        found = reduction(part, accepts)
+        assert accepts(found.domain)
+        assert (type(found) is Kept) == accepts(part)
+
+
+@settings(LAW)
+@given(finite_spaces(), st.sampled_from(sorted(ACCEPTED)))
+def test_the_chain_has_the_members_of_the_space(space: Space, label: str) -> None:
+    structures = Structures(space)
+    if not structures.count:
+        return
+    chain = Questions(structures, unfold(structures), ACCEPTED[label])
+    assert all(ACCEPTED[label](slot.domain) for _, slot in chain.slots())
+    found = [*everything(chain)]
+    assert len(found) == len(set(found))
+    assert {brute.text(dict(each)) for each in found} == brute.configurations(space)
+    for each in found:
+        answers = chain.encode(each)
+        assert chain.decode(answers) == each
+        assert chain.are_answered(answers)
+        for name in answers:
+            assert not chain.are_answered({other: answers[other] for other in answers if other != name})
+        assert not chain.are_answered({**answers, "another": 0})
+
+
+def everything(chain: Questions) -> Iterator[Configuration]:
+    """What all ways to answer the questions say, each taken once."""
+    given: list[int] = []
+    while True:
+        said, asked = along(chain, given)
+        yield said
+        while asked and asked[-1][0] + 1 == asked[-1][1]:
+            asked.pop()
+        if not asked:
+            return
+        given = [*(place for place, _ in asked[:-1]), asked[-1][0] + 1]
+
+
+def along(chain: Questions, given: list[int]) -> tuple[Configuration, list[tuple[int, int]]]:
+    """What is said by the options at some places, then by the first ones; and what was taken, of how many options."""
+    asked: list[tuple[int, int]] = []
+
+    def answer(name: str, _: Question) -> Any:
+        options = [*members(chain.domains[name])]
+        place = given[len(asked)] if len(asked) < len(given) else 0
+        asked.append((place, len(options)))
+        return options[place]
+
+    return Configuration(chain.ask(answer)), asked
+
+
+@pytest.mark.parametrize(
+    ("part", "accepts", "expected"),
+    [
+        (Grid(0.0, 0.3, step=0.1), numbers, Indices(Grid(0.0, 0.3, step=0.1))),
+        (Real(0.0, 1.0, lower_open=True), numbers, Closed(Real(0.0, 1.0, lower_open=True))),
+        (Categorical((None, 1)), numbers, Indices(Categorical((None, 1)))),
+        (Categorical((None, 1)), words, Renamed(Categorical((None, 1)), Categorical(("none", "1")))),
+        (Ordinal(("low", "high")), words, Indices(Ordinal(("low", "high")))),
+    ],
+)
+def test_the_first_that_is_accepted_is_taken(part: Simple, accepts: Callable[[Simple], bool], expected: Any) -> None:
+    assert reduction(part, accepts) == expected
+
+
+def test_what_nothing_makes_acceptable_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nothing makes"):
+        reduction(Real(0.0, 1.0), lambda part: isinstance(part, Categorical))
+
+
+def test_what_stands_for_no_member_is_an_error() -> None:
+    indices = Indices(Grid(1, 9, step=2))
+    for wrong in (-1, 5, 0.5, "1", True):
+        with pytest.raises(LookupError):
+            indices.decode(wrong)
+    named: Mapping[str, Any] = {"none": None}
+    renamed = Renamed(Categorical((None,)), Categorical(("none",)))
+    assert {name: renamed.decode(name) for name in named} == named
+    with pytest.raises(LookupError):
+        renamed.decode("null")

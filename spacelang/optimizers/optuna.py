@@ -114,6 +114,6 @@ def _always_in(named: Questions, part: Part) -> frozenset[str]:
             inside = reduce(frozenset.intersection, (_always(named, case.parts) for case in part.cases))
             return inside | ({named.forks[id(part)]} if id(part) in named.forks else frozenset())
         case Free():
-            return frozenset(named.draws[id(part)].names[:1])
+            return frozenset([*named.draws[id(part)].questions][:1])
         case _:
             return frozenset()

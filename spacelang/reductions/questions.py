@@ -4,7 +4,6 @@ A fork of several cases is a choice; a free hyperparameter is one draw, or a cho
 draw for each. What leaves nothing to choose is not asked. The same part is the same question wherever it occurs.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,14 +11,14 @@ from typing import Any, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, part_of
-from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import Accepts, Reduction, reduction, simple_pieces
+from spacelang.reductions.naming import Names
 from spacelang.reductions.unfolding import Fork, Free, Part, Parts, all_parts, combinations, route
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default, nearest_admissible
+from spacelang.solver.defaults import nearest_admissible
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,10 @@ class Draw:
     pieces: tuple[Piece, ...]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its questions."""
-        own = (piece.name for piece in self.pieces if isinstance(piece, Slot))
-        return (self.choice, *own) if self.choice else tuple(own)
+    def questions(self) -> dict[str, "Question"]:
+        """Its questions by their names, the choice first."""
+        choice: dict[str, Question] = {self.choice: self} if self.choice else {}
+        return choice | {piece.name: piece for piece in self.pieces if isinstance(piece, Slot)}
 
     def encode(self, value: Value) -> dict[str, Any]:
         """The answers that give a member."""
@@ -97,32 +96,21 @@ class Questions:
         self.parts = unfolded
         self.forks: dict[int, str] = {}
         self.draws: dict[int, Draw] = {}
+        self.by_name: dict[str, Question] = {}
         self._accepts = accepts
-        self._keys = Counter(variable.key for variable in space.variables.values())
-        self._names: set[str] = set()
+        self.names = Names(space)
         for part in self.all:
             if isinstance(part, Fork) and len(part.cases) > 1:
-                self.forks[id(part)] = self._new(self.called(part))
+                self.forks[id(part)] = name = self.names.new(self.called(part))
+                self.by_name[name] = part
             elif isinstance(part, Free):
-                self.draws[id(part)] = self._drawn(part)
+                self.draws[id(part)] = draw = self._drawn(part)
+                self.by_name |= draw.questions
 
     @cached_property
     def all(self) -> tuple[Part, ...]:
         """Every part once, forks before what is inside them."""
         return tuple(all_parts(self.parts))
-
-    @cached_property
-    def by_name(self) -> Mapping[str, Question]:
-        """Every question by its name."""
-        found: dict[str, Question] = {}
-        for part in self.all:
-            if isinstance(part, Fork) and id(part) in self.forks:
-                found[self.forks[id(part)]] = part
-            elif isinstance(part, Free):
-                draw = self.draws[id(part)]
-                found |= {draw.choice: draw} if draw.choice else {}
-                found |= {piece.name: piece for piece in draw.pieces if isinstance(piece, Slot)}
-        return found
 
     @cached_property
     def domains(self) -> Mapping[str, Simple]:
@@ -137,19 +125,14 @@ class Questions:
     @cached_property
     def default(self) -> Configuration:
         """The default configuration of the space; the member nearest to it where a constraint excludes it."""
-        usual = default(self.space)
-        return usual if exclusion(self.space, usual) is None else nearest_admissible(self.structures)[1]
+        return nearest_admissible(self.structures)[1]
 
     def called(self, part: Fork | Free) -> str:
         """What a part is about: a key, an address where two variables share the key."""
         if part.node is None:
             return "rule:case"
-        name = part.node.key if self.has_own_key(part.node) else part.node.address
+        name = self.names.of(part.node)
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
-
-    def has_own_key(self, node: Choice | Hyperparameter) -> bool:
-        """Whether no other variable of the space has its key."""
-        return self._keys[node.key] == 1
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
         """The answers of a member by the names of the questions that it comes by; raises LookupError for no member."""
@@ -206,7 +189,7 @@ class Questions:
     def _drawn(self, free: Free) -> Draw:
         pieces = simple_pieces(free.domain)
         name = self.called(free)
-        choice = self._new(f"{name}:part") if len(pieces) > 1 else ""
+        choice = self.names.new(f"{name}:part") if len(pieces) > 1 else ""
         return Draw(choice, tuple(self._piece(piece, name) for piece in pieces))
 
     def _piece(self, part: Simple, name: str) -> Piece:
@@ -214,16 +197,7 @@ class Questions:
             return Only(part.at(0))
         if isinstance(part, Real) and part.least == part.greatest:
             return Only(part.least)
-        return Slot(self._new(name), reduction(part, self._accepts))
-
-    def _new(self, wanted: str) -> str:
-        """A name that no other part has."""
-        name, number = wanted, 1
-        while name in self._names:
-            number += 1
-            name = f"{wanted}#{number}"
-        self._names.add(name)
-        return name
+        return Slot(self.names.new(name), reduction(part, self._accepts))
 
 
 def _answers_to(question: Question) -> Simple:

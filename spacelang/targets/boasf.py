@@ -27,6 +27,7 @@ from spacelang.suggest import nearest
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._constructs import Construct
+from spacelang.targets._dot import quoted
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
 
 if TYPE_CHECKING:
@@ -271,12 +272,12 @@ class Arms:
     def to_dot(self) -> str:
         """The space with a node for each arm in the DOT language."""
         title = f"{self.space.name}: {len(self.arms):,} arm{'s' * (len(self.arms) != 1)}"
-        lines = [f'  "{arm.number}" [label={_quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
+        lines = [f'  "{arm.number}" [label={quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
         lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:SHOWN]]
         if len(self.arms) > SHOWN:
             lines += [f'  "more" [label="and {len(self.arms) - SHOWN:,} more", style=dashed];', '  "space" -> "more";']
-        head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={_quoted(title)}];']
-        return "\n".join([f"digraph {_quoted(self.space.name)} {{", *head, *lines, "}"])
+        head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={quoted(title)}];']
+        return "\n".join([f"digraph {quoted(self.space.name)} {{", *head, *lines, "}"])
 
     def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
         """Those of the alternative that an arm is for, or of the pieces that it has, with their domains."""
@@ -302,8 +303,3 @@ def _written(space: Space) -> dict[str, object]:
 def _aligned(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     width = max((len(name) for name, _ in rows), default=0)
     return (f"{name:<{width}}  {said}" for name, said in rows)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -18,7 +18,7 @@ from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default, nearest_admissible
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Scaled, Whole
@@ -210,10 +210,7 @@ class ConfigSpaceForm:
                     found |= coded.encode(part.middle)
                 if isinstance(node, Hyperparameter) and contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
-        ours = default(self.space)
-        if exclusion(self.space, ours) is not None:
-            _, ours = nearest_admissible(self.structures)
-        return {**found, **self.encode(ours)}
+        return {**found, **self.encode(nearest_admissible(self.structures)[1])}
 
 
 def _plain(value: Any) -> Choice:

@@ -37,15 +37,7 @@ from spacelang.targets._exports.python import (
 )
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.unfolded import member_of, uniform_priors, weights
-from spacelang.targets._lowered import (
-    GIANT,
-    Keeps,
-    Lowered,
-    approximated,
-    exact,
-    report_of,
-    rewritten,
-)
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -35,16 +35,7 @@ from spacelang.targets._exports.python import (
 )
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.unfolded import uniform_priors
-from spacelang.targets._lowered import (
-    GIANT,
-    Keeps,
-    Lowered,
-    approximated,
-    exact,
-    refused,
-    report_of,
-    rewritten,
-)
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -193,7 +184,9 @@ class OptunaFunction:
     def _says(self, part: Fork | Free) -> str:
         if isinstance(part, Fork):
             return "suggest_categorical"
-        return ", ".join(dict.fromkeys(question_of(self._asking[name]) for name in self.named.draws[id(part)].names))
+        return ", ".join(
+            dict.fromkeys(question_of(self._asking[name]) for name in self.named.draws[id(part)].questions)
+        )
 
 
 @contextmanager

@@ -18,8 +18,9 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default, nearest_admissible
+from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._constructs import Construct
+from spacelang.targets._dot import quoted
 from spacelang.targets._lowered import (
     GIANT,
     Finding,
@@ -136,10 +137,7 @@ class RandomArrays:
     @cached_property
     def default(self) -> Rows:
         """The row of the default configuration, or of the member nearest to it where constraints exclude that."""
-        ours = default(self.space)
-        if exclusion(self.space, ours) is not None:
-            _, ours = nearest_admissible(self.structures)
-        return self.encode(ours)
+        return self.encode(nearest_admissible(self.structures)[1])
 
     def encode(self, configuration: Configuration) -> Rows:
         """The row of a member, (d,)."""
@@ -213,12 +211,12 @@ class RandomArrays:
 
     def _edges(self) -> Iterator[str]:
         for column in self._described:
-            yield f"  {_quoted(column.name)} [label={_quoted(f'{column.name}: {column.kind}')}];"
+            yield f"  {quoted(column.name)} [label={quoted(f'{column.name}: {column.kind}')}];"
             owners = self.space.variables[column.address].owners
             if owners:
                 owner, branch = owners[-1]
                 above = next(other.name for other in self._described if other.address == owner)
-                yield f"  {_quoted(above)} -> {_quoted(column.name)} [label={_quoted(branch)}];"
+                yield f"  {quoted(above)} -> {quoted(column.name)} [label={quoted(branch)}];"
 
     def _column_to_json(self, column: Column) -> dict[str, object]:
         node = self.space.variables[column.address].node
@@ -252,8 +250,3 @@ def _range(column: Column) -> str:
     if column.categories is not None:
         return "{" + ", ".join(map(literal, column.categories)) + "}"
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

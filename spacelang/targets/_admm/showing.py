@@ -9,6 +9,7 @@ from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
+from spacelang.targets._dot import quoted
 from spacelang.text import NOWHERE
 
 if TYPE_CHECKING:
@@ -220,14 +221,14 @@ def _counted(number: int, one: str) -> str:
 
 def draw(form: "AdmmForm") -> str:
     """A cluster for each block with its alternatives and their variables, and one for each order."""
-    lines = [f"digraph {_quoted(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
-    lines += [f"  label={_quoted(next(_head(form)))};"]
+    lines = [f"digraph {quoted(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
+    lines += [f"  label={quoted(next(_head(form)))};"]
     always = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner is None]
     if always:
         lines.append(f"  always [label={_record('in every pipeline', always, '')}];")
     previous: list[str] = []
     for number, block in enumerate(form.blocks):
-        lines.append(f"  subgraph cluster_{number} {{ label={_quoted(f'{block.stage}: exactly one')};")
+        lines.append(f"  subgraph cluster_{number} {{ label={quoted(f'{block.stage}: exactly one')};")
         for place, way in enumerate(block.alternatives):
             owner = (block.stage, way.name)
             mine = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner == owner]
@@ -238,8 +239,8 @@ def draw(form: "AdmmForm") -> str:
             lines.append(f"  {previous[0]} -> {names[0]} [style=invis];")
         previous = names
     for number, order in enumerate(form.orders):
-        label = _quoted(f"{order.stage}: {order.size} x {order.size}")
-        steps = "; ".join(f"o{number}_{k} [label={_quoted(step)}]" for k, step in enumerate(order.labels))
+        label = quoted(f"{order.stage}: {order.size} x {order.size}")
+        steps = "; ".join(f"o{number}_{k} [label={quoted(step)}]" for k, step in enumerate(order.labels))
         lines.append(f"  subgraph cluster_order_{number} {{ label={label}; {steps} }}")
     return "\n".join([*lines, "}"])
 
@@ -252,8 +253,3 @@ def _record(name: str, coordinates: Sequence[Coordinate], prefix: str) -> str:
 def _escaped(text: str) -> str:
     """A text in a record: its own marks lose their meaning."""
     return "".join("\\" + character if character in '\\"{}|<> ' else character for character in text).replace("\n", " ")
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

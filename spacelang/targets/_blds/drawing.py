@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spacelang.targets._blds.layers import Layer
+from spacelang.targets._dot import quoted
 
 FEW: Final = 64
 """A tree of so many leaves is drawn as a whole."""
@@ -32,8 +33,8 @@ def draw(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Seq
     body = _whole(layers, in_order) if leaves <= FEW else _layered(layers)
     return "\n".join(
         [
-            f"digraph {_quoted(name)} {{",
-            f"  label={_quoted(_title(name, layers, leaves))};",
+            f"digraph {quoted(name)} {{",
+            f"  label={quoted(_title(name, layers, leaves))};",
             "  node [shape=box, style=rounded];",
             *(f"  {line};" for line in body),
             "}",
@@ -90,7 +91,7 @@ def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterat
             if prefix not in seen:
                 seen.add(prefix)
                 label = f"{layer.stage}\n{layer.alternatives[place]}"
-                yield f'"{prefix}" [label={_quoted(label)}]'
+                yield f'"{prefix}" [label={quoted(label)}]'
                 yield f'"{parent}" -> "{prefix}"' + ("" if place == layer.default else " [style=dashed]")
             parent = prefix
         count = sum(place not in (-1, layer.default) for place, layer in zip(leaf, layers, strict=True))
@@ -101,8 +102,8 @@ def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterat
 def _layered(layers: Sequence[Layer]) -> Iterator[str]:
     """A cluster for each layer with its alternatives; edges lead from the one choice of the heuristic to the next."""
     for number, layer in enumerate(layers):
-        inner = [f'"{number}.{place}" [label={_quoted(name)}]' for place, name in enumerate(layer.alternatives)]
-        title = _quoted(layer.stage + _under(layer, layers))
+        inner = [f'"{number}.{place}" [label={quoted(name)}]' for place, name in enumerate(layer.alternatives)]
+        title = quoted(layer.stage + _under(layer, layers))
         yield f"subgraph cluster_{number} {{ label={title}; {'; '.join(inner)} }}"
     previous = None
     for number, layer in enumerate(layers):
@@ -115,8 +116,3 @@ def _layered(layers: Sequence[Layer]) -> Iterator[str]:
         if layer.owner is None:
             previous = (number, layer.default)
     yield '"()" [label="", shape=point]'
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

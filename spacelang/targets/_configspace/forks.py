@@ -128,7 +128,7 @@ class Forks:
     def _selector(self, fork: Fork) -> Selector:
         match fork.node:
             case None:
-                name = self.planner.name("choice")
+                name = self.planner.names.new("choice")
                 return _named(name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None)
             case Decision() as choice:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
@@ -138,7 +138,7 @@ class Forks:
                 first = labels.index(default) if default in labels else 0
                 weighted = found if any(weight != 1.0 for weight in found) else None
                 values: dict[Choice, Value] = {label: label for label in labels if label != NOT_ACTIVE}
-                return _named(self.planner.name(self.planner.wish(choice)), labels, values, first, weighted)
+                return _named(self.planner.names.new(self.planner.wish(choice)), labels, values, first, weighted)
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.whole for case in fork.cases if case.domain is not None):
                     return self._merged(fork, node)
@@ -148,12 +148,12 @@ class Forks:
         labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
         weights = [1.0 if case.domain is None else _share(case.domain, node.domain) for case in fork.cases]
         first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
-        name = self.planner.name(f"{self.planner.wish(node)}:part")
+        name = self.planner.names.new(f"{self.planner.wish(node)}:part")
         return _named(name, labels, None, first, weights)
 
     def _merged(self, fork: Fork, node: Hyperparameter) -> Selector:
         """One categorical or ordinal of all values that the cases have."""
-        name = self.planner.name(self.planner.wish(node))
+        name = self.planner.names.new(self.planner.wish(node))
         pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
         values = [v for part in parts(node.domain) for v in _in_order(part, pieces)]
         is_optional = any(case.domain is None for case in fork.cases)

@@ -129,7 +129,7 @@ class Kept:
         weights = tuple(branch.weight for branch in living)
         default = choice.branches[choice.default].name
         parameter = Parameter(
-            planner.name(planner.wish(choice)),
+            planner.names.new(planner.wish(choice)),
             "categorical" if len(branches) > 1 else "constant",
             branches,
             weights=weights if len(branches) > 1 and any(weight != 1.0 for weight in weights) else None,

@@ -17,6 +17,7 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import Value
+from spacelang.reductions.naming import Names
 from spacelang.reductions.unfolding import unfolder
 from spacelang.solver.cells import mass
 from spacelang.solver.compiled import Compiled, TooTangledError
@@ -115,12 +116,9 @@ class Planner:
         self.coded: list[tuple[Decision | Hyperparameter, Coded | Parameter]] = []
         self.unfolded: list[Compiled] = []
         self.decisions: dict[str, Parameter] = {}
-        self._names: set[str] = set()
         self._depths: dict[tuple[str, Ways], int] = {}
         self._unfold = unfolder(structures)
-        self._keys: dict[str, int] = {}
-        for variable in self.space.variables.values():
-            self._keys[variable.key] = self._keys.get(variable.key, 0) + 1
+        self.names = Names(self.space)
 
     def plan(self) -> Plan:
         """All of it, without hyperparameters that are never active."""
@@ -156,19 +154,9 @@ class Planner:
         owner, branch = context[-1]
         return among(self.decisions[owner], [branch], self.activity)
 
-    def name(self, wish: str) -> str:
-        """A name that nothing else has."""
-        found, count = wish, 1
-        while found in self._names:
-            count += 1
-            found = f"{wish}#{count}"
-        self._names.add(found)
-        return found
-
     def wish(self, node: Decision | Hyperparameter) -> str:
-        """What a variable should be called: its key, or its address where another one has the key too."""
-        name = node.key if self._keys[node.key] == 1 else node.address
-        return name + self.suffix if isinstance(node, Decision) else name
+        """What a variable should be called: a decision with what the names of all of them end with."""
+        return self.names.of(node) + (self.suffix if isinstance(node, Decision) else "")
 
     def add(self, parameter: Parameter, active: Ways) -> None:
         """A hyperparameter with where it is active."""
@@ -178,7 +166,7 @@ class Planner:
     def code(self, node: Hyperparameter, domain: Domain, active: Ways) -> Coded:
         """A hyperparameter, or a piece of its domain, as hyperparameters of ConfigSpace."""
         try:
-            found = coded(domain, self.wish(node), self.name, normal_of(node), _shares(domain, node.domain))
+            found = coded(domain, self.wish(node), self.names.new, normal_of(node), _shares(domain, node.domain))
         except UnholdableError as error:
             raise UnholdableRangeError(node) from error
         self.add(found.parameters[0], active)
@@ -219,7 +207,7 @@ class Planner:
             self.activity.copy(),
             self.readers.copy(),
             self.decisions.copy(),
-            self._names.copy(),
+            self.names.given.copy(),
             [*self.clauses],
             [*self.writers],
             [*self.coded],
@@ -229,7 +217,7 @@ class Planner:
             for name in [*self.parameters][len(before[0]) :]:
                 self._settled(self.activity[name])
         except UnsayableError:
-            self.parameters, self.activity, self.readers, self.decisions, self._names = before[:5]
+            self.parameters, self.activity, self.readers, self.decisions, self.names.given = before[:5]
             self.clauses, self.writers, self.coded = before[5:]
             return False
         return True

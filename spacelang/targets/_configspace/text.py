@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from spacelang.targets._dot import quoted
+
 Document = dict[str, Any]
 
 
@@ -27,11 +29,11 @@ def graph(written: Document) -> str:
     lines = ["digraph configspace {", "  rankdir=LR;", "  node [shape=box];"]
     for parameter in written["hyperparameters"]:
         label = f"{parameter['name']}\n{_domain(parameter)}"
-        lines.append(f"  {_quoted(parameter['name'])} [label={_quoted(label)}];")
+        lines.append(f"  {quoted(parameter['name'])} [label={quoted(label)}];")
     for condition in written["conditions"]:
-        label = _quoted(said(condition))
+        label = quoted(said(condition))
         for parent in _parents(condition):
-            lines.append(f"  {_quoted(parent)} -> {_quoted(condition['child'])} [label={label}];")
+            lines.append(f"  {quoted(parent)} -> {quoted(condition['child'])} [label={label}];")
     return "\n".join([*lines, "}"])
 
 
@@ -77,8 +79,3 @@ def _domain(parameter: Mapping[str, Any]) -> str:
 
 def _values(values: Sequence[object]) -> str:
     return "{" + ", ".join(map(str, values)) + "}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

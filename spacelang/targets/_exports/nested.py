@@ -65,7 +65,7 @@ class Nested:
         """The key that a part's entry must have; None where it may have any."""
         if isinstance(part, Free):
             return part.node.key
-        return part.node.key if part.node is not None and self._named.has_own_key(part.node) else None
+        return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
 
     def _code(self, part: Fork | Free) -> Code:
         if id(part) not in self._known:

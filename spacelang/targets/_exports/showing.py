@@ -8,6 +8,7 @@ from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
 from spacelang.reductions.questions import Only, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
+from spacelang.targets._dot import quoted
 
 WIDTH: Final = 110
 """Where lines of alternatives are broken."""
@@ -39,14 +40,14 @@ def graph(named: Questions, says: Callable[[Fork | Free], str]) -> str:
     for part in named.all:
         assert isinstance(part, Fork | Free)
         shape = "" if isinstance(part, Fork) else ", shape=plaintext"
-        nodes.append(f"{numbers[id(part)]} [label={_quoted(_head(part, named, says))}{shape}]")
+        nodes.append(f"{numbers[id(part)]} [label={quoted(_head(part, named, says))}{shape}]")
         if isinstance(part, Fork):
             for place, case in enumerate(part.cases):
                 nodes += _leaf(part, case, f"{numbers[id(part)]}_{place}")
                 edges += _edges(part, case, numbers, f"{numbers[id(part)]}_{place}")
     body = "".join(f"  {line};\n" for line in [*nodes, *edges])
-    head = f"  label={_quoted(title(named))};\n  node [shape=box, style=rounded];\n"
-    return f"digraph {_quoted(named.space.name)} {{\n{head}{body}}}"
+    head = f"  label={quoted(title(named))};\n  node [shape=box, style=rounded];\n"
+    return f"digraph {quoted(named.space.name)} {{\n{head}{body}}}"
 
 
 def document(named: Questions, says: Callable[[Fork | Free], str]) -> dict[str, object]:
@@ -60,11 +61,11 @@ def document(named: Questions, says: Callable[[Fork | Free], str]) -> dict[str, 
 
 
 def _leaf(fork: Fork, case: Case, name: str) -> list[str]:
-    return [] if case.parts else [f"{name} [label={_quoted(case_words(fork, case))}, shape=plaintext]"]
+    return [] if case.parts else [f"{name} [label={quoted(case_words(fork, case))}, shape=plaintext]"]
 
 
 def _edges(fork: Fork, case: Case, numbers: dict[int, str], leaf: str) -> list[str]:
-    words = _quoted(case_words(fork, case))
+    words = quoted(case_words(fork, case))
     inner = [f"{numbers[id(fork)]} -> {numbers[id(part)]} [label={words}]" for part in case.parts]
     return inner or [f"{numbers[id(fork)]} -> {leaf}"]
 
@@ -84,7 +85,7 @@ def _entry(
     assert isinstance(part, Fork | Free)
     address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
     if isinstance(part, Free):
-        asked = list(named.draws[id(part)].names)
+        asked = [*named.draws[id(part)].questions]
         said = {"domain": describe(part.domain), "as": says(part)}
         return {"kind": "hyperparameter", **address, "names": asked, **said}
     cases = [
@@ -156,7 +157,3 @@ def _head(part: Fork | Free, named: Questions, says: Callable[[Fork | Free], str
 
 def _counted(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else one + 's'}"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

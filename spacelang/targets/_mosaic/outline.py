@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from spacelang.targets._dot import quoted
+
 USUAL: Final = "●"
 OTHER: Final = "○"
 
@@ -34,8 +36,8 @@ def graph(name: str, structures: int, path: Sequence[Level]) -> str:
     """The path as a graph in the DOT language; edges that leave it are dashed and end in a number of structures."""
     return "\n".join(
         [
-            f"digraph {_quoted(name)} {{",
-            f"  label={_quoted(_title(name, structures))};",
+            f"digraph {quoted(name)} {{",
+            f"  label={quoted(_title(name, structures))};",
             "  node [shape=box, style=rounded];",
             *(f"  {line};" for line in _graph_lines(path)),
             "}",
@@ -74,12 +76,7 @@ def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
         for place, name in enumerate((*level.others, level.taken)):
             node = f"{depth}.{place}"
             label = f"{level.decision}\n{name}\n{_counted(level.counts[name])}"
-            yield f"{_quoted(node)} [label={_quoted(label)}]"
+            yield f"{quoted(node)} [label={quoted(label)}]"
             dashed = "" if name == level.taken else " [style=dashed]"
-            yield f"{_quoted(above)} -> {_quoted(node)}{dashed}"
+            yield f"{quoted(above)} -> {quoted(node)}{dashed}"
         above = f"{depth}.{len(level.others)}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

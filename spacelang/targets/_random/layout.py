@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, describe, parts
 from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value
+from spacelang.reductions.naming import Names
 
 Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
 
@@ -31,16 +32,9 @@ class Column:
 
 def columns_of(space: Space) -> tuple[Column, ...]:
     """The columns of a space, in the order of the text: as `codings.domains.Selected` writes them."""
-    names = _names(space)
-    return tuple(column for a, variable in space.variables.items() for column in _columns(variable, names[a]))
-
-
-def _names(space: Space) -> dict[str, str]:
-    """Keys, and addresses for the few keys that several variables share."""
-    counts: dict[str, int] = {}
-    for variable in space.variables.values():
-        counts[variable.key] = counts.get(variable.key, 0) + 1
-    return {a: v.key if counts[v.key] == 1 else a for a, v in space.variables.items()}
+    names = Names(space)
+    variables = space.variables.values()
+    return tuple(column for each in variables for column in _columns(each, names.of(each.node)))
 
 
 def _columns(variable: Variable, name: str) -> Iterator[Column]:

@@ -102,7 +102,7 @@ class Crew:
     form: "Form"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a search found. `best_pipeline` is fitted on all data.
 
@@ -112,15 +112,25 @@ class Result:
     that is known. `kept` has predictions by the numbers of trials, where neither trials nor a store have them.
     """
 
-    outcome: "Outcome" = field(repr=False)
-    objective: "Aim" = field(repr=False)
+    outcome: "Outcome"
+    objective: "Aim"
     store: Path | None = None
-    crew: Crew | None = field(default=None, repr=False)
-    finale: "Finale | None" = field(default=None, repr=False)
-    searched: "Searched | None" = field(default=None, repr=False)
-    kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict, repr=False)
+    crew: Crew | None = None
+    finale: "Finale | None" = None
+    searched: "Searched | None" = None
+    kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict)
     votes: int | None = None
-    assembled: "Ensemble | None" = field(default=None, repr=False)
+    assembled: "Ensemble | None" = None
+
+    def __repr__(self) -> str:
+        from spacelang.report.glance import result_rows, result_text
+
+        return result_text(self.outcome, self.objective.metric.formula, result_rows(self.outcome, self.store))
+
+    def _repr_html_(self) -> str:
+        from spacelang.report.glance import result_html, result_rows
+
+        return result_html(self.outcome, self.objective.metric.formula, result_rows(self.outcome, self.store))
 
     @property
     def best_configuration(self) -> Configuration | None:

@@ -39,7 +39,7 @@ class SpaceError(Carried):
         self.diagnostics = diagnostics
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """A checked space; `warnings` are diagnostics that do not keep it from being used.
 
@@ -49,13 +49,23 @@ class Space:
     """
 
     checked: ir.Space
-    counted: Structures = field(repr=False)
+    counted: Structures
     warnings: tuple[Diagnostic, ...] = ()
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
-    source: Source | None = field(default=None, repr=False)
-    surroundings: Surroundings = field(default=ALONE, repr=False)
+    source: Source | None = None
+    surroundings: Surroundings = ALONE
     is_provisional: bool = False
+
+    def __repr__(self) -> str:
+        from spacelang.report.glance import space_text
+
+        return space_text(self.checked, self.structures, self.configurations)
+
+    def _repr_html_(self) -> str:
+        from spacelang.report.glance import space_html
+
+        return space_html(self.checked, self.structures, self.configurations)
 
     def bind(self, **numbers: int) -> "Space":
         """The space for data of this size: `bind(n_features=20)`; what was bound before and is not given stays.

@@ -4,9 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from spacelang.ir.value import Value, canonical, from_json, to_json
+
+WIDTH: Final = 100
+"""Of a line that shows a configuration; what would be longer has a line for each key."""
 
 
 class Configuration(Mapping[str, Value]):
@@ -108,7 +111,11 @@ class Configuration(Mapping[str, Value]):
         return isinstance(other, Configuration) and self.digest == other.digest
 
     def __repr__(self) -> str:
-        return f"Configuration({self.identity})"
+        line = f"Configuration({self.identity})"
+        if len(line) <= WIDTH:
+            return line
+        inside = ",\n".join(f"  {canonical({key: value})[1:-1]}" for key, value in sorted(self._values.items()))
+        return f"Configuration({{\n{inside}\n}})"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class TestSpace:
         assert (toy.name, toy.structures, toy.configurations, toy.warnings) == ("toy", 3, None, ())
         assert toy.statistics.to_json()["structures"] == 3
         assert sl.parse(TINY).configurations == 4
-        assert repr(toy).startswith("Space(")
+        assert repr(toy).startswith("Space toy")
 
     def test_the_default_is_a_member(self, toy: sl.Space) -> None:
         assert toy.default().to_dict() == {"estimator": "LogisticRegression", "estimator.C": 1.0, "scaler": "none"}

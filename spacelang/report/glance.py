@@ -1,0 +1,202 @@
+"""What a space or a result is at a glance: a few lines for a prompt, and HTML for a notebook."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from spacelang.diagnostics.cells import visible
+from spacelang.forms.printer import show_expression
+from spacelang.ir.domain import describe, literal
+from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+
+if TYPE_CHECKING:
+    from spacelang.runtime.history import Improvement, Outcome
+
+WIDTH: Final = 100
+"""Of a line; what is longer is cut."""
+MOST: Final = 12
+"""So many lines of one kind are shown."""
+INFINITE: Final = "infinitely many"
+
+Row = tuple[str, str]
+"""A name and what there is to say of it."""
+
+
+# ---- in a few lines
+
+
+def space_text(space: Space, structures: int, configurations: int | None) -> str:
+    """A space in a few lines: its decisions with their alternatives, and how much there is of what.
+
+    Behind an alternative stands how many hyperparameters it has; the default has a star.
+    """
+    title = f' "{visible(space.title)}"' if space.title else ""
+    decisions = [*_decisions(space.root)]
+    width = max((len(visible(each.address)) for each in decisions), default=0)
+    rows = [(visible(each.address), _alternatives(each, WIDTH - width - 4)) for each in decisions]
+    counts = [f"  {_counts(space, structures, configurations)}"]
+    return "\n".join((_cut(f"Space {visible(space.name)}{title}"), *_table(rows), *counts))
+
+
+def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
+    """A result: the best loss, the best configuration, and what the search was."""
+    best = outcome.best
+    head = (
+        "Result: no trial succeeded" if best is None else f"Result: {metric} {best.trial.loss:.5g} (trial {best.index})"
+    )
+    values = [] if best is None else sorted(best.trial.request.configuration.items())
+    table = [(visible(key), visible(literal(value))) for key, value in values]
+    return "\n".join((head, *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows)))
+
+
+def result_rows(outcome: "Outcome", store: object) -> list[Row]:
+    """What else is to be known of a result."""
+    failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
+    kept = [] if store is None else [("kept in", visible(str(store)))]
+    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *kept]
+
+
+def _decisions(root: Node) -> Iterator[Choice]:
+    """The decisions of a structure that are not inside another one's alternatives."""
+    match root:
+        case Choice():
+            yield root
+        case Product():
+            for child in root.children:
+                yield from _decisions(child)
+        case _:
+            return
+
+
+def _alternatives(choice: Choice, width: int) -> str:
+    """As many of them as there is room for."""
+    named = [_named(branch, is_default=at == choice.default) for at, branch in enumerate(choice.branches)]
+    line = " | ".join(named)
+    while len(line) > width and len(named) > 1:
+        named.pop()
+        line = f"{' | '.join(named)} | … ({len(choice.branches)})"
+    return line
+
+
+def _named(branch: Branch, *, is_default: bool) -> str:
+    count = sum(isinstance(each, Hyperparameter) for each in subtree(branch.node))
+    return f"{visible(branch.name)}{f' ({count})' if count else ''}{'*' if is_default else ''}"
+
+
+def _counts(space: Space, structures: int, configurations: int | None) -> str:
+    nodes = [*subtree(space.root)]
+    hyperparameters = sum(isinstance(each, Hyperparameter) for each in nodes)
+    conditions = sum(isinstance(each, Hyperparameter) and each.condition is not None for each in nodes)
+    members = INFINITE if configurations is None else _number(configurations)
+    return ", ".join(
+        (
+            _count(structures, "structure"),
+            f"{members} configuration{'' if configurations == 1 else 's'}",
+            _count(hyperparameters, "hyperparameter"),
+            _count(conditions, "condition"),
+            _count(len(space.constraints), "constraint"),
+        )
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{_number(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _number(number: int) -> str:
+    # An integer may have thousands of digits, which Python does not even print.
+    bits = number.bit_length()
+    return f"{number:,}" if bits < 64 else f"about 10^{round(bits * 0.30103)}"
+
+
+def _table(rows: Sequence[Row], most: int = MOST) -> Iterator[str]:
+    shown = rows[:most]
+    width = max((len(name) for name, _ in shown), default=0)
+    yield from (_cut(f"  {name:<{width}}  {said}") for name, said in shown)
+    if len(rows) > most:
+        yield f"  and {len(rows) - most} more"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+# ---- in a notebook
+
+
+def space_html(space: Space, structures: int, configurations: int | None) -> str:
+    """A space as its tree, which opens where it is clicked; nothing of it is markup."""
+    title = f" — {_safe(space.title)}" if space.title else ""
+    constraints = [
+        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
+        for each in space.constraints
+    ]
+    return (
+        f"<div><b>{_safe(space.name)}</b>{title}<br>{_safe(_counts(space, structures, configurations))}"
+        f"{_list(_node_html(space.root))}{_list(constraints)}</div>"
+    )
+
+
+def result_html(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
+    """A result as its best configuration and the curve of its incumbent."""
+    best = outcome.best
+    values = [] if best is None else sorted(best.trial.request.configuration.items())
+    head = "no trial succeeded" if best is None else f"{_safe(metric)} <b>{best.trial.loss:.5g}</b>"
+    cells = [*rows, *((key, literal(value)) for key, value in values)]
+    body = "".join(f"<tr><th style='text-align:left'>{_safe(k)}</th><td>{_safe(v)}</td></tr>" for k, v in cells)
+    return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds)}<table>{body}</table></div>"
+
+
+def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, int] = (480, 120)) -> str:
+    """The loss of the incumbent over time as steps; empty with fewer than two points."""
+    if len(curve) < 2:
+        return ""
+    width, height = size
+    losses = [point.loss for point in curve]
+    low, high, end = min(losses), max(losses), max(seconds, curve[-1].seconds) or 1.0
+
+    def place(point: float, loss: float) -> tuple[float, float]:
+        return 5 + point / end * (width - 10), height - 15 - (loss - low) / ((high - low) or 1.0) * (height - 30)
+
+    steps = [place(curve[0].seconds, losses[0])]
+    for before, after in pairwise(curve):
+        steps.extend((place(after.seconds, before.loss), place(after.seconds, after.loss)))
+    steps.append(place(end, losses[-1]))
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in steps)
+    said = f"the loss of the incumbent falls from {high:.5g} to {low:.5g} in {end:.3g} s"
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="{said}" style="display:block">'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        f'<text x="5" y="12" font-size="11" fill="currentColor">{high:.4g}</text>'
+        f'<text x="{width - 5}" y="{height - 2}" font-size="11" fill="currentColor" text-anchor="end">'
+        f"{low:.4g} after {end:.3g} s</text></svg>"
+    )
+
+
+def _node_html(node: Node) -> list[str]:
+    match node:
+        case Hyperparameter():
+            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+            said = f"{describe(node.domain)} = {literal(node.default)}{active}"
+            return [f"{_safe(node.name)} : <code>{_safe(said)}</code>"]
+        case Choice():
+            said = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
+            head = f"{node.name}: {_alternatives(node, WIDTH)}"
+            return [f"<details><summary>{_safe(head)}</summary>{_list(said)}</details>"]
+        case _:
+            return [line for child in children_of(node) for line in _node_html(child)]
+
+
+def _branch_html(branch: Branch, *, is_default: bool) -> str:
+    name = f"<b>{_safe(branch.name)}</b> (default)" if is_default else _safe(branch.name)
+    inside = _node_html(branch.node)
+    return f"<details><summary>{name}</summary>{_list(inside)}</details>" if inside else name
+
+
+def _list(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
+
+
+def _safe(text: object) -> str:
+    return escape(visible(str(text)))

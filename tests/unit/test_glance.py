@@ -1,0 +1,108 @@
+"""What a space, a configuration and a result show at a prompt and in a notebook."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import spacelang as sl
+from spacelang.report.glance import curve_svg
+from spacelang.runtime.history import Improvement
+
+EVIL = "<script>alert(1)</script>"
+
+CREDIT = """\
+space credit "Credit"
+stage scaler = none | StandardScaler @default | QuantileTransformer { n_quantiles : int[10, 1000] log = 100 }
+stage estimator = GaussianNB | SVC { kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 when kernel == poly }
+forbid scaler is none and estimator is SVC
+"""
+
+SHOWN = """\
+Space credit "Credit"
+  scaler     none | StandardScaler* | QuantileTransformer (1)
+  estimator  GaussianNB* | SVC (2)
+  5 structures, 5,953 configurations, 3 hyperparameters, 1 condition, 1 constraint"""
+
+
+class Tags(HTMLParser):
+    """Every tag that is opened, and that all of them are closed in their order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - as it is called
+        self.seen.add(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_space_in_a_few_lines() -> None:
+    assert repr(sl.parse(CREDIT)) == SHOWN
+
+
+@pytest.mark.parametrize("name", ["mosaic", "admm_table_a2", "boasf_models", "blds_table1_hpo"])
+def test_no_space_takes_more_than_a_few_lines(name: str) -> None:
+    space = sl.load(name)
+    lines = repr(space).splitlines()
+    assert len(lines) <= 14
+    assert all(len(line) <= 120 for line in lines)
+    assert all(choice.name in repr(space) for choice in space.checked.stages)
+    assert Tags(space._repr_html_()).seen == {"div", "b", "br", "ul", "li", "details", "summary", "code"}
+
+
+def test_a_configuration_has_a_line_a_key_where_one_is_too_long() -> None:
+    space = sl.load("mosaic")
+    default = space.default()
+    assert repr(sl.parse(CREDIT).default()) == 'Configuration({"estimator": "GaussianNB", "scaler": "StandardScaler"})'
+    assert len(repr(default).splitlines()) == len(default) + 2
+    assert sl.Configuration.from_json(repr(default).removeprefix("Configuration(").removesuffix(")")) == default
+
+
+def test_nothing_of_a_space_is_markup() -> None:
+    text = f'space evil "{EVIL}"\nstage e = a | b\nabstract a {{ `{EVIL}` : {{"{EVIL}", x}} = "{EVIL}" }}\nabstract b\n'
+    html = sl.parse(text)._repr_html_()
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") >= 3
+
+
+def test_a_result_in_a_few_lines() -> None:
+    rows = [[float(row % 5), float(row % 3)] for row in range(40)]
+    labels = [row % 2 for row in range(40)]
+    found = sl.search(sl.parse(CREDIT), rows, labels, optimizer="random", trials=3, workers=0)
+    first, *lines = repr(found).splitlines()
+    assert first.startswith(f"Result: 1 - roc_auc {found.loss:.5g} (trial ")
+    assert found.best_configuration is not None
+    assert lines[-1].startswith("  trials: 3 in ")
+    assert len(lines) == len(found.best_configuration) + 1
+    assert Tags(found._repr_html_()).seen >= {"div", "table", "tr", "th", "td"}
+
+
+def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:
+    curve = [Improvement(1.0, 0, 0.5), Improvement(2.0, 3, 0.25)]
+    svg = curve_svg(curve, 4.0, (110, 130))
+    assert 'points="30.0,15.0 55.0,15.0 55.0,115.0 105.0,115.0"' in svg
+    assert 'aria-label="the loss of the incumbent falls from 0.5 to 0.25 in 4 s"' in svg
+    assert curve_svg(curve[:1], 4.0) == ""
+
+
+def test_a_result_without_a_success_says_so(tmp_path: Path) -> None:
+    with pytest.raises(sl.NoSuccessError) as caught:
+        sl.search(
+            sl.parse("stage estimator = KNeighborsClassifier { n_neighbors = 500 }\n"),
+            [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]],
+            [0, 1] * 3,
+            optimizer="random",
+            trials=1,
+            workers=0,
+            store=tmp_path / "a.db",
+        )
+    assert repr(caught.value.result).startswith("Result: no trial succeeded\n  trials: 1 in ")

@@ -181,9 +181,9 @@ def _node_html(node: Node) -> list[str]:
             said = f"{describe(node.domain)} = {literal(node.default)}{active}"
             return [f"{_safe(node.name)} : <code>{_safe(said)}</code>"]
         case Choice():
-            said = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
+            several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
             head = f"{node.name}: {_alternatives(node, WIDTH)}"
-            return [f"<details><summary>{_safe(head)}</summary>{_list(said)}</details>"]
+            return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child)]
 

@@ -1,6 +1,7 @@
 """What is public for those who write plug-ins elsewhere: all of it is explained, and nothing is defined twice."""
 
 import ast
+import doctest
 import re
 import subprocess
 import sys
@@ -43,3 +44,9 @@ def test_they_are_known_without_the_libraries_of_a_run() -> None:
     heavy = ("sklearn", "pandas", "scipy", "pytest", "hypothesis", "spacelang.syntax", "spacelang.catalog")
     code = f"import sys, spacelang.contracts; print(*(name for name in {heavy!r} if name in sys.modules))"
     assert not subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_way_of_a_hyperparameter_is_as_the_guide_tells_it() -> None:
+    told = doctest.testfile(str(Path(__file__).parents[2] / "CONTRIBUTING.md"), module_relative=False)
+    assert told.attempted >= 10
+    assert not told.failed

@@ -24,7 +24,7 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.executing import make_executor
-from spacelang.api.searching import configure_optimizer
+from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.report.comparison.noise import Ranked, ranked, resampling
 from spacelang.report.comparison.ranks import TOLERANCE, Ranking
@@ -70,7 +70,7 @@ class Candidate:
     def lacks(self) -> str:
         """Why it cannot take part here, empty where it can."""
         try:
-            configure_optimizer(self.optimizer, self.options)
+            OPTIMIZERS.made(self.optimizer, self.options)
         except (UnknownPluginError, OptionError, InputError) as error:
             return f"{error.message}: {error.help}"
         is_there = not self.extra or find_spec(self.extra) is not None
@@ -224,13 +224,12 @@ def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, floa
     records = {record.index: record for record in result.outcome.records}
     objective = result.objective
     assert isinstance(objective, DataObjective)
-    assert result.crew is not None
-    workers, limits = min(result.crew.workers, 1), result.crew.limits
+    workers = replace(result.experiment.workers, count=min(result.experiment.workers.count, 1), isolate=False)
     losses: dict[int, float | None] = {}
-    with closing(make_executor(objective, workers=workers, limits=limits)) as executor:
+    with closing(make_executor(objective, workers)) as executor:
         for trial in points:
             then = replace(result.outcome, records=(records[trial],), incumbent=records[trial])
-            score = finish(then, objective, executor, limits=limits, has_interval=False).test
+            score = finish(then, objective, executor, limits=workers.limits, has_interval=False).test
             losses[trial] = None if score is None else score.loss
     return tuple((point.seconds, point.loss, losses[trial]) for trial, point in points.items())
 

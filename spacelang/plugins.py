@@ -120,7 +120,7 @@ class Plugins:
         A value that has a comma or a bracket of its own stands in quotation marks, as JSON writes it.
         """
         name, pairs = _taken_apart(text)
-        plugin = self.load(name)
+        self.load(name)  # what there is not is told before what is wrong with its options
         settings: dict[str, str] = {}
         for pair in pairs:
             option, equals, value = (each.strip() for each in pair.partition("="))
@@ -129,7 +129,12 @@ class Plugins:
             if option in settings:
                 raise OptionError(f"the option `{option}` of `{name}` is set twice")
             settings[option] = _unquoted(value)
-        return Part(name, self.configure(plugin, settings), frozenset(settings))
+        return self.made(name, settings)
+
+    def made(self, name: str, settings: Mapping[str, object]) -> Part:
+        """The plug-in of a name with options as `configure` reads them; raises UnknownPluginError and OptionError."""
+        texts = {option: str(value) for option, value in settings.items()}
+        return Part(name, self.configure(self.load(name), texts), frozenset(texts))
 
     @property
     def kind(self) -> str:

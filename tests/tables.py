@@ -1,13 +1,16 @@
 """Loss tables made by hand: of any space, from any function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from spacelang.api.experiment import Experiment, Prepared
 from spacelang.api.space import Space as Loaded
+from spacelang.api.tabulating import Losses
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
@@ -63,3 +66,10 @@ def kept(table: LossTable, path: Path) -> LossTable:
 def loaded(space: Space) -> Loaded:
     """A space as programs hold it."""
     return Loaded(space, Structures(space))
+
+
+def on_table(
+    space: Loaded, table: LossTable, name: str, options: Mapping[str, object] | None = None, **said: Any
+) -> Prepared:
+    """A run on a table by the optimizer of a name, in the time of the table."""
+    return Experiment(space=space, data=Losses(table), **said).by(name, options).prepared()

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacelang.api.space import Space, load
-from spacelang.ir.configuration import Configuration
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.archives.making import Made
-    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.objective import Aim
 
 
 def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "Made":
@@ -36,17 +35,14 @@ def open_archive(file: "str | PathLike[str] | Archive") -> "Archive":
     return file if isinstance(file, Archive) else read_archive(Path(file))
 
 
-def suggested(archive: "Archive", space: Space, objective: "DataObjective", norm: str = "l1") -> "Suggested":
+def suggested(archive: "Archive", space: Space, objective: "Aim", norm: str = "l1") -> "Suggested":
     """What an archive suggests for the search of a space on data.
 
     Raises ArchiveError where it is about another space or another loss, ValueError for a norm that there is not.
     """
     from spacelang.runtime.archives.choosing import Target, suggest
+    from spacelang.runtime.objective import Described
 
+    assert isinstance(objective, Described), "who has no rows is asked for no archive"
     target = Target(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
     return suggest(archive, target, Norm(norm))
-
-
-def begun_by(initial: tuple[Configuration, ...] | None, found: "Suggested") -> tuple[Configuration, ...]:
-    """The configurations that are given, and behind them those that an archive suggests, none twice."""
-    return tuple(dict.fromkeys((*(initial or ()), *found.configurations)))

@@ -4,21 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from spacelang.api.boxing import bounds_of, checked_fidelities, checked_scale, without_data
-from spacelang.api.initial import Initial, initial_configurations
-from spacelang.api.keeping import keeping, terms_of
+from spacelang.api.boxing import bounds_of, checked_fidelities, checked_scale, fidelities_of, grid_of, without_data
+from spacelang.api.experiment import Data, Experiment, Prepared
+from spacelang.api.initial import Initial, read_initial
 from spacelang.api.result import Result
-from spacelang.api.searching import configure_optimizer, steps, with_fidelity
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Terms
+from spacelang.ir.task import Fidelity
 from spacelang.ir.trial import Trial
-from spacelang.optimizers import default_optimizer
+from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
     from spacelang.runtime.boxes import BlackBox
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.elsewhere import Elsewhere
     from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.objective import Aim
     from spacelang.runtime.stepping import Steps
 
 NAME: Final = "ask_and_tell"
@@ -70,23 +69,52 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     UnknownPluginError, OptionError, ValueError for what is no scale, number of trials, batch, fidelity or constraint,
     and the runtime's InputError for stores and fidelities that an optimizer does not reach, at once.
     """
-    from spacelang.runtime.boxes import BlackBox
-    from spacelang.runtime.executors.elsewhere import Elsewhere
-    from spacelang.runtime.storing.header import DataFacts
+    from spacelang.runtime.budget import Budget
 
     if resume and store is None:
         raise ValueError("there is no run to go on with: name its `store`")
-    sizes = checked_fidelities(fidelities)
+    told = Outside(None if fidelities is None else checked_fidelities(fidelities), constraints or {}, scale)
     loaded = without_data(space) if isinstance(space, Space) else load(space, allow=allow)
-    name = default_optimizer(loaded.checked, has_data=False) if optimizer is None else optimizer
-    options = optimizer_options or {}
-    chosen = with_fidelity(configure_optimizer(name, options), loaded, options, None if fidelities is None else sizes)
-    facts = DataFacts(NAME, 0, 0, sha256(NAME.encode()).hexdigest())
-    box = BlackBox(facts, sizes, bounds_of(loaded, constraints), checked_scale(scale))
-    executor, heard = Elsewhere(batch), _Heard()
-    terms = terms_of(None, trials, batch, None if initial is None else initial_configurations(loaded, initial))
-    going = _steps(loaded, (name, chosen), box, executor, heard, (trials, seed, terms), (store, resume))
-    return AskAndTell(_Run(loaded, chosen, box, executor, heard, going, None if store is None else Path(store)))
+    experiment = Experiment(
+        space=loaded,
+        data=told,
+        budget=Budget(trials=trials),
+        seed=seed,
+        workers=Workers(batch),
+        initial=None if initial is None else read_initial(initial),
+    )
+    prepared = experiment.by(optimizer, optimizer_options).prepared()
+    executor, heard, first = told.crew(prepared.objective, experiment.workers), _Heard(), prepared.initial()
+    going = prepared.steps(executor, initial=first, store=store, resume=resume, listener=heard)
+    return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
+
+
+@dataclass(frozen=True, eq=False)
+class Outside(Data):
+    """A box that the program evaluates by itself."""
+
+    fidelities: tuple[int, ...] | None
+    constraints: Mapping[str, float]
+    scale: float | None
+
+    def over(self, experiment: Experiment) -> "tuple[Space, BlackBox]":
+        """The space, and what is to be known of the box."""
+        from spacelang.runtime.boxes import ONE, BlackBox
+        from spacelang.runtime.storing.header import DataFacts
+
+        facts = DataFacts(NAME, 0, 0, sha256(NAME.encode()).hexdigest())
+        bounds = bounds_of(experiment.space, self.constraints)
+        return experiment.space, BlackBox(facts, self.fidelities or ONE, bounds, checked_scale(self.scale))
+
+    def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:
+        """By its fidelities, where it has several."""
+        return super().fidelity(space, aim) if self.fidelities is None else grid_of(self.fidelities)
+
+    def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Elsewhere":  # noqa: ARG002 - none works here
+        """Places for jobs that the program takes."""
+        from spacelang.runtime.executors.elsewhere import Elsewhere
+
+        return Elsewhere(workers.count)
 
 
 class Asked:
@@ -96,9 +124,10 @@ class Asked:
     """
 
     def __init__(self, run: "_Run", job: "Job") -> None:
-        size, request = run.box.training_size, job.request
+        box, request = run.prepared.objective, job.request
+        size = box.training_size
         self.configuration: Configuration = request.configuration
-        self.fidelity = None if len(run.box.fidelities) == 1 else min(request.fidelity or size, size)
+        self.fidelity = None if len(fidelities_of(box) or ()) < 2 else min(request.fidelity or size, size)
         self.answer: Trial | None = None
         self._run, self._job, self._begun = run, job, perf_counter()
 
@@ -131,7 +160,7 @@ class Asked:
         if fidelity not in (None, self.fidelity):
             raise ValueError(f"the trial was asked for at fidelity {self.fidelity}, not {fidelity}")
         seconds = perf_counter() - self._begun if cost is None else cost
-        self.answer = answer(self._job.request, loss, seconds, constraints, self._run.box.bounds)
+        self.answer = answer(self._job.request, loss, seconds, constraints, self._run.prepared.objective.bounds)
         if self.is_wanted:
             self._run.executor.end(self._job, self.answer)
             self._run.advance()
@@ -159,13 +188,10 @@ class AskAndTell(Iterator[Asked]):
     @property
     def result(self) -> Result:
         """What was found, once the search is over; raises RuntimeError before: `close` ends it."""
-        from spacelang.report.searched import searched_by
-
         run = self._run
         if run.heard.outcome is None:
             raise RuntimeError("the search is not over: `close` ends it")
-        searched = searched_by(run.optimizer, run.space.checked)
-        return Result(run.heard.outcome, run.box, run.store, searched=searched)
+        return run.prepared.result(run.heard.outcome, run.store, run.initial)
 
     def close(self) -> None:
         """End the search, as an interruption does; what is out is of no use any more. Closing again does nothing."""
@@ -207,13 +233,12 @@ class _Heard:
 class _Run:
     """A run that goes on whenever something was told."""
 
-    space: Space
-    optimizer: Any
-    box: "BlackBox"
+    prepared: Prepared
     executor: "Elsewhere"
     heard: _Heard
-    going: "Steps[None]"
-    store: Path | None
+    going: "Steps[Result]"
+    store: str | PathLike[str] | None
+    initial: tuple[Configuration, ...]
     is_over: bool = False
 
     def advance(self) -> None:
@@ -231,29 +256,3 @@ class _Run:
         self.going.close()
         self.executor.close()
         self.is_over = True
-
-
-def _steps(
-    space: Space,
-    optimizer: tuple[str, Any],
-    box: "BlackBox",
-    executor: "Elsewhere",
-    heard: "_Heard",
-    asked: tuple[int | None, int, Terms],
-    place: tuple[str | PathLike[str] | None, bool],
-) -> "Steps[None]":
-    """The run of so many trials by a seed, on its terms, and its store while it goes on."""
-    (trials, seed, terms), (store, resume) = asked, place
-    with keeping(store, space, optimizer, box, seed=seed, resume=resume, terms=terms) as journal:
-        yield from steps(
-            space,
-            optimizer[1],
-            box,
-            executor,
-            time=None,
-            trials=trials,
-            seed=seed,
-            listener=heard,
-            journal=journal,
-            terms=terms,
-        )

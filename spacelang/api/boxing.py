@@ -1,9 +1,11 @@
 """Black boxes: what is minimised is a formula or a user's function, and nothing is fitted to data."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spacelang.api.experiment import Data, Experiment
 from spacelang.api.space import Space
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Fidelity
@@ -15,6 +17,26 @@ if TYPE_CHECKING:
 
 Box: TypeAlias = str | Callable[..., Any] | Objective
 """`artificial:SEED`, a function of a configuration, or an objective of one's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxed(Data):
+    """A black box, with what is said of one that does not say it by itself."""
+
+    box: Box
+    fidelities: tuple[int, ...] | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    scale: float | None = None
+
+    def over(self, experiment: Experiment) -> tuple[Space, Objective]:
+        """The space without any data, and the objective; raises as `box_over` does."""
+        fidelities, constraints, scale = self.fidelities, self.constraints, self.scale
+        return box_over(experiment.space, self.box, fidelities=fidelities, constraints=constraints, scale=scale)
+
+    def fidelity(self, space: Space, aim: Aim) -> Fidelity | None:
+        """By its fidelities, where it has several."""
+        known = self.fidelities or fidelities_of(aim)
+        return super().fidelity(space, aim) if known is None else grid_of(checked_fidelities(known))
 
 
 def box_over(

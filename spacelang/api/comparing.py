@@ -2,21 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api._comparing.arenas import Arena, ArenasError, arenas, labels
+from spacelang.api._comparing.arenas import Arena, ArenasError, Judged, arenas, labels
 from spacelang.api._comparing.contestants import Contestant, ContestantsError, contestants
 from spacelang.api._comparing.folder import claim, plan_of, write
 from spacelang.api._comparing.runs import Made, entries, make
-from spacelang.api._comparing.setting import Judged, Setting
 from spacelang.api.archiving import open_archive
 from spacelang.api.executing import trial_limits
+from spacelang.api.experiment import Experiment, seconds_of
 from spacelang.api.initial import Initial, read_initial
-from spacelang.api.space import Space, load_for_data
+from spacelang.api.space import Space, opened
 from spacelang.runtime.archives import Norm
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,29 +87,28 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     if repeats < 1:
         raise ValueError(f"{repeats} repeats compare nothing")
     entered = contestants(optimizers)
-    loaded = _loaded(space, allow, bind)
-    setting = Setting(
-        loaded,
-        seconds_of(loaded, time, trials),
-        trials,
-        metric,
-        None if validate is None else parse_validation(validate),
-        workers,
-        trial_limits(loaded, trial_limit),
-        isolate,
-        test,
-        None if initial is None else read_initial(initial),
-        None if archive is None else open_archive(archive),
-        Norm(archive_norm),
+    loaded = opened(space, allow, bind)
+    of = partial(
+        Experiment,
+        space=loaded,
+        budget=budget_of(loaded, time, trials),
+        metric=metric,
+        validation=None if validate is None else parse_validation(validate),
+        test=test,
+        workers=Workers(workers, None, trial_limits(loaded, trial_limit), isolate),
+        initial=None if initial is None else read_initial(initial),
+        archive=None if archive is None else open_archive(archive),
+        norm=Norm(archive_norm),
     )
     seeds = tuple(range(seed, seed + repeats))
-    fields = arenas(setting, data, target_column)
+    fields = arenas(of, data, target_column)
+    common = fields[0].experiment
     judged = _judged(fields, seeds[0], entered)
     place = None if folder is None else Path(folder)
-    runs = None if place is None else claim(place, plan_of(setting, seeds, judged, entered))
+    runs = None if place is None else claim(place, plan_of(common, seeds, judged, entered))
     wanted = entries(seeds, [(each, judged[each.label]) for each in fields], entered)
-    made = make(wanted, runs, setting, SILENT if listener is None else listener)
-    results = _results(setting, made, judged, entered)
+    made = make(wanted, runs, SILENT if listener is None else listener)
+    results = _results(common, made, judged, entered)
     passed_over = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
     notes = passed_over if place is None else (*passed_over, *write(results, place))
     return Comparison(results, place, made.interrupted, notes)
@@ -178,20 +179,10 @@ class Comparison:
         return tables.runs(self.results)
 
 
-def seconds_of(space: Space, time: str | float | None, trials: int | None) -> float | None:
-    """The seconds of a run, None where trials limit it; raises ValueError for a budget that allows nothing."""
-    from spacelang.runtime.budget import Budget, parse_duration
-
-    given = parse_duration(time) if isinstance(time, str) else time
-    if given is None and space.task is not None:
-        given = space.task.limits.run_seconds
-    return Budget(SECONDS if given is None and trials is None else given, trials).seconds
-
-
-def _loaded(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
-    if isinstance(space, Space):
-        return space.bind(**bind) if bind else space
-    return load_for_data(space, allow=allow, bind=bind)
+def budget_of(space: Space, time: str | float | None, trials: int | None) -> Budget:
+    """The budget of a run, a minute where nothing limits it; raises ValueError for one that allows nothing."""
+    seconds = seconds_of(space, time)
+    return Budget(SECONDS if seconds is None and trials is None else seconds, trials)
 
 
 def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Judged]:
@@ -210,12 +201,13 @@ def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -
     return found
 
 
-def _results(setting: Setting, made: Made, judged: Mapping[str, Judged], entered: Sequence[Contestant]) -> "Results":
+def _results(common: Experiment, made: Made, judged: Mapping[str, Judged], entered: Sequence[Contestant]) -> "Results":
     from spacelang.report.comparison.results import Results
 
-    end = setting.seconds if setting.seconds is not None else max(run.seconds for run in made.runs)
+    seconds = common.budget.seconds
+    end = seconds if seconds is not None else max(run.seconds for run in made.runs)
     return Results.over_time(
-        setting.space.name,
+        common.space.name,
         tuple(judged),
         tuple(each.label for each in entered),
         made.seeds,

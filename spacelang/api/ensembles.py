@@ -15,11 +15,11 @@ def assembled(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
     from spacelang.runtime.ensembles.assembling import EnsembleError, assemble, choose
     from spacelang.runtime.objective import Votable
 
-    crew, objective = result.crew, result.objective
-    if crew is None or not isinstance(objective, Votable):
+    objective, limits, form = result.objective, result.experiment.workers.limits, result.form
+    if form is None or not isinstance(objective, Votable):
         raise EnsembleError(f"`{objective.facts.name}` has no predictions, by which an ensemble is chosen")
     choice = choose(result.outcome, objective, result.predictions, votes)
-    return assemble(choice, result.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
+    return assemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
 
 def members(ensemble: "Ensemble") -> "pd.DataFrame":

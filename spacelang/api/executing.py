@@ -1,37 +1,29 @@
 """Where the trials of a search are evaluated, and what each of them may take."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.space import Space
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
+from spacelang.runtime.executors import ONE, Workers
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import Evaluating
 
-DASK = "dask"
+DASK: Final = "dask"
 """The executor that starts a cluster of its own on this machine."""
 
 
-def make_executor(
-    objective: "Evaluating",
-    *,
-    workers: int = 1,
-    executor: str | None = None,
-    limits: Limits = UNLIMITED,
-    isolate: bool = False,
-    forks: bool = False,
-) -> "Executor":
-    """What evaluates the trials of an objective, `workers` at a time, and is ready to; whoever asks for it closes it.
+def make_executor(objective: "Evaluating", workers: Workers = ONE, *, forks: bool = False) -> "Executor":
+    """What evaluates the trials of an objective, and is ready to; whoever asks for it closes it.
 
-    Without an `executor` they are processes of this machine; with 0 workers it is this very process, which bounds
-    nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler. With
-    `isolate` every trial has a process of its own, forked from one that has everything loaded, and shares no fitted
-    steps with others. With `forks` all are forked from this process if it has used one thread alone, so that nothing
-    is imported twice. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that
-    none can be, or that isolates nothing.
+    Without an `executor` its workers are processes of this machine; with 0 of them it is this very process, which
+    bounds nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler.
+    With `forks` all processes are forked from this one if it has used one thread alone, so that nothing is imported
+    twice. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that none can be, or
+    that isolates nothing.
     """
-    made = _made(objective, workers, executor, limits, isolate=isolate, forks=forks)
+    made = _made(objective, workers, forks=forks)
     try:
         made.ready()
     except BaseException:
@@ -50,25 +42,24 @@ def use_one_thread() -> None:
     forked.use_one_thread()
 
 
-def _made(
-    objective: "Evaluating", workers: int, executor: str | None, limits: Limits, *, isolate: bool, forks: bool
-) -> "Executor":
-    if workers < 0 or (executor is not None and workers == 0):
-        raise ValueError(f"{workers} workers evaluate nothing")
-    if isolate and workers == 0:
+def _made(objective: "Evaluating", workers: Workers, *, forks: bool) -> "Executor":
+    count, executor = workers.count, workers.executor
+    if count < 0 or (executor is not None and count == 0):
+        raise ValueError(f"{count} workers evaluate nothing")
+    if workers.isolate and count == 0:
         raise ValueError("without workers trials are not isolated from each other")
+    asked: dict[str, Any] = {"workers": count, "limits": workers.limits, "isolate": workers.isolate}
     if executor is not None:
         from spacelang.runtime.executors.dask import Dask
 
-        address = None if executor == DASK else executor
-        return Dask(objective.evaluate, workers=workers, limits=limits, isolate=isolate, address=address)
-    if workers == 0:
+        return Dask(objective.evaluate, **asked, address=None if executor == DASK else executor)
+    if count == 0:
         from spacelang.runtime.executors.here import Here
 
         return Here(objective.evaluate)
     from spacelang.runtime.executors.processes import Processes
 
-    return Processes(objective.evaluate, workers=workers, limits=limits, isolate=isolate, forks=forks)
+    return Processes(objective.evaluate, **asked, forks=forks)
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:
@@ -83,9 +74,11 @@ def trial_limits(space: Space, given: str | None = None) -> Limits:
     return UNLIMITED if space.task is None else space.task.limits
 
 
-def unenforced(limits: Limits) -> str | None:
+def unenforced(workers: Workers) -> str | None:
     """In words, what nothing enforces where trials are evaluated in the search's own process; None if there is none."""
-    if limits.trial_seconds is None and limits.trial_bytes is None:
+    limits = workers.limits
+    is_enforced = workers.count > 0 or workers.executor is not None
+    if is_enforced or (limits.trial_seconds is None and limits.trial_bytes is None):
         return None
     line = next(describe_limits(limits))
     return f"`{line}` is not enforced without workers: every trial runs to its end"

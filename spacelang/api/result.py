@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.executing import make_executor
 from spacelang.carried import Carried
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Limits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from spacelang.api.experiment import Experiment
     from spacelang.ir.trial import TestScore
     from spacelang.report.searched import Searched
     from spacelang.runtime.ensembles.assembling import Ensemble
@@ -92,34 +92,24 @@ def _why_none(outcome: "Outcome") -> str:
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """What evaluated the trials of a search, within which limits, and what a pipeline of it shall take."""
-
-    workers: int
-    executor: str | None
-    limits: Limits
-    form: "Form"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a search found. `best_pipeline` is fitted on all data.
 
-    `crew` is what evaluated the trials, and what their pipelines are given; None where nothing is fitted. `finale` is
+    `experiment` says what was asked for, `form` what pipelines are given; None where nothing is fitted. `finale` is
     what came of the best pipelines on all rows, where that is known already; `searched` says what became of
-    hyperparameters. `votes` is how many an ensemble has, None where none is wanted; `assembled` what came of it, where
-    that is known. `kept` has predictions by the numbers of trials, where neither trials nor a store have them.
+    hyperparameters, `assembled` what came of an ensemble, where that is known. `kept` has predictions by the numbers of
+    trials, where neither trials nor a store have them.
     """
 
     outcome: "Outcome"
     objective: "Aim"
+    experiment: "Experiment"
+    searched: "Searched"
     store: Path | None = None
-    crew: Crew | None = None
+    form: "Form | None" = None
     finale: "Finale | None" = None
-    searched: "Searched | None" = None
     kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict)
-    votes: int | None = None
     assembled: "Ensemble | None" = None
 
     def __repr__(self) -> str:
@@ -141,18 +131,18 @@ class Result:
     @property
     def hyperparameters(self) -> str:
         """Whether the hyperparameters of the space were `searched`, drawn `once` for each pipeline, or at `default`."""
-        return "searched" if self.searched is None else self.searched.hyperparameters.value
+        return self.searched.hyperparameters.value
 
     @property
     def initial(self) -> tuple[Configuration, ...]:
         """The configurations that the run began with."""
-        return () if self.searched is None else self.searched.initial
+        return self.searched.initial
 
     @property
     def at_defaults(self) -> list[str]:
         """The keys of the best configuration whose values were not searched but kept at their defaults."""
         best = self.best_configuration
-        return [] if best is None or self.searched is None else self.searched.at_defaults(best)
+        return [] if best is None else self.searched.at_defaults(best)
 
     @property
     def loss(self) -> float | None:
@@ -219,12 +209,13 @@ class Result:
     @cached_property
     def _ensemble(self) -> "Ensemble | None":
         """What came of the ensemble; who was left out is told here, where the user asks for it."""
-        if self.votes is None or self.outcome.best is None:
+        votes = self.experiment.ensemble
+        if votes is None or self.outcome.best is None:
             return None
         found = self.assembled
         if found is None:
             with self._anew() as executor:
-                found = self._assemble(self.votes, executor)
+                found = self._assemble(votes, executor)
         if not found.members:
             raise RefitError(found.left_out, members=True)
         if found.left_out:
@@ -236,10 +227,11 @@ class Result:
         """The same with the ensemble fitted at once, where one is wanted; otherwise as `tested_by`."""
         from spacelang.runtime.errors import InputError
 
-        if self.votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
+        votes = self.experiment.ensemble
+        if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            return replace(self, assembled=self._assemble(self.votes, executor))
+            return replace(self, assembled=self._assemble(votes, executor))
         return self
 
     def _assemble(self, votes: int, executor: "Executor") -> "Ensemble":
@@ -284,26 +276,25 @@ class Result:
         from spacelang.runtime.objective import Refittable
 
         objective = self.objective
-        return objective if self.crew is not None and isinstance(objective, Refittable) else None
+        return objective if self.form is not None and isinstance(objective, Refittable) else None
 
     def _anew(self) -> "AbstractContextManager[Executor]":
         """Workers that are started for what is asked for now."""
         from spacelang.runtime.errors import InputError
 
-        crew, objective = self.crew, self._refittable
-        if crew is None or objective is None:
+        objective, workers = self._refittable, self.experiment.workers
+        if objective is None:
             message = f"`{self.objective.facts.name}` has no data that a pipeline could be fitted to"
             raise InputError(message, "`space.build(result.best_configuration)` makes the pipeline, unfitted")
-        workers = min(crew.workers, 1)
-        return closing(make_executor(objective, workers=workers, executor=crew.executor, limits=crew.limits))
+        return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
     def _finish(self, executor: "Executor") -> "Finale":
         from spacelang.runtime.final import finish
 
-        crew, objective = self.crew, self._refittable
-        assert crew is not None
+        objective, limits, form = self._refittable, self.experiment.workers.limits, self.form
         assert objective is not None
-        found = finish(self.outcome, objective, executor, limits=crew.limits, form=crew.form, is_wanted=True)
+        assert form is not None
+        found = finish(self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
         if self.store is not None:
             keep_score(self.store, found)
         return found

@@ -259,6 +259,13 @@ def load_for_data(
     return Space(counted.space, counted, symbols=symbols, source=source, surroundings=surroundings, is_provisional=True)
 
 
+def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+    """The space that is given with more of its symbols bound, or the one that `load_for_data` gives."""
+    if not isinstance(space, Space):
+        return load_for_data(space, allow=allow, bind=bind)
+    return space.bind(**bind) if bind else space
+
+
 def parse(
     text: str, name: str = "<text>", *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> Space:

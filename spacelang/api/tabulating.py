@@ -1,27 +1,26 @@
 """Searches that are answered from a table of known losses, and how such a table is made."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import trial_limits
-from spacelang.api.initial import Initial, members_of, read_initial
-from spacelang.api.keeping import begun_with, keeping, terms_of
+from spacelang.api.experiment import Data, Experiment, seconds_of
+from spacelang.api.initial import Initial, read_initial
 from spacelang.api.result import Result, succeeded
-from spacelang.api.searching import configure_optimizer, run, with_fidelity
-from spacelang.api.space import Space, load_for_data
-from spacelang.ir.problem import NO_TERMS, Terms
-from spacelang.ir.task import UNLIMITED, Limits, describe_validation
-from spacelang.optimizers import default_optimizer
+from spacelang.api.space import Space, opened
+from spacelang.ir.task import describe_validation
 from spacelang.optimizers._fidelity import rungs
+from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
-    from spacelang.runtime.storing.store import Store
+    from spacelang.runtime.objective import Aim
     from spacelang.runtime.tables import LossTable
     from spacelang.runtime.tables.listing import Hyperparameters
     from spacelang.runtime.tables.objective import TableObjective
@@ -60,100 +59,55 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
     table, one of other pipelines, rows that it does not have, and stores.
     """
-    from spacelang.report.searched import searched_by
-
-    if isinstance(space, Space):
-        loaded = space.bind(**bind) if bind else space
-    else:
-        loaded = load_for_data(space, allow=allow, bind=bind)
-    loaded, objective = table_objective(loaded, table, limits=trial_limits(loaded, trial_limit))
-    has_defaults_only = objective.table.has_defaults_only
-    name = (
-        default_optimizer(loaded.checked, has_data=False, has_defaults_only=has_defaults_only)
-        if optimizer is None
-        else optimizer
-    )
-    chosen = with_fidelity(configure_optimizer(name, optimizer_options), loaded, optimizer_options or {})
-    seconds = loaded.task.limits.run_seconds if time is None and loaded.task is not None else time
-    first = None if initial is None else members_of(loaded, read_initial(initial), objective.lacks)
-    terms = terms_of(seconds, trials, workers, first)
-    with keeping(store, loaded, (name, chosen), objective, seed=seed, resume=resume, terms=terms) as journal:
-        outcome = run_on_table(
-            loaded,
-            chosen,
-            objective,
-            workers=workers,
-            time=seconds,
-            trials=trials,
-            seed=seed,
-            listener=listener,
-            journal=journal,
-            terms=terms,
-        )
-    begun = begun_with(terms, journal)
-    searched = searched_by(chosen, loaded.checked, has_defaults_only=has_defaults_only, initial=begun)
-    return succeeded(Result(outcome, objective, None if store is None else Path(store), searched=searched))
-
-
-def table_objective(
-    space: Space, table: str | PathLike[str], *, limits: Limits = UNLIMITED
-) -> tuple[Space, "TableObjective"]:
-    """What a search over the space minimises on a table, and the space for the data that the table was made of.
-
-    `table` is the path of the file, with or without `table:` before it. Raises InputError, and SpaceError where the
-    space has errors for that data.
-    """
+    from spacelang.runtime.budget import Budget
     from spacelang.runtime.tables.reading import read_table
 
-    return objective_of(space, read_table(Path(str(table).removeprefix(TABLE))), limits=limits)
+    loaded = opened(space, allow, bind)
+    experiment = Experiment(
+        space=loaded,
+        data=Losses(read_table(Path(str(table).removeprefix(TABLE)))),
+        budget=Budget(seconds_of(loaded, time), trials),
+        seed=seed,
+        workers=Workers(workers, limits=trial_limits(loaded, trial_limit)),
+        initial=None if initial is None else read_initial(initial),
+    )
+    prepared = experiment.by(optimizer, optimizer_options).prepared()
+    crew = prepared.crew()
+    return succeeded(prepared.run(crew, initial=prepared.initial(), store=store, resume=resume, listener=listener))
 
 
-def objective_of(space: Space, table: "LossTable", *, limits: Limits = UNLIMITED) -> tuple[Space, "TableObjective"]:
-    """The same for a table that was read before."""
-    from spacelang.runtime.errors import InputError
-    from spacelang.runtime.tables.objective import TableObjective
+@dataclass(frozen=True, eq=False)
+class Losses(Data):
+    """A table of known losses: runs take the time that it has recorded."""
 
-    unbound = [name for name, number in space.symbols.items() if number is None]
-    unknown = [name for name in unbound if name not in table.facts.symbols]
-    if unknown:
-        message = f"the table `{table.name}` does not say how large its data was: `{unknown[0]}` is not known"
-        raise InputError(message, f"say it: `--bind {unknown[0]}=…`")
-    bound = space.bind(**{name: table.facts.symbols[name] for name in unbound}) if unbound else space
-    return bound, TableObjective(bound.counted, table, limits=limits)
+    table: "LossTable"
 
+    @property
+    def has_defaults_only(self) -> bool:
+        """Whether it has pipelines with default hyperparameters only."""
+        return self.table.has_defaults_only
 
-def run_on_table(
-    space: Space,
-    optimizer: Any,
-    objective: "TableObjective",
-    *,
-    workers: int = 1,
-    time: str | float | None,
-    trials: int | None,
-    seed: int,
-    listener: "Listener | None" = None,
-    journal: "Store | None" = None,
-    terms: Terms = NO_TERMS,
-) -> "Outcome":
-    """Run a configured optimizer on a table in the time of the table; raises as `run` does."""
-    from spacelang.runtime.executors.simulated import Simulated
+    def over(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
+        """The space for the data that the table was made of, and what is minimised on the table."""
+        from spacelang.runtime.errors import InputError
+        from spacelang.runtime.tables.objective import TableObjective
 
-    # From where an earlier session ended: so the seconds are to the last digit those of a run that was not stopped.
-    now = 0.0 if journal is None else journal.seconds
-    with closing(Simulated(objective.evaluate, workers=workers, now=now)) as executor:
-        return run(
-            space,
-            optimizer,
-            objective,
-            executor,
-            time=time,
-            trials=trials,
-            seed=seed,
-            listener=listener,
-            journal=journal,
-            terms=terms,
-            clock=executor.clock,
-        )
+        space, table = experiment.space, self.table
+        unbound = [name for name, number in space.symbols.items() if number is None]
+        unknown = [name for name in unbound if name not in table.facts.symbols]
+        if unknown:
+            message = f"the table `{table.name}` does not say how large its data was: `{unknown[0]}` is not known"
+            raise InputError(message, f"say it: `--bind {unknown[0]}=…`")
+        bound = space.bind(**{name: table.facts.symbols[name] for name in unbound}) if unbound else space
+        return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
+
+    def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
+        """Workers that take the seconds of the table."""
+        from spacelang.runtime.executors.simulated import Simulated
+        from spacelang.runtime.objective import Evaluating
+
+        assert isinstance(aim, Evaluating)
+        return Simulated(aim.evaluate, workers=workers.count)
 
 
 # ---- making a table

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import Found, add, comment, print_code
+from spacelang.cli._running import add, comment, print_code
 from spacelang.cli._shared import report
 
 if TYPE_CHECKING:
-    from spacelang.ir.task import Limits
+    from spacelang.api import Result
     from spacelang.runtime.ensembles.assembling import Choice, Ensemble, Member
     from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
 
 NAME = "ensemble"
@@ -25,8 +26,8 @@ class Election:
 
     size: int
     objective: "DataObjective"
-    found: Found
-    limits: "Limits"
+    found: "Result"
+    executor: "Executor"
 
     def hold(self, *, as_json: bool) -> "tuple[Ensemble | None, int]":
         """The ensemble, None where there is none; the exit status. Unless it is wanted as JSON its code is printed."""
@@ -38,8 +39,8 @@ class Election:
             if not as_json:
                 self._introduce(choice)
             announce = _silent if as_json else self._announce
-            outcome, executor = self.found.outcome, self.found.executor
-            ensemble = assemble(choice, outcome, self.objective, executor, limits=self.limits, announce=announce)
+            outcome, limits = self.found.outcome, self.found.experiment.workers.limits
+            ensemble = assemble(choice, outcome, self.objective, self.executor, limits=limits, announce=announce)
         except KeyboardInterrupt:
             if not as_json:
                 comment("it was not fitted on all rows")
@@ -73,7 +74,8 @@ class Election:
         from spacelang.runtime.ensembles.assembling import choose
         from spacelang.runtime.storing.store import Store
 
-        with Store.read(self.found.place) as kept:
+        assert self.found.store is not None
+        with Store.read(self.found.store) as kept:
             return choose(self.found.outcome, self.objective, kept.predictions, self.size)
 
     def _introduce(self, choice: "Choice") -> None:

@@ -7,33 +7,44 @@ from the code on can be run as it stands.
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import Found, add, comment, print_code
+from spacelang.cli._running import add, comment, facts_of, print_code
 from spacelang.cli._shared import print_json, report
 
 if TYPE_CHECKING:
-    from spacelang.ir.task import Limits
+    from spacelang.api import Result
     from spacelang.report.summary import Run
     from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Record
 
 Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ending:
-    """A search that has ended, on which data, by which objective, and what a trial might take."""
+    """A search on some data that has ended, and the executor of its trials."""
 
     data: str
-    objective: "DataObjective"
-    found: Found
-    facts: "Run"
-    limits: "Limits"
-    votes: int | None = None
-    """Of how many an ensemble is wanted, too."""
+    found: "Result"
+    executor: "Executor"
+
+    @property
+    def objective(self) -> "DataObjective":
+        """What was minimised."""
+        from spacelang.runtime.evaluation.objective import DataObjective
+
+        assert isinstance(self.found.objective, DataObjective)
+        return self.found.objective
+
+    @cached_property
+    def facts(self) -> "Run":
+        """What its summary says beside the outcome."""
+        return facts_of(self.found, self.objective.preparation.sentence)
 
     def tell(self, *, as_json: bool) -> int:
         """Print what was found, refitted unless the user has interrupted the search; the exit status."""
@@ -81,9 +92,10 @@ class Ending:
         from spacelang.cli._ensemble import Election
         from spacelang.report.ensembles import ensemble_document
 
-        if self.votes is None or finale is None or finale.record is None or status:
+        votes = self.found.experiment.ensemble
+        if votes is None or finale is None or finale.record is None or status:
             return None, status
-        election = Election(self.votes, self.objective, self.found, self.limits)
+        election = Election(votes, self.objective, self.found, self.executor)
         ensemble, status = election.hold(as_json=as_json)
         if ensemble is None:
             return None, status
@@ -105,11 +117,11 @@ class Ending:
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final import finish
 
-        outcome = self.found.outcome
+        outcome, limits = self.found.outcome, self.found.experiment.workers.limits
         if outcome.ended == "interrupted" or outcome.best is None:
             return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
         try:
-            finale = finish(outcome, self.objective, self.found.executor, limits=self.limits, announce=announce)
+            finale = finish(outcome, self.objective, self.executor, limits=limits, announce=announce)
         except KeyboardInterrupt:
             return None, INTERRUPTED
         except InputError as error:
@@ -120,8 +132,9 @@ class Ending:
             which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
             report(f"{which} be fitted on all rows", "the losses of all trials stay as they are: `--store` keeps them")
             return finale, NOTHING_SUCCEEDED
+        assert self.found.store is not None
         try:
-            keep_score(self.found.place, finale)
+            keep_score(self.found.store, finale)
         except InputError as error:
             report(error.message, error.help)
             return finale, BAD_INPUT

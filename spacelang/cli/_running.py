@@ -1,11 +1,10 @@
 """What the commands share that evaluate trials: their options, and the steps from these to an outcome."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,16 +15,14 @@ from spacelang.diagnostics.cells import visible
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
-    from spacelang.api import Recorded, Space
+    from spacelang.api import Result, Space
+    from spacelang.api.experiment import Experiment, Prepared
     from spacelang.api.initial import Read
-    from spacelang.ir.configuration import Configuration
+    from spacelang.api.rows import Rows
     from spacelang.ir.task import Limits, Validation
-    from spacelang.report.searched import Searched
+    from spacelang.report.summary import Run
     from spacelang.runtime.archives.archive import Archive
-    from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Outcome
-    from spacelang.runtime.objective import Objective
+    from spacelang.runtime.executors import Executor, Workers
 
 DataOption = Annotated[
     str,
@@ -92,95 +89,44 @@ IsolateOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where trials are evaluated, what each of them may take, and whether each is alone there."""
-
-    workers: int
-    executor: str | None
-    limits: "Limits"
-    isolate: bool
-
-
 def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
     """The space of a run; ends the program where it has errors."""
-    from spacelang.api import SpaceError, load_for_data
+    from spacelang.api import load_for_data
 
-    try:
+    with telling(None, as_json=as_json):
         return load_for_data(space, allow=allow or (), bind=bindings(bind))
-    except SpaceError as error:
-        end(error.diagnostics, as_json=as_json)
 
 
-def bound_space(space: "Space", objective: "DataObjective", *, as_json: bool) -> tuple["Space", "DataObjective"]:
-    """The space for the data, whose size only now is known, and its warnings shown."""
-    from spacelang.api import SpaceError, bound_by
+def prepared_for(experiment: "Experiment", store: Path | None, *, as_json: bool) -> "Prepared":
+    """The experiment with its data, the warnings about its space shown, and what its optimizer leaves as it is."""
+    from spacelang.api.keeping import check_rungs
 
-    try:
-        space, objective = bound_by(objective, space)
-    except SpaceError as error:
-        end(error.diagnostics, as_json=as_json)
-    show(space.warnings)
-    return space, objective
+    with telling(store, as_json=as_json):
+        prepared = experiment.prepared()
+        show(prepared.space.warnings)
+        check_rungs(prepared)
+        searched = prepared.searched
+    if searched.sentence:
+        note(searched.sentence, searched.remedy)
+    for each in searched.lost:
+        note(each)
+    return prepared
 
 
 def initial_of(given: str | None, *, as_json: bool) -> "tuple[Read, ...] | None":
     """What `--initial` gives, before it is known in which space; ends the program where that is no configuration."""
-    from spacelang.api.initial import InitialError, read_initial
+    from spacelang.api.initial import read_initial
 
-    try:
+    with telling(None, as_json=as_json):
         return None if given is None else read_initial(given)
-    except InitialError as error:
-        end(error.diagnostics, as_json=as_json)
-
-
-def members_of(
-    space: "Space",
-    given: "tuple[Read, ...] | None",
-    lacks: "Callable[[Configuration], str]" = lambda _: "",
-    *,
-    as_json: bool,
-) -> "tuple[Configuration, ...] | None":
-    """The configurations as those of the space; ends the program where one is none or `lacks` says why it is not."""
-    from spacelang.api import initial
-
-    try:
-        return None if given is None else initial.members_of(space, given, lacks)
-    except initial.InitialError as error:
-        end(error.diagnostics, as_json=as_json)
 
 
 def archive_of(file: Path | None) -> "Archive | None":
     """The archive of `--archive`; ends the program for a file that holds none."""
     from spacelang.api.archiving import open_archive
-    from spacelang.runtime.errors import InputError
 
-    try:
+    with telling(None):
         return None if file is None else open_archive(file)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-
-
-def with_suggested(
-    members: "tuple[Configuration, ...] | None",
-    archive: "Archive | None",
-    norm: Norm,
-    space: "Space",
-    objective: "DataObjective",
-) -> "tuple[Configuration, ...] | None":
-    """What a search starts from, with what an archive suggests behind it; ends the program where it is about others."""
-    from spacelang.api.archiving import begun_by, suggested
-    from spacelang.runtime.errors import InputError
-
-    if archive is None:
-        return members
-    try:
-        found = suggested(archive, space, objective, norm)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-    for sentence in found.sentences:
-        note(sentence)
-    return begun_by(members, found)
 
 
 def seconds_of(time: str | None) -> float | None:
@@ -205,7 +151,7 @@ def validation_of(validate: str | None) -> "Validation | None":
 
 def limits_of(space: "Space", given: str | None) -> "Limits":
     """What a trial may take; ends the program for a text that says nothing of the kind."""
-    from spacelang.api import trial_limits
+    from spacelang.api.executing import trial_limits
 
     try:
         return trial_limits(space, given)
@@ -221,12 +167,25 @@ def be_ready_to_fork(workers: int, executor: str | None) -> None:
         use_one_thread()
 
 
-def where_of(workers: int, executor: str | None, limits: "Limits", *, isolate: bool) -> Where:
-    """Where trials are evaluated; ends the program, or warns, where less holds there than is asked for."""
-    if workers == 0 and executor is None:
-        check_isolation(workers, isolate=isolate)
-        warn_unenforced(limits)
-    return Where(workers, executor, limits, isolate)
+def workers_of(
+    space: "Space", count: int, executor: str | None, limit: str | None, *, isolate: bool, is_table: bool = False
+) -> "Workers":
+    """Who evaluates trials; ends the program, or warns, where less holds there than is asked for."""
+    from spacelang.api.executing import unenforced
+    from spacelang.runtime.executors import Workers
+
+    limits = limits_of(space, limit)
+    if is_table:
+        if limits.trial_bytes is not None:
+            warn("a table does not know what memory its trials took: it is not limited")
+        # A simulated worker takes nobody's place: without any there is one, too.
+        return Workers(max(count, 1), limits=limits)
+    workers = Workers(count, executor, limits, isolate)
+    if executor is None:
+        check_isolation(count, isolate=isolate)
+    if (ignored := unenforced(workers)) is not None:
+        warn(ignored)
+    return workers
 
 
 def check_isolation(workers: int, *, isolate: bool) -> None:
@@ -235,173 +194,98 @@ def check_isolation(workers: int, *, isolate: bool) -> None:
         fail("`--isolate` needs processes for trials, and `--workers 0` has none", "leave one of the two out")
 
 
-def warn_unenforced(limits: "Limits") -> None:
-    """Warn of limits that nothing enforces."""
-    from spacelang.api import unenforced
-
-    ignored = unenforced(limits)
-    if ignored is not None:
-        title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
-        print(f"{title}: {ignored}", file=sys.stderr)
+def warn(sentence: str) -> None:
+    """Print a warning to standard error."""
+    title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
+    print(f"{title}: {sentence}", file=sys.stderr)
 
 
-def say_searched(optimizer: Any, space: "Space", *, has_defaults_only: bool = False) -> "Searched":
-    """What an optimizer searches of a space; what it leaves as it is, is told before it begins.
-
-    Ends the program where it cannot search the space.
-    """
-    from spacelang.report.searched import searched_by
-    from spacelang.runtime.errors import InputError
-
-    try:
-        searched = searched_by(optimizer, space.checked, has_defaults_only=has_defaults_only)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-    if searched.sentence:
-        note(searched.sentence, searched.remedy)
-    for each in searched.lost:
-        note(each)
-    return searched
-
-
-def objective_of(
-    space: "Space",
-    data: str,
-    target_column: str | None,
-    judged: tuple[str | None, "Recorded"],
-    validation: "Validation | None",
-    seed: int,
-    test: str | None = None,
-) -> "DataObjective":
-    """What a search minimises on some data, judged by a metric; ends the program for what is wrong with them.
-
-    `test` says which rows are kept from it.
-    """
-    from spacelang.api import make_objective
+def rows_of(data: str, target_column: str | None) -> "Rows":
+    """The data of `--data`; ends the program for what is wrong with it."""
+    from spacelang.api.rows import Rows
     from spacelang.runtime.data.loading import load_dataset
-    from spacelang.runtime.errors import InputError, MetricError
 
-    try:
-        table = load_dataset(data, target_column)
-        metric, recorded = judged
-        return make_objective(
-            space,
-            table,
-            metric=metric,
-            validation=validation,
-            seed=seed,
-            recorded=recorded,
-            test=test,
-        )
-    except InputError as error:
-        fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
+    with telling(None):
+        return Rows(load_dataset(data, target_column))
 
 
 def must_keep_predictions(store: Path | None) -> None:
     """End the program where an ensemble is wanted of a run that keeps no predictions."""
     from spacelang.api.keeping import check_predictions
-    from spacelang.runtime.errors import InputError
 
-    try:
+    with telling(None):
         check_predictions(store)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
 
 
 def place_of(store: Path | None, space: "Space") -> Path:
     """The file that keeps the run."""
     from datetime import datetime
 
-    from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.runs import default_path
 
-    try:
+    with telling(store):
         return default_path(space.name, datetime.now()) if store is None else store
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search came to, where it is kept, and the executor of its trials, which still lives.
-
-    `initial` are the configurations that it began with.
-    """
-
-    outcome: "Outcome"
-    place: Path
-    executor: "Executor"
-    initial: "tuple[Configuration, ...]" = ()
 
 
 @contextmanager
 def searching(
-    space: "Space",
-    optimizer: tuple[str, Any],
-    objective: "Objective",
-    where: Where,
-    budget: tuple[float | None, int | None],
-    seed: int,
-    store: Path | None,
-    *,
-    resume: bool,
-    initial: "tuple[Configuration, ...] | None" = None,
-) -> "Iterator[Found]":
-    """What an optimizer, given with its name, finds within a budget of seconds and trials, from what it starts with.
+    prepared: "Prepared", store: Path | None, *, resume: bool, as_json: bool
+) -> "Iterator[tuple[Result, Executor]]":
+    """What a search comes to, and the executor of its trials, which still lives.
 
     The file is made once trials can be evaluated, so that none is left of a run that cannot begin.
     """
     from rich.console import Console
 
-    from spacelang.api import keeping, make_executor, run
-    from spacelang.api.keeping import begun_with, terms_of
     from spacelang.report.progress import progress
 
-    seconds, trials = budget
-    workers, executor, limits, isolate = where.workers, where.executor, where.limits, where.isolate
-    with (
-        telling(store),
-        closing(
-            make_executor(objective, workers=workers, executor=executor, limits=limits, isolate=isolate, forks=True)
-        ) as crew,
-    ):
-        place = place_of(store, space)
-        terms = terms_of(seconds, trials, len(crew.free), initial)
-        with (
-            keeping(place, space, optimizer, objective, seed=seed, resume=resume, terms=terms) as journal,
-            progress(Console(file=unguarded(sys.stderr))) as listener,
-        ):
-            outcome = run(
-                space,
-                optimizer[1],
-                objective,
-                crew,
-                time=seconds,
-                trials=trials,
-                seed=seed,
-                listener=listener,
-                journal=journal,
-            )
-        yield Found(outcome, place, crew, begun_with(terms, journal))
+    with telling(store, as_json=as_json):
+        initial = prepared.initial(lambda found: [*map(note, found.sentences)])
+        with closing(prepared.crew(forks=True)) as crew:
+            place = place_of(store, prepared.space)
+            with progress(Console(file=unguarded(sys.stderr))) as listener:
+                found = prepared.run(crew, initial=initial, store=place, resume=resume, listener=listener)
+            yield found, crew
 
 
 @contextmanager
-def telling(store: Path | None) -> "Iterator[None]":
+def telling(store: Path | None, *, as_json: bool = False) -> "Iterator[None]":
     """End the program for what the user can put right in what a run is given, its store among that."""
-    from spacelang.plugins import OptionError
-    from spacelang.runtime.errors import InputError
+    from spacelang.api import SpaceError
+    from spacelang.plugins import OptionError, UnknownPluginError
+    from spacelang.runtime.errors import InputError, MetricError
     from spacelang.runtime.storing.store_faults import StoreError
 
     try:
         yield
-    except OptionError as error:  # what an option asks for is not there in this run
+    except SpaceError as error:
+        end(error.diagnostics, as_json=as_json)
+    except (UnknownPluginError, OptionError) as error:  # what an option asks for is not there in this run
         fail(error.message, error.help)
     except StoreError as error:
         if len(error.differences) < 2:
             fail(error.message, error.help, status=BAD_INPUT)
         fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
     except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
+        fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
+
+
+def facts_of(found: "Result", preparation: str) -> "Run":
+    """What the outcome of a run does not know, for its summary."""
+    from spacelang.report.summary import Run
+
+    experiment, objective = found.experiment, found.objective
+    assert experiment.optimizer is not None
+    return Run(
+        experiment.optimizer.name,
+        experiment.seed,
+        objective.metric,
+        objective.training_size,
+        preparation=preparation,
+        store=str(found.store),
+        validation=objective.validation,
+        searched=found.searched,
+    )
 
 
 def comment(*lines: str) -> None:

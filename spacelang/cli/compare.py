@@ -15,7 +15,8 @@ from spacelang.cli._running import (
     InitialOption,
     IsolateOption,
     TestOption,
-    check_isolation,
+    load_space,
+    workers_of,
 )
 from spacelang.cli._shared import (
     AllowOption,
@@ -23,7 +24,6 @@ from spacelang.cli._shared import (
     JsonOption,
     SeedOption,
     SpaceArgument,
-    bindings,
     end,
     fail,
     note,
@@ -104,9 +104,9 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.report.comparison.document import document
 
     _check_usage(optimizers, time, validate, data)
-    loaded = _load(space, allow, bind, as_json=json)
-    check_isolation(workers, isolate=isolate)
-    _check_limits(loaded, time, trials, trial_limit, workers)
+    loaded = load_space(space, allow, bind, as_json=json)
+    show(loaded.warnings)
+    _check_limits(loaded, time, trials, trial_limit, workers, isolate=isolate)
     place = _place(loaded) if folder is None else folder
     options = {
         "repeats": repeats,
@@ -159,29 +159,16 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
     _tell(mistakes)
 
 
-def _check_limits(space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int) -> None:
-    from spacelang.api import trial_limits
-    from spacelang.api.comparing import seconds_of
-    from spacelang.cli._running import warn_unenforced
+def _check_limits(
+    space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int, *, isolate: bool
+) -> None:
+    from spacelang.api.comparing import budget_of
 
     try:
-        seconds_of(space, time, trials)
-        limits = trial_limits(space, trial_limit)
+        budget_of(space, time, trials)
     except ValueError as error:
         fail(str(error))
-    if workers == 0:
-        warn_unenforced(limits)
-
-
-def _load(space: str, allow: list[str] | None, bind: list[str] | None, *, as_json: bool) -> "Space":
-    from spacelang.api import SpaceError, load_for_data
-
-    try:
-        loaded = load_for_data(space, allow=allow or (), bind=bindings(bind))
-    except SpaceError as error:
-        end(error.diagnostics, as_json=as_json)
-    show(loaded.warnings)
-    return loaded
+    workers_of(space, workers, None, trial_limit, isolate=isolate)
 
 
 def _place(space: "Space") -> Path:

@@ -1,12 +1,10 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._dataless import Dataless, is_dataless, place_without_data, refuse, run_without_data
+from spacelang.cli._dataless import data_without_rows, is_dataless, is_table, refuse, tell
 from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     ArchiveNormOption,
@@ -25,19 +23,16 @@ from spacelang.cli._running import (
     WorkersOption,
     archive_of,
     be_ready_to_fork,
-    bound_space,
     initial_of,
-    limits_of,
     load_space,
-    members_of,
     must_keep_predictions,
-    objective_of,
-    say_searched,
+    prepared_for,
+    rows_of,
     searching,
     seconds_of,
+    telling,
     validation_of,
-    where_of,
-    with_suggested,
+    workers_of,
 )
 from spacelang.cli._shared import (
     AllowOption,
@@ -54,9 +49,6 @@ from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.report.searched import Searched
-    from spacelang.report.summary import Run
-    from spacelang.runtime.evaluation.objective import DataObjective
 
 DEFAULT_SECONDS: Final = 60.0
 """How long a run takes that nothing limits."""
@@ -117,47 +109,45 @@ def command(  # noqa: PLR0913 - one argument an option
     held-out rows, which the store keeps then; with --resume and no time left that is all that is done.
     """
     be_ready_to_fork(workers, executor)
-    from spacelang.api import Recorded, needs_training_loss, with_fidelity
-    from spacelang.optimizers import OPTIMIZERS, default_optimizer
+    from spacelang.api.experiment import Experiment, Recorded
+    from spacelang.optimizers import OPTIMIZERS
+    from spacelang.runtime.budget import Budget
 
     if resume and store is None:
         fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
     if resume and ensemble is not None:
         must_keep_predictions(store)
-    given = seconds_of(time)
-    validation = validation_of(validate)
+    given, validation = seconds_of(time), validation_of(validate)
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
     first, earlier = initial_of(initial, as_json=json), archive_of(archive)
     loaded = load_space(space, allow, bind, as_json=json)
-    limits = limits_of(loaded, trial_limit)
-    if is_dataless(data):
+    if without := is_dataless(data):
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
-        where = place_without_data(data, workers, executor, limits, isolate=isolate)
-        seconds = _limit(loaded, given, trials)
-        asked = Dataless(data, (optimizer, set_), seconds, trials, where, seed, store, resume, first)
-        run_without_data(loaded, asked, as_json=json)
-        return
-    name = default_optimizer(loaded.checked) if optimizer is None else optimizer
-    chosen = plugin(OPTIMIZERS, name, set_)
-    where = where_of(workers, executor, limits, isolate=isolate)
-    recorded = Recorded(
-        _names(metrics), training_score or needs_training_loss(chosen), predictions or ensemble is not None
+    crew = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
+    experiment = Experiment(
+        space=loaded,
+        data=data_without_rows(data) if without else rows_of(data, target_column),
+        workers=crew,
+        budget=Budget(_limit(loaded, given, trials), trials),
+        seed=seed,
+        metric=metric,
+        validation=validation,
+        recorded=Recorded(_names(metrics), training_score, predictions),
+        test=test,
+        initial=first,
+        archive=earlier,
+        norm=archive_norm,
+        ensemble=ensemble,
     )
-    objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed, test)
-    loaded, objective = bound_space(loaded, objective, as_json=json)
-    chosen = with_fidelity(chosen, loaded, settings(set_))
-    budget, searched = (_limit(loaded, given, trials), trials), say_searched(chosen, loaded)
-    members = with_suggested(members_of(loaded, first, as_json=json), earlier, archive_norm, loaded, objective)
-    with searching(
-        loaded, (name, chosen), objective, where, budget, seed, store, resume=resume, initial=members
-    ) as found:
-        facts = _facts(objective, name, seed, found.place, replace(searched, initial=found.initial))
-        ending = Ending(data, objective, found, facts, limits, ensemble)
-        status = ending.tell(as_json=json)
+    with telling(store, as_json=json):
+        experiment = experiment.by(optimizer, settings(set_))
+    prepared = prepared_for(experiment, store, as_json=json)
+    with searching(prepared, store, resume=resume, as_json=json) as (found, executes):
+        status = tell(found, as_json=json) if without else Ending(data, found, executes).tell(as_json=json)
     raise typer.Exit(status)
 
 
@@ -171,18 +161,3 @@ def _limit(space: "Space", given: float | None, trials: int | None) -> float | N
         return given
     limit = None if space.task is None else space.task.limits.run_seconds
     return DEFAULT_SECONDS if limit is None and trials is None else limit
-
-
-def _facts(objective: "DataObjective", optimizer: str, seed: int, place: Path, searched: "Searched") -> "Run":
-    from spacelang.report.summary import Run
-
-    return Run(
-        optimizer,
-        seed,
-        objective.metric,
-        objective.training_size,
-        preparation=objective.preparation.sentence,
-        store=str(place),
-        validation=objective.validation,
-        searched=searched,
-    )

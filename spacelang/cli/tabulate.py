@@ -1,5 +1,6 @@
 """`spacelang tabulate`: what every configuration of a finite space comes to on data, as a table for later searches."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -19,16 +20,15 @@ from spacelang.cli._running import (
     ValidateOption,
     WorkersOption,
     be_ready_to_fork,
-    bound_space,
-    limits_of,
     load_space,
-    objective_of,
+    rows_of,
     searching,
     seconds_of,
+    telling,
     validation_of,
-    where_of,
+    workers_of,
 )
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json, show
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -78,7 +78,9 @@ def command(  # noqa: PLR0913 - one argument an option
     takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
     """
     be_ready_to_fork(workers, executor)
-    from spacelang.api import Recorded
+    from spacelang.api.experiment import Experiment, Recorded
+    from spacelang.plugins import Part
+    from spacelang.runtime.budget import Budget
 
     if resume and store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
@@ -87,16 +89,25 @@ def command(  # noqa: PLR0913 - one argument an option
     seconds, validation = seconds_of(time), validation_of(validate)
     _check_output(output)
     loaded = load_space(space, allow, bind, as_json=json)
-    limits = limits_of(loaded, trial_limit)
-    where = where_of(workers, executor, limits, isolate=isolate)
-    recorded = Recorded(training_score=training_score)
-    objective = objective_of(loaded, data, target_column, (metric, recorded), validation, seed)
-    loaded, objective = bound_space(loaded, objective, as_json=json)
-    tabulate, number = _tabulation(loaded, objective, hyperparameters, b, eta)
-    budget = seconds, number
-    with searching(loaded, ("tabulate", tabulate), objective, where, budget, seed, store, resume=resume) as found:
-        outcome, place = found.outcome, found.place
-    table = _table(loaded, objective, tabulate, outcome, seed, place)
+    rows = rows_of(data, target_column)
+    experiment = Experiment(
+        space=loaded,
+        data=rows,
+        workers=workers_of(loaded, workers, executor, trial_limit, isolate=isolate),
+        seed=seed,
+        metric=metric,
+        validation=validation,
+        recorded=Recorded(training_score=training_score),
+    )
+    with telling(store, as_json=json):
+        bound, objective = rows.over(experiment)
+    show(bound.warnings)
+    tabulate, number = _tabulation(bound, objective, hyperparameters, b, eta)
+    wanted = replace(experiment, optimizer=Part("tabulate", tabulate), budget=Budget(seconds, number))
+    with searching(wanted.on(bound, objective), store, resume=resume, as_json=json) as (found, _):
+        outcome, place = found.outcome, found.store
+    assert place is not None
+    table = _table(bound, objective, tabulate, outcome, seed, place)
     _write(table, output, place)
     _report(table, outcome, output, place, as_json=json)
 

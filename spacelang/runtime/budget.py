@@ -43,6 +43,10 @@ class Budget:
         return None if self.trials is None else max(0, self.trials - trials)
 
 
+ENDLESS: Final = Budget()
+"""The budget that nothing exhausts."""
+
+
 def parse_duration(text: str) -> float:
     """Seconds from `500ms`, `30s`, `2m`, `1.5h` or a plain number of seconds.
 

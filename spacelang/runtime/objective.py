@@ -169,3 +169,12 @@ class Graded(Protocol):
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless there are trials at each of these fidelities."""
         ...
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """An objective that has no trials of some configurations."""
+
+    def lacks(self, configuration: Configuration) -> str:
+        """Why there is none of this one; empty where there is."""
+        ...

@@ -25,6 +25,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang import api
+from spacelang.api.rows import Rows
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
@@ -107,11 +108,9 @@ def judge(name: str, data: str, drawn: int, limit: float) -> list[Verdict]:
 def prepare(name: str, data: str) -> tuple[Structures, DataObjective]:
     """The structures of a space and what its pipelines are judged by; bound by the data unless it is the control."""
     space = api.load_for_data(name.removesuffix(FREE))
-    objective = api.make_objective(
-        space, load_dataset(f"sklearn:{data}"), metric=None, seed=SEED, validation=Holdout(0.3)
-    )
+    rows = Rows(load_dataset(f"sklearn:{data}"))
+    bound, objective = rows.over(api.Experiment(space=space, data=rows, seed=SEED, validation=Holdout(0.3)))
     if not name.endswith(FREE):
-        bound, objective = api.bound_by(objective, space)
         return bound.counted, objective
     free = replace(space.checked, constraints=())
     return Structures(free), objective.over(free)

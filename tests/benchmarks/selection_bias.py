@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from spacelang import api
+from spacelang.api.rows import Rows
 from spacelang.ir.task import CrossValidation, Declared, Holdout
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.data.loading import Table, load_dataset
@@ -122,7 +123,8 @@ def taken(table: Table, rows: np.ndarray) -> Table:
 
 def winner(way: Way, space: api.Space, mine: Table, others: Table, configurations: list, seed: int) -> Found:
     """The best of the pipelines that a way judges, and what it is worth on the other rows."""
-    objective = api.make_objective(space, mine, metric=None, seed=seed, validation=way.validation)
+    rows = Rows(mine)
+    _, objective = rows.over(api.Experiment(space=space, data=rows, seed=seed, validation=way.validation))
     started = time.process_time()
     trials = [*judged(objective, configurations[: max(1, round(way.share * len(configurations)))])]
     seconds = time.process_time() - started

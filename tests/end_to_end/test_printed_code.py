@@ -17,7 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spacelang.api import Space, bound_by, load_for_data, make_objective, parse
+from spacelang.api import Space, load_for_data, parse
+from spacelang.api.experiment import Experiment
+from spacelang.api.rows import Rows
 from spacelang.ir.task import Holdout
 from spacelang.report.code import source
 from spacelang.resources import folder
@@ -192,9 +194,8 @@ def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
 
 
 def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, DataObjective]:
-    return bound_by(
-        make_objective(space, make_table(features, target), metric=None, seed=0, validation=Holdout(0.3)), space
-    )
+    rows = Rows(make_table(features, target))
+    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from spacelang.analysis import Checked, Surroundings, check
-from spacelang.api import bound_by, load_for_data, make_objective
+from spacelang.api import load_for_data
+from spacelang.api.experiment import Experiment
+from spacelang.api.rows import Rows
 from spacelang.diagnostics.terminal import render
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
@@ -187,9 +189,8 @@ def test_categories_and_missing_values_are_handled(name: str, taken: dict[str, s
     features.loc[::7, "size"] = np.nan
     features.loc[::11, "colour"] = None
     space = load_for_data(name)
-    space, objective = bound_by(
-        make_objective(space, make_table(features, labels), metric=None, seed=0, validation=Holdout(0.3)), space
-    )
+    rows = Rows(make_table(features, labels))
+    space, objective = rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
     usual = {stage.address: stage.branches[stage.default].name for stage in space.checked.stages}
     decided = {stage: branch for stage, branch in taken.items() if stage in usual}
     trial = objective.evaluate(Request(Completer(space.counted).complete(usual | decided)))

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from tables import loaded
 
 import spacelang as sl
-from spacelang.api.searching import configure_optimizer, run
+from spacelang.api.asking import Outside
+from spacelang.api.experiment import Experiment
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.boxes import BlackBox
+from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.storing.header import DataFacts
@@ -56,8 +58,9 @@ def ran(space: Space, optimizer: str, seed: int) -> Outcome:
         return answered(request, loss_of(request.configuration, request.fidelity or SIZES[-1]))
 
     grid = {"b": "1", "eta": "3"} if has_rungs(optimizer) else {}
-    chosen = configure_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return run(loaded(space), chosen, BOX, Here(evaluate), time=None, trials=TRIALS, seed=seed)
+    said = Experiment(space=loaded(space), data=Outside(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed)
+    chosen = said.by(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
+    return chosen.on(chosen.space, BOX).run(Here(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from spacelang.api import bound_by, load_for_data, make_objective
+from spacelang.api import load_for_data
+from spacelang.api.experiment import Experiment
+from spacelang.api.rows import Rows
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
@@ -30,12 +32,8 @@ COLUMNS = 10
 def searched(name: str) -> tuple[Any, DataObjective]:
     features, labels = load_breast_cancer(return_X_y=True, as_frame=True)
     space = load_for_data(name)
-    return bound_by(
-        make_objective(
-            space, make_table(features.iloc[:, :COLUMNS], labels), metric=None, seed=0, validation=Holdout(0.3)
-        ),
-        space,
-    )
+    rows = Rows(make_table(features.iloc[:, :COLUMNS], labels))
+    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
 
 
 class Trying:

@@ -1,17 +1,17 @@
 """A table answers what was recorded, whatever the space; a search on it is the search on what it was made of."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tables import SIZES, kept, loaded, recorded, table_of, trials
+from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 
-from spacelang.api.searching import configure_optimizer, run
-from spacelang.api.tabulating import objective_of, run_on_table
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.executors import Finished
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Record
 from spacelang.runtime.tables import Axes
@@ -57,22 +57,29 @@ def test_a_search_on_a_table_is_one_on_what_it_was_made_of(
     space: Space, name: str, seed: int, seconds: float | None
 ) -> None:
     few(space)
-    over, objective = objective_of(loaded(space), table_of(space))
-    optimizer = configure_optimizer(name, {"b": SIZES[0]} if name not in ("random", "lds", "cmab") else {})
-
-    def made(request: Request) -> Trial:
-        time[0] += recorded(request).cost
-        return recorded(request)
-
-    time = [0.0]
-    budget = {"time": seconds, "trials": 200, "seed": seed}
-    first = run(over, optimizer, objective, Here(made), clock=lambda: time[0], **budget)
-    second = run_on_table(over, optimizer, objective, **budget)
+    options = {"b": SIZES[0]} if name not in ("random", "lds", "cmab") else {}
+    made = on_table(loaded(space), table_of(space), name, options, budget=Budget(seconds, 200), seed=seed)
+    first = made.run(Paid(recorded)).outcome
+    second = made.run(made.crew()).outcome
     # In this process nothing ends a trial that goes on when the budget is used up: the last one may be there.
     told = [told_of(record) for record in first.records if seconds is None or record.finished <= seconds]
     assert [told_of(record) for record in second.records] == told
     if seconds is None:
         assert (second.curve, second.ended, second.seconds) == (first.curve, first.ended, first.seconds)
+
+
+class Paid(Here):
+    """Here, in the time that trials say that they cost."""
+
+    now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+        ended = super().wait(seconds)
+        self.now += sum(each.trial.cost for each in ended)
+        return ended
 
 
 def told_of(record: Record) -> tuple[object, ...]:

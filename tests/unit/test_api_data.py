@@ -8,9 +8,12 @@ import pytest
 
 import spacelang as sl
 from spacelang.api import load_for_data
-from spacelang.api._comparing.arenas import DataArena
+from spacelang.api._comparing.arenas import Arena
+from spacelang.api._comparing.contestants import contestants
 from spacelang.api._comparing.folder import plan_of
-from spacelang.api._comparing.setting import Setting
+from spacelang.api.experiment import Experiment
+from spacelang.api.rows import Rows
+from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 
 TEXT = """stage scaler = none | QuantileTransformer { n_quantiles : int[10, min(2000, n_samples)] log = 1000 }
@@ -105,9 +108,9 @@ def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path)
     plans = []
     for rule in ("", "forbid estimator is GaussianNB and selector.SelectKBest.k > 3\n"):
         path.write_text(GROWING.replace("BOUND", "4").replace("DEFAULT", "3") + rule, encoding="utf-8")
-        setting = Setting(load_for_data(path), None, 1)
-        judged = DataArena(setting, "mine", make_table(*table(30))).check(0, ())
-        plans.append(plan_of(setting, (0,), {"mine": judged}, ()))
+        said = Experiment(space=load_for_data(path), data=Rows(make_table(*table(30))), budget=Budget(trials=1))
+        judged = Arena("mine", said).check(0, contestants(["random"]))
+        plans.append(plan_of(said, (0,), {"mine": judged}, ()))
     assert [line.partition(":")[0] for line in plans[0].differences(plans[1])] == ["data `mine`, space"]
     assert plans[0].differences(plans[0]) == []
 

@@ -1,13 +1,11 @@
 """The optimizers of a comparison, as texts name them: `blds`, `blds:disc=2`, `hyperband:b=50:eta=3`."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from spacelang.api.searching import with_fidelity
-from spacelang.api.space import Space
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import OptionError, UnknownPluginError, pieces
+from spacelang.plugins import OptionError, Part, UnknownPluginError, pieces
 
 
 class ContestantsError(ValueError):
@@ -20,16 +18,10 @@ class ContestantsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A configured optimizer: `label` is what it is called in the comparison, `given` are the options that were."""
+    """A configured optimizer: `label` is what it is called in the comparison."""
 
     label: str
-    name: str
-    optimizer: Any
-    given: Mapping[str, str] = field(default_factory=dict)
-
-    def on(self, space: Space) -> "Contestant":
-        """The same with what the task of a space says about fidelities where the options do not."""
-        return Contestant(self.label, self.name, with_fidelity(self.optimizer, space, self.given), self.given)
+    optimizer: Part
 
 
 def contestants(texts: Iterable[str]) -> tuple[Contestant, ...]:
@@ -75,7 +67,7 @@ def _read(text: str) -> Contestant | list[UnknownPluginError | OptionError]:
     if mistakes:
         return mistakes
     label = " ".join([name, *(f"{option}={value}" for option, value in given.items())])
-    return Contestant(label, name, OPTIMIZERS.configure(plugin, given), given)
+    return Contestant(label, OPTIMIZERS.made(name, given))
 
 
 def _mistaken(plugin: type[Any], options: Mapping[str, str]) -> Iterator[OptionError]:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from spacelang.api._comparing.arenas import Judged
 from spacelang.api._comparing.contestants import Contestant
-from spacelang.api._comparing.setting import Judged, Setting
+from spacelang.api.experiment import Experiment, with_fidelity
 from spacelang.ir.task import describe_limits
 from spacelang.plugins import facts
 
@@ -28,19 +29,23 @@ ANOTHER: Final = "choose another folder"
 
 
 def plan_of(
-    setting: Setting, seeds: tuple[int, ...], judged: Mapping[str, Judged], contestants: Iterable[Contestant]
+    common: Experiment, seeds: tuple[int, ...], judged: Mapping[str, Judged], contestants: Iterable[Contestant]
 ) -> "Plan":
     """What decides the runs of a comparison."""
     from spacelang.report.comparison.plan import Plan
     from spacelang.runtime.storing.header import identity
 
+    task, workers = common.space.task, common.workers
+    limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
+    fidelity = None if task is None else task.fidelity
+    optimizers = {each.label: with_fidelity(each.optimizer, fidelity) for each in contestants}
     return Plan(
-        space=setting.space.name,
-        identity=identity(setting.space.checked),
-        seconds=setting.seconds,
-        trials=setting.trials,
-        workers=setting.workers,
-        limits=", ".join((*describe_limits(setting.limits), *(["isolated trials"] if setting.isolate else []))),
+        space=common.space.name,
+        identity=identity(common.space.checked),
+        seconds=common.budget.seconds,
+        trials=common.budget.trials,
+        workers=workers.count,
+        limits=", ".join(limits),
         seeds=seeds,
         data={
             label: {
@@ -56,9 +61,7 @@ def plan_of(
             }
             for label, each in judged.items()
         },
-        optimizers={
-            each.label: {"name": each.name, "options": facts(each.on(setting.space).optimizer)} for each in contestants
-        },
+        optimizers={label: {"name": each.name, "options": facts(each.plugin)} for label, each in optimizers.items()},
     )
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from spacelang.api._comparing.arenas import Arena
+from spacelang.api._comparing.arenas import Arena, Judged
 from spacelang.api._comparing.contestants import Contestant
-from spacelang.api._comparing.setting import Judged, Setting
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Trial
@@ -63,7 +62,7 @@ def entries(
     )
 
 
-def make(wanted: Sequence[Entry], folder: Path | None, setting: Setting, listener: "ComparisonListener") -> Made:
+def make(wanted: Sequence[Entry], folder: Path | None, listener: "ComparisonListener") -> Made:
     """Make what is not in the folder yet; raises KeyboardInterrupt where that was stopped before a seed was whole.
 
     Raises InputError, StoreError among them: what was made before is kept.
@@ -72,12 +71,12 @@ def make(wanted: Sequence[Entry], folder: Path | None, setting: Setting, listene
     interrupted = False
     try:
         if folder is not None:
-            earlier = ((each.key, _earlier(each, folder, setting)) for each in wanted)
+            earlier = ((each.key, _earlier(each, folder)) for each in wanted)
             found.update((key, run) for key, run in earlier if run is not None)
         listener.planned(len(wanted), len(found))
         for entry in (each for each in wanted if each.key not in found):
             listener.begins(entry.key)
-            run = _run(entry, folder, setting, listener)
+            run = _run(entry, folder, listener)
             if run.ended == INTERRUPTED:
                 interrupted = True
                 break
@@ -102,7 +101,7 @@ def _written(name: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "ComparisonListener") -> "Run":
+def _run(entry: Entry, folder: Path | None, listener: "ComparisonListener") -> "Run":
     """One run; what keeps this optimizer from searching there ends this run alone."""
     from spacelang.draws.sampling import UnlikelyError
 
@@ -110,12 +109,12 @@ def _run(entry: Entry, folder: Path | None, setting: Setting, listener: "Compari
     try:
         outcome, test = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
     except UnlikelyError as error:
-        return _summary(entry, (), setting, 0.0, FAILED, str(error))
-    summary = _summary(entry, outcome.records, setting, outcome.seconds, outcome.ended.value)
+        return _summary(entry, (), 0.0, FAILED, str(error))
+    summary = _summary(entry, outcome.records, outcome.seconds, outcome.ended.value)
     return replace(summary, tested=_tested(test, outcome.records))
 
 
-def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
+def _earlier(entry: Entry, folder: Path) -> "Run | None":
     """The run that was made before; None where it has to be begun, to go on or to be tested. Raises StoreError."""
     from spacelang.runtime.storing.store import Store, is_blank
     from spacelang.runtime.storing.stored import State
@@ -131,7 +130,7 @@ def _earlier(entry: Entry, folder: Path, setting: Setting) -> "Run | None":
         if entry.judged.test and test is None and run.best is not None:
             return None
         records = tuple(run.records())
-        summary = _summary(entry, records, setting, run.seconds, run.sessions[-1].ending or "")
+        summary = _summary(entry, records, run.seconds, run.sessions[-1].ending or "")
         return replace(summary, tested=_tested(test, records))
 
 
@@ -141,7 +140,7 @@ def _check(entry: Entry, run: "StoredRun") -> None:
 
     header, facts = run.header, entry.arena.facts(entry.key.seed, entry.judged)
     there = (header.seed, header.optimizer, header.data.fingerprint)
-    if there != (entry.key.seed, entry.contestant.name, facts.fingerprint):
+    if there != (entry.key.seed, entry.contestant.optimizer.name, facts.fingerprint):
         raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it, and the run is made again")
 
 
@@ -156,13 +155,12 @@ def _tested(test: "StoredTest | None", records: "Sequence[Record]") -> "OnTestRo
     return OnTestRows(test.score, reported)
 
 
-def _summary(
-    entry: Entry, records: "Sequence[Record]", setting: Setting, seconds: float, ended: str, reason: str = ""
-) -> "Run":
+def _summary(entry: Entry, records: "Sequence[Record]", seconds: float, ended: str, reason: str = "") -> "Run":
     from spacelang.report.comparison.curves import incumbent
     from spacelang.report.comparison.results import Models, Run
 
-    until = inf if setting.seconds is None else setting.seconds
+    limit = entry.arena.experiment.budget.seconds
+    until = inf if limit is None else limit
     trials = [each.trial for each in records]
     scores = [
         (each.request.fidelity, (record.finished, each.loss))

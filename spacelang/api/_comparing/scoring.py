@@ -1,21 +1,17 @@
 """The winner of a run on rows that no trial saw: fitted on all others, scored once, and kept with the run."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spacelang.ir.task import Limits
+from spacelang.api.result import Result
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale
-    from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.history import Record
     from spacelang.runtime.storing.store_tests import StoredTest
 
 
-def scored(
-    outcome: "Outcome", objective: "DataObjective", executor: "Executor", limits: Limits, place: Path | None
-) -> "StoredTest | None":
+def scored(result: Result, executor: "Executor") -> "StoredTest | None":
     """The score of a run's winner, kept in its store if it has one; raises InputError, StoreError among them.
 
     None where there are no test rows or no winner, and after an interruption. The next best is scored where the best
@@ -23,14 +19,18 @@ def scored(
     """
     from spacelang.runtime.final import finish
     from spacelang.runtime.history import Ending
+    from spacelang.runtime.objective import Refittable
     from spacelang.runtime.storing.store_tests import keep
 
-    best = outcome.best
-    if best is None or not objective.test_rows or outcome.ended is Ending.INTERRUPTED:
+    outcome, objective = result.outcome, result.objective
+    if not isinstance(objective, Refittable) or not objective.test_rows:
         return None
-    found = _found(best, finish(outcome, objective, executor, limits=limits), objective.test_rows)
-    if place is not None:
-        keep(place, found)
+    if outcome.best is None or outcome.ended is Ending.INTERRUPTED:
+        return None
+    finale = finish(outcome, objective, executor, limits=result.experiment.workers.limits)
+    found = _found(outcome.best, finale, objective.test_rows)
+    if result.store is not None:
+        keep(result.store, found)
     return found
 
 

@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from spacelang.ir.problem import Terms
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Status, TestScore, Trial
 from spacelang.runtime.ensembles.selection import Bag, Predictions, combined, lowest, select
@@ -35,13 +34,12 @@ class EnsembleError(InputError):
 class BestPredictions(Unkept):
     """A journal of nothing but predictions, and only of the trials that can be members: more are never asked for.
 
-    `predictions` has them by the numbers of trials, at most `LIBRARY` at a time; `terms` are those of the run.
+    `predictions` has them by the numbers of trials, at most `LIBRARY` at a time.
     """
 
     keeps_predictions = True
 
-    def __init__(self, training_size: int, terms: Terms) -> None:
-        self.terms = terms
+    def __init__(self, training_size: int) -> None:
         self._training_size = training_size
         self._losses: dict[int, float] = {}
         self.predictions: dict[int, Predictions] = {}

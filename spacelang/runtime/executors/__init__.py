@@ -5,13 +5,31 @@ What a trial may take is in `ir.task.Limits`: `trial_seconds` of wall-clock time
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from spacelang.ir.task import Limits
+from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Trial
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
 """What evaluates a request; where it goes to another process, cloudpickle must be able to take it there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who evaluates trials: so many at a time, of an `executor` or of this machine, each within `limits`.
+
+    With `isolate` every trial has a process of its own, forked from one that has everything loaded, and shares no
+    fitted steps with others.
+    """
+
+    count: int = 1
+    executor: str | None = None
+    limits: Limits = UNLIMITED
+    isolate: bool = False
+
+
+ONE: Final = Workers()
+"""A process of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +96,15 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End everything that goes on, at once; no process is left behind. Closing again does nothing."""
+        ...
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """An executor that takes no time but that of its own clock, which stands at `now` and is the clock of the run."""
+
+    now: float
+
+    def clock(self) -> float:
+        """The time, in seconds."""
         ...

@@ -16,7 +16,7 @@ TICK: Final = 1e-6
 class Simulated:
     """`workers` workers that do one job at a time each; a job takes the seconds that its trial says it costs.
 
-    `clock` is the time of the simulation, which begins `now`, and the clock of the run. Jobs end in the order in which
+    `clock` is the time of the simulation, and the clock of the run; it stands at `now`. Jobs end in the order in which
     those workers would have ended them; of jobs that end at the same moment, the one that was started first.
     """
 
@@ -29,11 +29,11 @@ class Simulated:
         self._begun: list[tuple[float, str, Job]] = []
         self._ending: list[tuple[float, int, Finished]] = []
         self._started = 0
-        self._now = now
+        self.now = now
 
     def clock(self) -> float:
         """The time of the simulation, in seconds."""
-        return self._now
+        return self.now
 
     def ready(self) -> None:
         """It always is."""
@@ -48,7 +48,7 @@ class Simulated:
         assert worker in self._names
         assert worker not in self._busy
         self._busy.add(worker)
-        self._begun.append((self._now, worker, job))
+        self._begun.append((self.now, worker, job))
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
         """The job that ends next, the clock then being at its end; none where that is more than `seconds` ahead.
@@ -62,11 +62,11 @@ class Simulated:
         self._begun.clear()
         if not self._ending:
             return ()
-        if seconds is not None and self._ending[0][0] > self._now + seconds:
-            self._now += max(seconds, TICK)
+        if seconds is not None and self._ending[0][0] > self.now + seconds:
+            self.now += max(seconds, TICK)
             return ()
         end, _, finished = heapq.heappop(self._ending)
-        self._now = max(self._now, end)
+        self.now = max(self.now, end)
         self._busy.remove(finished.worker)
         return (finished,)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from spacelang.ir.problem import Terms
 from spacelang.ir.task import read_bound
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing import store_predictions, store_requests, store_tests
@@ -45,11 +44,6 @@ class StoredRun:
             check_kind(path, connection)
             self.header, self._root = read_header(path, connection)
             self._is_former = is_former(connection)
-
-    @property
-    def terms(self) -> Terms:
-        """With what the run began."""
-        return self.header.terms
 
     @property
     def count(self) -> int:

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import NO_TERMS
 from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.ensembles import assembling
@@ -126,7 +125,7 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
             )
             for _ in range(15)
         ]
-        run, journal = outcome(trials), BestPredictions(objective.training_size, NO_TERMS)
+        run, journal = outcome(trials), BestPredictions(objective.training_size)
         for record in run.records:
             journal.append(record)
         assert len(journal.predictions) <= 3

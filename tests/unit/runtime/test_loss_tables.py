@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tables import SIZES, kept, loaded, recorded, table_of, trials
+from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 
 from spacelang.api import NoSuccessError, parse, search_table
-from spacelang.api.keeping import check_rungs, keeping
-from spacelang.api.searching import configure_optimizer
-from spacelang.api.tabulating import objective_of, run_on_table, tabulation
+from spacelang.api.experiment import Experiment
+from spacelang.api.keeping import check_rungs
+from spacelang.api.tabulating import Losses, tabulation
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
@@ -153,9 +153,9 @@ def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit
     shares = table_of(space, times(1.0), metric="accuracy", formula="1 - accuracy")
     found = []
     for table in (errors, shares):
-        bound, objective = objective_of(loaded(space), table)
-        chosen = configure_optimizer(optimizer, {"b": 100} if optimizer not in ("lds", "cmab") else {})
-        found.append(run_on_table(bound, chosen, objective, time=None, trials=60, seed=3))
+        options = {"b": 100} if optimizer not in ("lds", "cmab") else {}
+        made = on_table(loaded(space), table, optimizer, options, budget=Budget(trials=60), seed=3)
+        found.append(made.run(made.crew()).outcome)
     assert found[0].scale == Scale(0.0, 80.0)
     first, second = ([(each.trial.request, each.trial.status) for each in one.records] for one in found)
     assert first == second
@@ -244,17 +244,12 @@ def test_only_recorded_rungs_are_answered() -> None:
 
 
 def test_a_grid_that_the_table_does_not_have_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
-    over, objective = objective_of(loaded(plain(2, 2)), table_of(plain(2, 2)))
-    check_rungs(configure_optimizer("blds"), objective)
-    check_rungs(configure_optimizer("random"), objective)
-    other = configure_optimizer("blds", {"b": 64})
+    space, table = loaded(plain(2, 2)), table_of(plain(2, 2))
+    for name, options in (("blds", {}), ("random", {})):
+        check_rungs(on_table(space, table, name, options))
+    other = on_table(space, table, "blds", {"b": 64}, budget=Budget(trials=1))
     with pytest.raises(InputError, match="no trials on 64, 128, 256 training rows"):
-        check_rungs(other, objective)
-    with (
-        pytest.raises(InputError),
-        keeping(tmp_path / "run.db", over, ("blds", other), objective, seed=0, resume=False),
-    ):
-        pass
+        other.run(other.crew(), store=tmp_path / "run.db")
     assert not [*tmp_path.iterdir()]
 
 
@@ -336,16 +331,21 @@ def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space]
     assert message.partition(" is ")[2] in caught.value.message or message in caught.value.message
 
 
+def known(space: Space, table: LossTable) -> tuple[Space, TableObjective]:
+    losses = Losses(table)
+    return losses.over(Experiment(space=space, data=losses))
+
+
 def test_the_data_of_the_table_binds_the_space() -> None:
     text = "space s\nstage reducer = none | PCA { n_components : int[1, n_features] = 1 }\nstage e = GaussianNB\n"
     unbound = parse(text, bind={"n_features": 3})
     table = table_of(unbound.checked, symbols={"n_features": 3}, definition=definition(unbound.checked))
     for given_space in (parse(text, bind={"n_features": 3}), parse(text.replace("n_features]", "3]"))):
-        over, objective = objective_of(given_space, table)
+        over, objective = known(given_space, table)
         assert over.configurations == 4
         assert objective.training_size == SIZES[-1]
     with pytest.raises(InputError, match="`n_features` is not known"):
-        objective_of(replace_symbols(unbound), replace(table, facts=replace(table.facts, symbols={})))
+        known(replace_symbols(unbound), replace(table, facts=replace(table.facts, symbols={})))
 
 
 def replace_symbols(space: Any) -> Any:
@@ -403,8 +403,8 @@ def test_a_budget_ends_where_it_ends(costs: list[float], seconds: float, workers
 
 
 def test_a_budget_of_seconds_is_one_of_recorded_seconds() -> None:
-    over, objective = objective_of(loaded(plain(4, 4)), table_of(plain(4, 4)))
-    outcome = run_on_table(over, configure_optimizer("random"), objective, time=3.0, trials=None, seed=1)
+    made = on_table(loaded(plain(4, 4)), table_of(plain(4, 4)), "random", budget=Budget(3.0), seed=1)
+    outcome = made.run(made.crew()).outcome
     assert outcome.ended is Ending.BUDGET
     assert outcome.seconds == 3.0
     ends = list(accumulated(record.trial.cost for record in outcome.records))

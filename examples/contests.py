@@ -24,10 +24,10 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.executing import make_executor
+from spacelang.bench.comparison.noise import Ranked, ranked, resampling
+from spacelang.bench.comparison.ranks import TOLERANCE, Ranking
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
-from spacelang.report.comparison.noise import Ranked, ranked, resampling
-from spacelang.report.comparison.ranks import TOLERANCE, Ranking
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.final import finish

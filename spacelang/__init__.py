@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from spacelang.api import (
         AskAndTell,
         Asked,
-        Comparison,
+        Experiment,
         ImportedSpace,
         NoSuccessError,
         RefitError,
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
         Space,
         SpaceError,
         ask_and_tell,
-        compare,
         import_space,
         load,
         parse,
         search,
-        search_table,
     )
+    from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
     from spacelang.runtime.judging.constraints import Constraint
 
@@ -32,6 +31,7 @@ __all__ = [
     "Comparison",
     "Configuration",
     "Constraint",
+    "Experiment",
     "ImportedSpace",
     "NoSuccessError",
     "RefitError",
@@ -47,7 +47,11 @@ __all__ = [
     "search_table",
 ]
 
-_HOMES = {"Configuration": "spacelang.ir.configuration", "Constraint": "spacelang.runtime.judging.constraints"}
+_HOMES = {
+    "Configuration": "spacelang.ir.configuration",
+    "Constraint": "spacelang.runtime.judging.constraints",
+    **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.report.comparison.curves import incumbent
-from spacelang.report.comparison.results import Key, Models, Results, Run
+from spacelang.bench.comparison.curves import incumbent
+from spacelang.bench.comparison.results import Key, Models, Results, Run
 
 Score = tuple[float, float]
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from spacelang.api.experiment import Experiment, Prepared
 from spacelang.api.space import Space as Loaded
-from spacelang.api.tabulating import Losses
+from spacelang.bench.tables import Facts, LossTable
+from spacelang.bench.tables.listing import Hyperparameters
+from spacelang.bench.tables.reading import read_table
+from spacelang.bench.tables.tabulation import MOST, Tabulate, tabulated
+from spacelang.bench.tables.writing import write_table
+from spacelang.bench.tabulating import Losses
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.tables import Facts, LossTable
-from spacelang.runtime.tables.listing import Hyperparameters
-from spacelang.runtime.tables.reading import read_table
-from spacelang.runtime.tables.tabulation import MOST, Tabulate, tabulated
-from spacelang.runtime.tables.writing import write_table
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import arbitrary, drive
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from contests import Candidate, Contest, able, difference, made, parser, paths, report, told_all
 
-from spacelang.report.comparison.noise import Ranked
+from spacelang.bench.comparison.noise import Ranked
 
 SPACE: Final = "admm_table_a2"
 RANDOM: Final = "random"

@@ -1,17 +1,14 @@
 """The Python interface: text to space, to a target's form, to trials, to a fitted pipeline, in a few calls."""
 
 from spacelang.api.asking import AskAndTell, Asked, ask_and_tell
-from spacelang.api.comparing import Comparison, compare
 from spacelang.api.experiment import Experiment
 from spacelang.api.result import NoSuccessError, RefitError, Result
 from spacelang.api.searching import search
 from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
-from spacelang.api.tabulating import search_table
 
 __all__ = [
     "AskAndTell",
     "Asked",
-    "Comparison",
     "Experiment",
     "ImportedSpace",
     "NoSuccessError",
@@ -20,11 +17,9 @@ __all__ = [
     "Space",
     "SpaceError",
     "ask_and_tell",
-    "compare",
     "import_space",
     "load",
     "load_for_data",
     "parse",
     "search",
-    "search_table",
 ]

@@ -30,7 +30,7 @@ def is_dataless(data: str) -> bool:
 
 def is_table(data: str) -> bool:
     """Whether `--data` names a table of known losses."""
-    from spacelang.api.tabulating import TABLE
+    from spacelang.bench.tabulating import TABLE
 
     return data.startswith(TABLE)
 
@@ -56,8 +56,8 @@ def refuse(
 def data_without_rows(data: str) -> "Data":
     """What answers; ends the program for a file that is no table."""
     from spacelang.api.boxing import Boxed
-    from spacelang.api.tabulating import TABLE, Losses
-    from spacelang.runtime.tables.reading import read_table
+    from spacelang.bench.tables.reading import read_table
+    from spacelang.bench.tabulating import TABLE, Losses
 
     if not is_table(data):
         return Boxed(data)
@@ -69,8 +69,8 @@ def tell(found: "Result", *, as_json: bool) -> int:
     """Print what was found; the exit status."""
     from rich.console import Console
 
+    from spacelang.bench.tables.objective import TableObjective
     from spacelang.report.summary import document, print_summary
-    from spacelang.runtime.tables.objective import TableObjective
 
     outcome, objective = found.outcome, found.objective
     table = objective.table if isinstance(objective, TableObjective) else None

@@ -36,7 +36,7 @@ from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.api.comparing import Comparison
+    from spacelang.bench.comparing import Comparison
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -100,8 +100,8 @@ def command(  # noqa: PLR0913 - one argument an option
     comparison that was stopped goes on by the same command, to which optimizers, data and repeats may be added. Plots
     need `spacelang[plots]`.
     """
+    from spacelang.bench.comparison.document import document
     from spacelang.plugins import pieces
-    from spacelang.report.comparison.document import document
 
     _check_usage(optimizers, time, validate, data)
     loaded = load_space(space, allow, bind, as_json=json)
@@ -135,7 +135,7 @@ def command(  # noqa: PLR0913 - one argument an option
 
 def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
     """End the program with everything in the command that cannot be, before anything is read."""
-    from spacelang.api.comparing import ContestantsError, contestants
+    from spacelang.bench.comparing import ContestantsError, contestants
     from spacelang.plugins import pieces
     from spacelang.runtime.budget import parse_duration
     from spacelang.runtime.evaluation.split import parse_validation
@@ -162,7 +162,7 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
 def _check_limits(
     space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int, *, isolate: bool
 ) -> None:
-    from spacelang.api.comparing import budget_of
+    from spacelang.bench.comparing import budget_of
 
     try:
         budget_of(space, time, trials)
@@ -189,8 +189,8 @@ def _compared(
     from rich.console import Console
 
     from spacelang.api import SpaceError
-    from spacelang.api.comparing import ArenasError, compare, labels
-    from spacelang.report.comparison.progress import ComparisonProgress
+    from spacelang.bench.comparing import ArenasError, compare, labels
+    from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.runtime.errors import InputError, MetricError
     from spacelang.runtime.storing.store_faults import StoreError
 
@@ -219,7 +219,7 @@ GO_ON = "the same command goes on from there"
 def _print(comparison: "Comparison") -> None:
     from rich.console import Console
 
-    from spacelang.report.comparison.text import print_comparison
+    from spacelang.bench.comparison.text import print_comparison
 
     print_comparison(comparison.results, Console(highlight=False))
     print(f"\nRuns, tables and plots are kept in {comparison.folder}.")

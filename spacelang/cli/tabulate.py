@@ -32,10 +32,10 @@ from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOptio
 
 if TYPE_CHECKING:
     from spacelang.api import Space
+    from spacelang.bench.tables import LossTable
+    from spacelang.bench.tables.tabulation import Tabulate
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.tables import LossTable
-    from spacelang.runtime.tables.tabulation import Tabulate
 
 Hyperparameters: TypeAlias = Literal["all", "default"]
 
@@ -113,8 +113,8 @@ def command(  # noqa: PLR0913 - one argument an option
 
 
 def _check_output(output: Path) -> None:
+    from spacelang.bench.tables.writing import check_place
     from spacelang.runtime.errors import InputError
-    from spacelang.runtime.tables.writing import check_place
 
     try:
         check_place(output)
@@ -125,7 +125,7 @@ def _check_output(output: Path) -> None:
 def _tabulation(
     space: "Space", objective: "DataObjective", hyperparameters: Hyperparameters, b: int | None, eta: float | None
 ) -> tuple["Tabulate", int]:
-    from spacelang.api.tabulating import tabulation
+    from spacelang.bench.tabulating import tabulation
     from spacelang.plugins import OptionError
     from spacelang.runtime.errors import InputError
 
@@ -146,8 +146,8 @@ def _table(
     place: Path,
 ) -> "LossTable":
     """The table; ends the program where trials are missing, or none of them succeeded."""
-    from spacelang.api.tabulating import table_of
-    from spacelang.runtime.tables.tabulation import Missing
+    from spacelang.bench.tables.tabulation import Missing
+    from spacelang.bench.tabulating import table_of
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, Missing):
@@ -163,8 +163,8 @@ def _table(
 
 
 def _write(table: "LossTable", output: Path, place: Path) -> None:
+    from spacelang.bench.tables.writing import write_table
     from spacelang.runtime.errors import InputError
-    from spacelang.runtime.tables.writing import write_table
 
     try:
         write_table(table, output)

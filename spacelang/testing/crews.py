@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from spacelang.bench.simulated import Simulated
 from spacelang.runtime.executors import Evaluate, Finished, Job
-from spacelang.runtime.executors.simulated import Simulated
 
 
 class Shuffled:

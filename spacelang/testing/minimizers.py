@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from hypothesis import strategies as st
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Asking, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers import Box, Point
 from spacelang.plugins import Plugins
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Record
 from spacelang.surrogates.dimensions import Dimension, rounded
 from spacelang.testing.driving import Driven, answered, arbitrary, drive

@@ -7,11 +7,11 @@ from typing import ClassVar
 import pytest
 from hypothesis import strategies as st
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.scale import UNIT
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Ending, Record
 from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import drive, moody

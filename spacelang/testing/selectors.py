@@ -10,13 +10,13 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import Is
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._selection import Selection, Selector, unpenalised
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import Objective, answered, arbitrary, drive, failing, moody

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Later, Search, Told
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -30,7 +31,6 @@ from spacelang.optimizers.mosaic import Mosaic
 from spacelang.runtime.boxes.artificial import artificial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import arbitrary
 

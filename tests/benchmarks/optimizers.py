@@ -22,13 +22,13 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Search, Told
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.loop import run
 
 REQUESTS: Final = 10_000

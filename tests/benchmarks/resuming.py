@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from storing import kept
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Ask, Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.loop import run
 
 KEYS = 20

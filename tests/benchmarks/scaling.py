@@ -29,16 +29,16 @@ import numpy as np
 import pandas as pd
 
 import spacelang
+from spacelang.bench.simulated import Simulated
+from spacelang.bench.tables import LossTable
+from spacelang.bench.tables.objective import TableObjective
+from spacelang.bench.tables.reading import read_table
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.tables import LossTable
-from spacelang.runtime.tables.objective import TableObjective
-from spacelang.runtime.tables.reading import read_table
 from spacelang.solver.counting import Structures
 
 SECONDS: Final = 60.0

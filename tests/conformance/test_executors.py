@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from dask_clusters import close_shared, shared
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.task import Limits
 from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.testing import BoundingConformance, ExecutorConformance
 
 EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {

@@ -8,6 +8,7 @@ import pytest
 from tables import SIZES, kept, table_of
 
 import spacelang as sl
+from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
 from spacelang.runtime.boxes.artificial import artificial
@@ -16,7 +17,6 @@ from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.objective import Objective
-from spacelang.runtime.tables.objective import TableObjective
 from spacelang.solver.counting import Structures
 from spacelang.testing import ObjectiveConformance
 from spacelang.testing.small_spaces import plain

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from commands import document, spacelang, write_spaces
 
-from spacelang.api import comparing
+from spacelang.bench import comparing
+from spacelang.bench.comparison import plots, progress
+from spacelang.bench.comparison.progress import Quiet
+from spacelang.bench.comparison.results import Key, Run
 from spacelang.cli import main
-from spacelang.report.comparison import plots, progress
-from spacelang.report.comparison.progress import Quiet
-from spacelang.report.comparison.results import Key, Run
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing.runs import runs as stored_runs
 
@@ -325,7 +325,7 @@ def test_without_a_folder_there_is_a_new_one(here: Here, folder: Path, undrawn: 
 
 
 def test_names_of_stores_differ_where_runs_do() -> None:
-    from spacelang.api._comparing.runs import file_name
+    from spacelang.bench.runs import file_name
 
     keys = [
         Key(data, optimizer, seed)

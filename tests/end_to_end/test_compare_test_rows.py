@@ -12,10 +12,9 @@ from commands import document, write_spaces
 from sklearn.datasets import load_wine
 
 import spacelang as sl
-from spacelang.api import comparing
-from spacelang.api._comparing import scoring
+from spacelang.bench import comparing, scoring
+from spacelang.bench.comparison import plots
 from spacelang.cli import main
-from spacelang.report.comparison import plots
 from spacelang.report.reached import score_document
 from spacelang.runtime import final
 from spacelang.runtime.judging import testing

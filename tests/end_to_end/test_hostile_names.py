@@ -13,8 +13,8 @@ from storing import DATA, SMALL, stored
 from tables import table_of
 
 from spacelang import api
+from spacelang.bench.tables.writing import write_table
 from spacelang.cli import main
-from spacelang.runtime.tables.writing import write_table
 
 EVIL = "\x1b]52;c;aGk=\x07\x9b2J\u202e\u2066"
 """Writes to the clipboard, clears the screen, turns the direction of what follows."""

@@ -15,6 +15,7 @@ from tables import recorded, table_of
 
 import spacelang as sl
 from spacelang.api.initial import InitialError
+from spacelang.bench.tables.writing import write_table
 from spacelang.cli._app import run
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Allowance
@@ -22,7 +23,6 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
-from spacelang.runtime.tables.writing import write_table
 
 SPACE = """\
 space small
@@ -169,7 +169,7 @@ def test_a_table_of_defaults_has_no_others(folder: Path) -> None:
 
 @pytest.mark.parametrize("data", ["table:small.npz", "artificial:7"])
 def test_a_comparison_starts_all_runs_from_them(folder: Path, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.report.comparison.plots.is_available", lambda: False)
+    monkeypatch.setattr("spacelang.bench.comparison.plots.is_available", lambda: False)
     arguments = ("compare", "small.space", "-d", data, "--optimizers", "lds,random", "--repeats", "2", "--workers", "0")
     options = (*arguments, "--trials", "3", "-o", data[:5], "--json")
     assert command(*options, "--initial", "two.json", folder=folder).returncode == 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
@@ -19,7 +20,6 @@ from spacelang.optimizers._halving import Race, Races
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import Shuffled

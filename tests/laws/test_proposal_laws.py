@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import kept
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial, order_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Journal, Outcome
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import BegunAnew, Shuffled

@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 
+from spacelang.bench.tables import Axes
+from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.space import Space
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Finished
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Record
-from spacelang.runtime.tables import Axes
-from spacelang.runtime.tables.objective import TableObjective
 from spacelang.solver.counting import Structures
 
 from .settings import LAW

@@ -8,11 +8,11 @@ import pytest
 
 import spacelang as sl
 from spacelang.api import load_for_data
-from spacelang.api._comparing.arenas import Arena
-from spacelang.api._comparing.contestants import contestants
-from spacelang.api._comparing.folder import plan_of
 from spacelang.api.experiment import Experiment
 from spacelang.api.rows import Rows
+from spacelang.bench.arenas import Arena
+from spacelang.bench.contestants import contestants
+from spacelang.bench.folder import plan_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 

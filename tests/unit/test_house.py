@@ -15,7 +15,7 @@ from spacelang.targets import TARGETS
 PACKAGE = Path(spacelang.__file__).parent
 TESTS = Path(__file__).parents[1]
 HEAVY = ("sklearn", "pandas")
-ROOMS_THAT_FIT = ("runtime", "report", "catalog", "api")
+ROOMS_THAT_FIT = ("runtime", "report", "catalog", "api", "bench")
 
 
 def imported(path: Path) -> set[str]:

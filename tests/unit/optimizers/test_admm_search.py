@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
@@ -38,7 +39,6 @@ from spacelang.optimizers._selection import Selection, Selector
 from spacelang.optimizers.admm import Admm
 from spacelang.plugins import OptionError, Part
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.problem import Allowance, Problem
@@ -24,7 +25,6 @@ from spacelang.report.searched import lost_by
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.loop import run
 from spacelang.solver.counting import Structures

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from spacelang import load
+from spacelang.bench.simulated import Simulated
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import exclusion
@@ -20,7 +21,6 @@ from spacelang.optimizers._joint import Joint
 from spacelang.optimizers.jopt import Jopt
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import Driven, drive, failing
 from spacelang.testing.journals import Heard, Kept

@@ -13,6 +13,7 @@ import optuna
 import pytest
 from numpy.random import default_rng
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
@@ -29,7 +30,6 @@ from spacelang.optimizers.tpe import Tpe
 from spacelang.plugins import OptionError, Plugins
 from spacelang.report.searched import lost_by, searched_by
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
 from spacelang.testing.driving import Driven, drive, moody

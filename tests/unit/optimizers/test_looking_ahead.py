@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
+from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
@@ -15,7 +16,6 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors.simulated import Simulated
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.solver.counting import Structures

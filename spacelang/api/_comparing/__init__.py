@@ -1,1 +1,0 @@
-"""The parts of comparisons: who competes, where, how runs are made and kept."""

@@ -1,0 +1,169 @@
+"""A comparison as one JSON document."""
+
+from collections.abc import Iterable
+from math import isnan
+
+from spacelang.bench.comparison.noise import LEVEL, Estimate
+from spacelang.bench.comparison.ranks import Interval, Ranking
+from spacelang.bench.comparison.results import Models, Results, Run
+from spacelang.bench.comparison.text import SHARES
+from spacelang.bench.comparison.verdict import verdict
+from spacelang.report.reached import score_document
+
+
+def document(results: Results) -> dict[str, object]:
+    """What `compare --json` prints.
+
+    `losses[models][data][optimizer]` has `lower`, `median` and `upper`, and `ranks[ranking][models][optimizer]` the
+    average `rank` over all data with the bounds `low` and `high` of its interval, one number for each of `seconds`:
+    some shares of the time, the last one its end. Rankings are `mean_losses`, of an optimizer's runs on a data set, as
+    in the papers, and `runs`, of single ones. `differences[ranking][models]` has for every two optimizers by how much
+    the rank of the first is above that of the second, and whether that is `within_noise`. `intervals` says over what
+    they are, a number of `data set` or `seed`; it is None, and so are all bounds, where these are too few. `ahead` says
+    who was ahead when, over all by either ranking and by data (`median`), and `apart` for every two which one was ahead
+    beyond noise, by the ranks of mean losses. `test`, None without test rows, has what the winners at the end lose on
+    rows that no trial saw: `losses[data][optimizer]`, and `ranks` and `differences` as above. `runs` has every run with
+    its last losses, None without a score.
+    """
+    told = results.at(*(results.end * share for share in SHARES))
+    return {
+        "space": results.space,
+        "data": {name: {"loss": results.formulas[name], "before": before} for name, before in _befores(results)},
+        "optimizers": list(results.optimizers),
+        "seeds": list(results.seeds),
+        "tolerance": results.tolerance,
+        "intervals": _resampling(results),
+        **_over_time(told),
+        "differences": {
+            ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
+            for ranking, by_models in told.ranked.items()
+        },
+        "ahead": {models.value: _ahead(results, models) for models in Models},
+        "apart": {models.value: _apart(results, models) for models in Models},
+        "test": _verdict(results),
+        "runs": [_run(run) for run in results.runs],
+    }
+
+
+def curves(results: Results) -> dict[str, object]:
+    """`seconds`, `losses` and `ranks` as in the document, at all times at which the comparison is told."""
+    return _over_time(results)
+
+
+def _over_time(results: Results) -> dict[str, object]:
+    return {
+        "seconds": results.seconds.tolist(),
+        "losses": {models.value: _losses(results, models) for models in Models},
+        "ranks": {
+            ranking.value: {models.value: _ranks(results, ranked.ranks) for models, ranked in by_models.items()}
+            for ranking, by_models in results.ranked.items()
+        },
+    }
+
+
+def _resampling(results: Results) -> dict[str, object] | None:
+    """Over what the intervals are, if there are any."""
+    found = results.resampling
+    if found is None:
+        return None
+    return {"level": LEVEL, "over": found.drawn.value, "number": found.number}
+
+
+def _ranks(results: Results, ranks: Estimate) -> dict[str, object]:
+    return {
+        optimizer: {"rank": ranks.value[row].tolist(), **_bounds(ranks, row)}
+        for row, optimizer in enumerate(results.optimizers)
+    }
+
+
+def _differences(results: Results, differences: Estimate) -> list[object]:
+    return [
+        {
+            "optimizers": list(pair),
+            "difference": differences.value[row].tolist(),
+            **_bounds(differences, row),
+            "within_noise": differences.within_noise[row].tolist(),
+        }
+        for row, pair in enumerate(results.pairs)
+    ]
+
+
+def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
+    """The bounds of intervals; None, which JSON has, where there are none."""
+    bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
+    return {name: [*map(_known, found)] for name, found in bounds.items()}
+
+
+def _losses(results: Results, models: Models) -> dict[str, object]:
+    return {
+        data: {
+            optimizer: dict(zip(("lower", "median", "upper"), quartiles[:, row].tolist(), strict=True))
+            for row, optimizer in enumerate(results.optimizers)
+        }
+        for data, quartiles in zip(results.data, results.quartiles[models].swapaxes(0, 1), strict=True)
+    }
+
+
+def _befores(results: Results) -> Iterable[tuple[str, float]]:
+    return zip(results.data, results.before.tolist(), strict=True)
+
+
+def _verdict(results: Results) -> dict[str, object] | None:
+    """What rows that no trial saw say."""
+    found = verdict(results)
+    if found is None:
+        return None
+    columns = {
+        "mean": found.losses.value,
+        "low": found.losses.low,
+        "high": found.losses.high,
+        "reported": found.reported,
+        "optimism": found.optimism,
+    }
+    return {
+        "losses": {
+            data: {
+                optimizer: {name: _known(float(column[place, row])) for name, column in columns.items()}
+                for row, optimizer in enumerate(results.optimizers)
+            }
+            for place, data in enumerate(results.data)
+        },
+        "ranks": {ranking.value: _ranks(results, each.ranks) for ranking, each in found.ranked.items()},
+        "differences": {
+            ranking.value: _differences(results, each.differences) for ranking, each in found.ranked.items()
+        },
+    }
+
+
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number
+
+
+def _ahead(results: Results, models: Models) -> dict[str, object]:
+    by_data = {data: _intervals(results.ahead_on(data, models)) for data in results.data}
+    by_ranks = {ranking.value: _intervals(results.ahead(models, ranking)) for ranking in Ranking}
+    return {**by_ranks, "median": by_data}
+
+
+def _apart(results: Results, models: Models) -> list[object]:
+    return [{"optimizers": list(pair), "intervals": _intervals(results.apart(pair, models))} for pair in results.pairs]
+
+
+def _intervals(intervals: Iterable[Interval]) -> list[object]:
+    return [{"start": each.start, "end": each.end, "optimizers": list(each.ahead)} for each in intervals]
+
+
+def _run(run: Run) -> dict[str, object]:
+    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in Models}
+    return {
+        "data": run.key.data,
+        "optimizer": run.key.optimizer,
+        "seed": run.key.seed,
+        "loss": losses,
+        "trials": run.trials,
+        "failed": run.failed,
+        "seconds": run.seconds,
+        "ended": run.ended,
+        "reason": run.reason,
+        "test": None if run.tested is None else score_document(run.tested.score) | {"reported": run.tested.reported},
+    }

@@ -1,0 +1,239 @@
+"""A comparison as plots, like Figures 3 and 4 of the BLDS paper: losses and average ranks over time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import BytesIO
+from math import ceil, log10
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from spacelang.bench.comparison.curves import Array
+from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.results import Models, Results, counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
+"""Those of Okabe and Ito, which the colour-blind tell apart, without their yellow, which nobody sees on white."""
+
+LINES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+"""Once all colours are used, they begin again with another line."""
+
+PANELS: Final = 3
+"""At most so many panels stand side by side."""
+
+PANEL: Final = (4.6, 3.5)
+"""Width and height of a panel in inches."""
+
+LEGEND: Final = 0.28
+"""The height of a line of the legend in inches."""
+
+HANDLE: Final = 0.75
+"""The width in inches of an entry of the legend beside its text."""
+
+CHARACTER: Final = 0.105
+"""That of a character of it, rather too much than too little."""
+
+WIDTHS: Final = (3.4, 1.5)
+"""Wide and narrow lines take turns: of two neighbours that are the same both can be seen."""
+
+BANDS: Final = 0.7
+"""How opaque all bands together are, each at most a fifth of it."""
+
+MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
+
+MARKS: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
+"""From how many decades on which multiples of a power of ten have numbers; without any, steps of equal width."""
+
+STYLE: Final[dict[str, Any]] = {
+    "font.family": "sans-serif",
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    # Text stays text in an SVG; its names depend on nothing but the plot.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "spacelang",
+}
+
+FORMATS: Final[dict[str, dict[str, Any]]] = {
+    "png": {"dpi": 150, "metadata": {"Software": None}},
+    "svg": {"metadata": {"Date": None, "Creator": None}},
+}
+
+
+def is_available() -> bool:
+    """Whether plots can be drawn here: they need matplotlib, which is an extra."""
+    return find_spec("matplotlib") is not None
+
+
+def plots(results: Results) -> dict[str, bytes]:
+    """The contents of `losses_full`, `losses_any`, `ranks` and `ranks_of_runs` as `.png` and `.svg`, by their names.
+
+    `ranks` are those of mean losses. Equal results give equal files, by the same version of matplotlib. Raises
+    ImportError without it.
+    """
+    files = {}
+    with _style():
+        figures = {f"losses_{models.value}": _losses(results, models) for models in Models}
+        figures |= {"ranks": _ranks(results, Ranking.MEAN_LOSSES), "ranks_of_runs": _ranks(results, Ranking.RUNS)}
+        for name, figure in figures.items():
+            for kind, options in FORMATS.items():
+                content = BytesIO()
+                figure.savefig(content, format=kind, **options)
+                files[f"{name}.{kind}"] = content.getvalue()
+    return files
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Our own style: neither what a user has set for other plots counts, nor what we set here."""
+    from matplotlib import rc_context, rcdefaults, rcParams
+
+    parameters: Any = rcParams  # whose type knows the name of every parameter, and no others
+    with rc_context():
+        rcdefaults()
+        parameters.update(STYLE)
+        yield
+
+
+def _losses(results: Results, models: Models) -> "Figure":
+    """Medians with bands from quartile to quartile, a panel for each data set, both axes logarithmic."""
+    figure, panels = _panels(results, len(results.data))
+    between = "\n" if len(results.data) == 1 else ": "  # one panel is not as wide as the title
+    title = f"Loss of the incumbent, {MODELS[models]}{between}{_spread(len(results.seeds))}"
+    figure.suptitle(title, fontsize=13)
+    opacity = _opacity(results)
+    for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
+        lower, median, upper = results.quartiles[models][:, place]
+        floor = _floor(np.concatenate([lower, median]))
+        for row, style in enumerate(_styles(len(results.optimizers))):
+            low, middle, high = (_above(floor, values[row]) for values in (lower, median, upper))
+            _shade(axes, results.seconds, low, high, style["color"], opacity)
+            _draw(axes, results.seconds, middle, style)
+        axes.set_title(data)
+        axes.set_ylabel(results.formulas[data])
+        if floor is not None:
+            _logarithmic(axes, "y", float(_above(floor, lower).min()) / 1.08, float(upper.max()) * 1.08)
+    return figure
+
+
+def _ranks(results: Results, ranking: Ranking) -> "Figure":
+    """Average ranks with bands as high as their intervals, a panel for each of the two incumbents."""
+    figure, panels = _panels(results, len(Models))
+    found = results.resampling
+    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {counted(found.number, found.drawn)}"
+    figure.suptitle(f"{ranking!s}, averaged over {results.over}\n(1 is the best{bands})".capitalize(), fontsize=13)
+    opacity = _opacity(results)
+    for axes, models in zip(panels, Models, strict=True):
+        ranks = results.ranked[ranking][models].ranks
+        for row, style in enumerate(_styles(len(results.optimizers))):
+            if found is not None:
+                _shade(axes, results.seconds, ranks.low[row], ranks.high[row], style["color"], opacity)
+            _draw(axes, results.seconds, ranks.value[row], style)
+        axes.set_title(MODELS[models])
+        axes.set_ylabel("average rank")
+        axes.set_ylim(0.8, len(results.optimizers) + 0.2)
+    return figure
+
+
+def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
+    """A figure with so many panels over time and the legend below them, whose lines the panels draw."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    across = 2 if count == 4 else min(PANELS, count)
+    down = ceil(count / across)
+    width = max(PANEL[0] * across, 6.4)
+    entry = HANDLE + CHARACTER * max(map(len, results.optimizers))
+    columns = min(len(results.optimizers), max(1, int(width / entry)))
+    height = PANEL[1] * down + LEGEND * ceil(len(results.optimizers) / columns) + 0.5
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for unused in axes[count:]:
+        unused.remove()
+    for each in axes[:count]:
+        each.set_xlabel("seconds")
+        _logarithmic(each, "x", float(results.seconds[0]), results.end)
+    handles = [
+        Line2D([], [], label=label, **style)
+        for label, style in zip(results.optimizers, _styles(len(results.optimizers)), strict=True)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    return figure, axes[:count]
+
+
+def _draw(axes: "Axes", seconds: Array, values: Array, style: dict[str, Any]) -> None:
+    places, steps = _steps(seconds, values)
+    axes.plot(places, steps, drawstyle="steps-post", **style)
+
+
+def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, opacity: float) -> None:
+    """A band from one line of steps to another."""
+    seconds, low, high = _steps(seconds, low, high)
+    axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
+
+
+def _opacity(results: Results) -> float:
+    """That of a band: so many as there are optimizers leave each other visible."""
+    return min(BANDS / 5, BANDS / len(results.optimizers))
+
+
+def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
+    """The times at which any of the values changes, the first and the last time, with the values there."""
+    changes = np.any([np.diff(each) != 0 for each in values], axis=0)
+    kept = np.concatenate([[True], changes])
+    kept[-1] = True
+    return seconds[kept], *(each[kept] for each in values)
+
+
+def _styles(count: int) -> list[dict[str, Any]]:
+    """A colour and a line for each of so many optimizers."""
+    return [
+        {
+            "color": COLOURS[place % len(COLOURS)],
+            "linestyle": LINES[place // len(COLOURS) % len(LINES)],
+            "linewidth": WIDTHS[place % len(WIDTHS)],
+        }
+        for place in range(count)
+    ]
+
+
+def _logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: float) -> None:
+    """Make an axis logarithmic from `low` to `high`, with numbers at as many places as its range has room for."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    axis = axes.xaxis if name == "x" else axes.yaxis
+    axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
+    decades = log10(high / low)
+    marked = next(marks for least, marks in MARKS.items() if decades >= least)
+    axis.set_major_locator(LogLocator(subs=marked) if marked else MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}" if number >= 10 else f"{number:.4g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _spread(seeds: int) -> str:
+    return "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
+
+
+def _floor(values: Array) -> float | None:
+    """What stands for a loss of 0, which a logarithmic axis has no place for; None where losses are negative."""
+    if values.min() < 0:
+        return None
+    positive = values[values > 0]
+    return float(positive.min()) / 2 if positive.size else 1e-3
+
+
+def _above(floor: float | None, values: Array) -> Array:
+    return values if floor is None else np.maximum(values, floor)

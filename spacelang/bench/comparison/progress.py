@@ -1,0 +1,159 @@
+"""Progress over all runs of a comparison, on standard error."""
+
+import time
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from spacelang.bench.comparison.results import Key, Run
+from spacelang.diagnostics.cells import visible
+from spacelang.report.progress import EVERY
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.loop import Listener
+
+
+class ComparisonListener(Listener, Protocol):
+    """Who is told how a comparison goes on: between `begins` and `ends` of a run, also how that does."""
+
+    def planned(self, runs: int, done: int) -> None:
+        """So many runs are to be made, of which so many were made before."""
+
+    def begins(self, key: Key) -> None:
+        """A run begins, or goes on."""
+
+    def ends(self, run: Run) -> None:
+        """A run has ended."""
+
+
+class Quiet:
+    """A listener that ignores everything."""
+
+    def planned(self, runs: int, done: int) -> None:
+        """Ignore it."""
+
+    def begins(self, key: Key) -> None:
+        """Ignore it."""
+
+    def ends(self, run: Run) -> None:
+        """Ignore it."""
+
+    def started(self, budget: Budget) -> None:
+        """Ignore it."""
+
+    def trial(self, record: Record, best: Record) -> None:
+        """Ignore it."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Ignore it."""
+
+
+class ComparisonProgress(Quiet):
+    """A bar over all runs on a terminal, elsewhere a line now and then; runs without a score are told as they end."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = _Bar(console) if console.is_terminal else None
+        self._runs = self._done = self._trials = 0
+        self._key: Key | None = None
+        self._budget = Budget()
+        self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """The listener itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def planned(self, runs: int, done: int) -> None:
+        """Show the bar, or say how much is done already."""
+        self._runs, self._done = runs, done
+        if self._bar is not None:
+            self._bar.start(runs, done)
+        elif done:
+            self._print(f"{done} of {runs} runs were made before")
+
+    def begins(self, key: Key) -> None:
+        """Show which run it is."""
+        self._key, self._trials = key, 0
+        self._show("")
+
+    def started(self, budget: Budget) -> None:
+        """Know how long the run may go on."""
+        self._budget = budget
+
+    def trial(self, record: Record, best: Record) -> None:
+        """Show how far the run is."""
+        self._trials += 1
+        loss = "" if best.trial.loss is None else f", best loss {best.trial.loss:.6g}"
+        self._show(f": {self._trials} trial{'s' if self._trials > 1 else ''}{loss}", self._share(record.finished))
+
+    def ends(self, run: Run) -> None:
+        """Count it, and say why it has no score."""
+        self._done += 1
+        if run.reason:
+            self._print(f"{run.key}: {run.reason}")
+        self._show("")
+
+    def _share(self, seconds: float) -> float:
+        """How much of the budget the run has used."""
+        shares = [0.0]
+        if self._budget.seconds is not None:
+            shares.append(seconds / self._budget.seconds)
+        if self._budget.trials is not None:
+            shares.append(self._trials / self._budget.trials)
+        return min(1.0, max(shares))
+
+    def _show(self, state: str, share: float = 0.0) -> None:
+        text = visible(f"{self._key}{state}")
+        if self._bar is not None:
+            self._bar.update(self._done + share, text)
+        elif state and time.monotonic() - self._told >= EVERY:
+            self._told = time.monotonic()
+            self._print(f"{self._done} of {self._runs} runs; {text}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+
+
+class _Bar:
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def start(self, runs: int, done: int) -> None:
+        self._task = self._progress.add_task("", total=runs, completed=done)
+        self._progress.start()
+
+    def update(self, completed: float, text: str) -> None:
+        if self._task is not None:
+            self._progress.update(self._task, completed=completed, description=text)
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+
+SILENT: Final = Quiet()

@@ -1,0 +1,116 @@
+"""A comparison as tables: one line a thing, for programs that draw their own plots."""
+
+import numpy as np
+import pandas as pd
+
+from spacelang.bench.comparison.noise import Estimate
+from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.results import Models, Results
+
+
+def curves(results: Results) -> pd.DataFrame:
+    """Every improvement of every run: data, optimizer, seed, seconds, loss, and of which models the incumbent is."""
+    rows = [
+        (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
+        for run in results.runs
+        for models in Models
+        for seconds, loss in zip(run.curves[models].seconds, run.curves[models].losses, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["data", "optimizer", "seed", "seconds", "loss", "models"])
+
+
+def quartiles(results: Results) -> pd.DataFrame:
+    """At every time: models, data, optimizer, seconds, and `lower`, `median`, `upper` of the losses over the seeds."""
+    names = ["models", "data", "optimizer", "seconds"]
+    frames = []
+    for models in Models:
+        index = pd.MultiIndex.from_product([[models.value], results.data, results.optimizers, results.seconds])
+        lower, median, upper = (part.ravel() for part in results.quartiles[models])
+        frame = pd.DataFrame({"lower": lower, "median": median, "upper": upper}, index=index.set_names(names))
+        frames.append(frame.reset_index())
+    return pd.concat(frames, ignore_index=True)
+
+
+def ranks(results: Results) -> pd.DataFrame:
+    """At every time: models, ranking, optimizer, seconds, the average `rank` over data, `low` and `high` of it."""
+    who = pd.MultiIndex.from_product([results.optimizers, results.seconds], names=["optimizer", "seconds"])
+    frames = [
+        _frame(models, ranking, who.to_frame(index=False), "rank", each.ranks)
+        for ranking, by_models in results.ranked.items()
+        for models, each in by_models.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def differences(results: Results) -> pd.DataFrame:
+    """At every time by how much the rank of an optimizer is above that of another one, and whether it is noise.
+
+    The columns: models, ranking, optimizer, other, seconds, `difference`, `low` and `high` of it, `within_noise`.
+    """
+    rows = [(*pair, seconds) for pair in results.pairs for seconds in results.seconds]
+    who = pd.DataFrame(rows, columns=["optimizer", "other", "seconds"])
+    frames = [
+        _frame(models, ranking, who, "difference", each.differences).assign(
+            within_noise=each.differences.within_noise.ravel()
+        )
+        for ranking, by_models in results.ranked.items()
+        for models, each in by_models.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _frame(models: Models, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate) -> pd.DataFrame:
+    named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
+    figures = pd.DataFrame({what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()})
+    return pd.concat([named, who, figures], axis=1)
+
+
+def ahead(results: Results) -> pd.DataFrame:
+    """Who was ahead, by what and when: models, by, data (empty: over all), start, end, optimizers.
+
+    It is by a ranking, `mean_losses` or `runs`, or on some data by the `median`.
+    """
+    rows = []
+    for models in Models:
+        by_ranks = [(ranking.value, "", results.ahead(models, ranking)) for ranking in Ranking]
+        by_data = [("median", data, results.ahead_on(data, models)) for data in results.data]
+        for by, data, found in [*by_ranks, *by_data]:
+            rows += [(models.value, by, data, each.start, each.end, each.ahead) for each in found]
+    return pd.DataFrame(rows, columns=["models", "by", "data", "start", "end", "optimizers"])
+
+
+def runs(results: Results) -> pd.DataFrame:
+    """One row a run: data, optimizer, seed, the last losses, trials, failures, seconds, how and why it ended.
+
+    At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
+    """
+    rows = [
+        (
+            run.key.data,
+            run.key.optimizer,
+            run.key.seed,
+            *(run.curves[models].losses[-1] if run.curves[models].losses else np.nan for models in Models),
+            run.trials,
+            run.failed,
+            run.seconds,
+            run.ended,
+            run.reason,
+            *((np.nan, np.nan) if run.tested is None else (run.tested.score.loss, run.tested.reported)),
+        )
+        for run in results.runs
+    ]
+    losses = [f"loss_{models.value}" for models in Models]
+    names = [
+        "data",
+        "optimizer",
+        "seed",
+        *losses,
+        "trials",
+        "failed",
+        "seconds",
+        "ended",
+        "reason",
+        "loss_test",
+        "loss_reported",
+    ]
+    return pd.DataFrame(rows, columns=names)

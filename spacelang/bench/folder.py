@@ -1,0 +1,143 @@
+"""The folder of a comparison: what it is of, its runs, and what was found."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spacelang.api.experiment import Experiment, with_fidelity
+from spacelang.bench.arenas import Judged
+from spacelang.bench.contestants import Contestant
+from spacelang.ir.task import describe_limits
+from spacelang.plugins import facts
+
+if TYPE_CHECKING:
+    from spacelang.bench.comparison.plan import Plan
+    from spacelang.bench.comparison.results import Results
+
+PLAN: Final = "plan.json"
+"""The file that says what the comparison in a folder is of."""
+
+RUNS: Final = "runs"
+"""The folder in it with a store for every run."""
+
+PLOTS: Final = "plots need matplotlib: install `spacelang[plots]`, and repeat the command: all runs are kept"
+
+ANOTHER: Final = "choose another folder"
+
+
+def plan_of(
+    common: Experiment, seeds: tuple[int, ...], judged: Mapping[str, Judged], contestants: Iterable[Contestant]
+) -> "Plan":
+    """What decides the runs of a comparison."""
+    from spacelang.bench.comparison.plan import Plan
+    from spacelang.runtime.storing.header import identity
+
+    task, workers = common.space.task, common.workers
+    limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
+    fidelity = None if task is None else task.fidelity
+    optimizers = {each.label: with_fidelity(each.optimizer, fidelity) for each in contestants}
+    return Plan(
+        space=common.space.name,
+        identity=identity(common.space.checked),
+        seconds=common.budget.seconds,
+        trials=common.budget.trials,
+        workers=workers.count,
+        limits=", ".join(limits),
+        seeds=seeds,
+        data={
+            label: {
+                "content": f"{each.facts.rows} x {each.facts.columns}, {each.facts.fingerprint}",
+                "loss": each.formula,
+                "validation": each.validation,
+                "bounds": ", ".join(each.bounds),
+                "training rows": each.training_size,
+                # Not there without any: comparisons that were begun before there were such things go on.
+                **({"test rows": each.test} if each.test else {}),
+                **({"initial": ", ".join(first.identity for first in each.initial)} if each.initial else {}),
+                **({"space": each.space} if each.space else {}),
+            }
+            for label, each in judged.items()
+        },
+        optimizers={label: {"name": each.name, "options": facts(each.plugin)} for label, each in optimizers.items()},
+    )
+
+
+def claim(folder: Path, plan: "Plan") -> Path:
+    """The folder of the runs, now that the whole folder is known to hold this comparison or nothing.
+
+    Raises InputError where it holds anything else (a StoreError with the differences, where that is another comparison)
+    or cannot be written to.
+    """
+    from spacelang.runtime.errors import InputError
+
+    runs = folder / RUNS
+    try:
+        _check(folder, plan)
+        runs.mkdir(parents=True, exist_ok=True)
+        _write(folder / PLAN, plan.text().encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        message = f"the comparison cannot be kept in `{folder}`: {(error.strerror or str(error)).lower()}"
+        raise InputError(message, "choose a folder that you may write to") from error
+    return runs
+
+
+def write(results: "Results", folder: Path) -> tuple[str, ...]:
+    """Write `comparison.json`, `comparison.csv` and the plots; returns, for people, what could not be written and why.
+
+    Raises InputError where the folder cannot be written to.
+    """
+    from spacelang.bench.comparison import document, tables
+    from spacelang.bench.comparison.plots import is_available, plots
+    from spacelang.runtime.errors import InputError
+
+    whole = {**document.document(results), "curves": document.curves(results)}
+    table = tables.curves(results).to_csv(index=False, lineterminator="\n")
+    drawn = plots(results) if is_available() else {}
+    files = {
+        "comparison.json": json.dumps(whole, allow_nan=False).encode() + b"\n",
+        "comparison.csv": table.encode("utf-8", "backslashreplace"),
+        **drawn,
+    }
+    try:
+        for name, content in files.items():
+            _write(folder / name, content)
+    except OSError as error:
+        raise InputError(f"`{folder}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+    return () if drawn else (PLOTS,)
+
+
+def _check(folder: Path, plan: "Plan") -> None:
+    from spacelang.bench.comparison.plan import Plan
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.store_faults import StoreError
+
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"`{folder}` is no folder", ANOTHER)
+    if next(folder.iterdir(), None) is None:
+        return
+    try:
+        earlier = Plan.read((folder / PLAN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"`{folder}` is not empty and holds no comparison", ANOTHER) from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"`{folder / PLAN}` is not what was written to it", ANOTHER) from error
+    differences = earlier.differences(plan)
+    if differences:
+        help_text = f"{ANOTHER}; optimizers, data and repeats may be added to a comparison"
+        raise StoreError(f"`{folder}` holds another comparison", help_text, tuple(differences))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the whole file or none, in place of what is there."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)

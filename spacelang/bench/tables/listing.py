@@ -1,0 +1,52 @@
+"""The configurations that a table is of: all of a finite space, or each of its pipelines at default hyperparameters."""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Literal, TypeAlias
+
+from spacelang.bench.tables import Axes
+from spacelang.ir.configuration import Configuration
+from spacelang.runtime.errors import InputError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import Completer
+from spacelang.solver.numbering import Numbers, structure_at
+
+Hyperparameters: TypeAlias = Literal["all", "default"]
+"""Whether a table has every value of hyperparameters, or their defaults."""
+
+PIPELINES_ONLY = "`--hyperparameters default` takes every pipeline at its default hyperparameters only"
+
+
+def count(structures: Structures, hyperparameters: Hyperparameters) -> int:
+    """How many configurations there are; raises InputError, with the reason, where they are not finitely many."""
+    if hyperparameters == "default":
+        return structures.count
+    try:
+        return Numbers(structures).count
+    except ValueError as error:
+        pipelines = f"{structures.count:,} pipelines" if structures.count != 1 else "1 pipeline"
+        reason = str(error).partition(": ")[2] or str(error)
+        message = f"`{structures.space.name}` cannot be listed ({pipelines}, but {reason})"
+        raise InputError(message, PIPELINES_ONLY) from error
+
+
+def configurations(structures: Structures, hyperparameters: Hyperparameters) -> Iterator[Configuration]:
+    """Every configuration once, lazily, in the order of the text; raises as `count` does."""
+    if hyperparameters == "default":
+        completer = Completer(structures)
+        return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
+    wanted = count(structures, hyperparameters)
+    numbers = Numbers(structures)
+    return (numbers.at(number) for number in range(wanted))
+
+
+def axes_of(structures: Structures) -> Axes | None:
+    """The stages of a space that is their plain product; None where it is more than that."""
+    space = structures.space
+    if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
+        return None
+    axes = Axes(
+        tuple(tuple(branch.name for branch in stage.branches) for stage in space.stages),
+        tuple(stage.key for stage in space.stages),
+    )
+    return axes if structures.count == prod(axes.shape) else None

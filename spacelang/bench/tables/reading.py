@@ -1,0 +1,282 @@
+"""Reading loss tables: a stranger's file becomes a table or a DataError; nothing in it is unpickled or guessed."""
+
+import ast
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Status
+from spacelang.runtime.errors import DataError, suggestion
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+NEEDED: Final = ("sizes", "loss", "cost")
+OPTIONAL: Final = ("status", "reason", "reasons", "training_loss", "measured", "bounds", "meta")
+PIPELINES: Final = ("axes", "stages", "configurations")
+
+LARGEST: Final = 2**31
+"""Bytes of all arrays of a table; what has more is none."""
+
+UNSAID: Final = "it failed when the table was made"
+"""Why a trial failed of which the table does not say it."""
+
+KINDS: Final = {"f": "numbers", "i": "whole numbers", "U": "texts"}
+
+AGAIN: Final = "fetch it again, or make it anew with `spacelang tabulate`"
+
+
+def read_table(path: Path) -> LossTable:
+    """The table in an `.npz` file.
+
+    Raises DataError where there is no such file, where it is cut or no table, and for arrays that are missing, pickled,
+    do not fit together, or hold what no trial comes to.
+    """
+    name = path.name
+    found = _Arrays(name, _read(path))
+    sizes = _sizes(found)
+    pipelines = _pipelines(found)
+    shape = (*pipelines.shape, len(sizes))
+    rows = (len(pipelines), len(sizes))
+    loss = found.of_shape("loss", "f", shape).reshape(rows)
+    cost = found.of_shape("cost", "f", shape).reshape(rows)
+    found.check(bool(np.isfinite(loss).all()), "`loss` holds what is no finite number", "failed trials have the loss 1")
+    found.check(bool((np.isfinite(cost) & (cost >= 0)).all()), "`cost` holds what no trial takes", "it is in seconds")
+    status = _status(found, loss, shape).reshape(rows)
+    reasons, reason = _reasons(found, shape)
+    training = found.of_shape("training_loss", "f", shape) if "training_loss" in found else np.full(shape, np.nan)
+    found.check(not np.isinf(training).any(), "`training_loss` holds infinity")
+    bounds, measured = _measured(found, shape)
+    return LossTable(
+        name=name,
+        pipelines=pipelines,
+        sizes=sizes,
+        loss=loss,
+        cost=cost,
+        status=status,
+        reasons=reasons,
+        reason=reason.reshape(rows),
+        training_loss=training.reshape(rows),
+        bounds=bounds,
+        measured=measured.reshape(*rows, len(bounds)),
+        facts=_facts(found),
+        fingerprint=found.fingerprint(),
+    )
+
+
+class _Arrays(dict[str, "npt.NDArray[Any]"]):
+    """The arrays of a file by their names, and what must hold of them."""
+
+    def __init__(self, name: str, arrays: Mapping[str, "npt.NDArray[Any]"]) -> None:
+        super().__init__(arrays)
+        self._name = name
+        missing = [f"`{each}`" for each in NEEDED if each not in arrays]
+        self.check(not missing, f"it has no array {', '.join(missing)}")
+        forms = [name for name in ("axes", "configurations") if name in arrays]
+        self.check(bool(forms), "it has neither `axes` nor `configurations`, which say what it is of")
+        self.check(len(forms) == 1, "it has `axes` and `configurations`", "a table is of one form")
+
+    def check(self, holds: bool, message: str, help: str = AGAIN) -> None:  # noqa: A002
+        """Raise DataError unless it holds."""
+        if not holds:
+            raise DataError(f"`{self._name}` is no table of losses: {message}", help)
+
+    def of_shape(self, name: str, kind: str, shape: tuple[int, ...]) -> "npt.NDArray[Any]":
+        """An array of floats (f), integers (i) or texts (U) of this shape."""
+        array = self[name]
+        held = "i" if array.dtype.kind == "u" else array.dtype.kind
+        self.check(held == kind or (kind == "f" and held == "i"), f"`{name}` does not hold {KINDS[kind]}")
+        fits = f"`{name}` has the shape {_shown(array.shape)} where {_shown(shape)} fits"
+        self.check(array.shape == shape, fits)
+        return array.astype({"f": np.float64, "i": np.int64}.get(kind, array.dtype), copy=False)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts of an array that is a list of them."""
+        array = self[name]
+        return tuple(self.of_shape(name, "U", (array.size,)).tolist())
+
+    def fingerprint(self) -> str:
+        """A hash of all arrays but the one that says where they come from."""
+        total = hashlib.sha256()
+        for name in sorted(self.keys() - {"meta"}):
+            array = self[name]
+            held = json.dumps([name, array.dtype.kind, array.shape])
+            content = json.dumps(array.tolist()).encode() if array.dtype.kind == "U" else _bytes(array)
+            total.update(hashlib.sha256(held.encode()).digest() + hashlib.sha256(content).digest())
+        return total.hexdigest()
+
+
+def _bytes(array: "npt.NDArray[Any]") -> bytes:
+    return np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes()
+
+
+def _shown(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape)) or "of a single value"
+
+
+# ---- the file
+
+
+def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
+    """The arrays of a file that tables can have; others in it are left alone."""
+    _check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_sizes(path, archive)
+            # All of it, as an array whose name is damaged would be one that is not there.
+            is_whole = archive.testzip() is None
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in (*NEEDED, *OPTIONAL, *PIPELINES) if name in arrays}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"`{path}` is damaged: it may have been cut", AGAIN) from error
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except (ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError) as error:
+        pickled = "allow_pickle" in str(error)
+        what = "it holds pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
+        raise DataError(f"`{path}` is no table of losses: {what}", AGAIN) from error
+    if not is_whole:
+        raise DataError(f"`{path}` is damaged", AGAIN)
+    return found
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise DataError(f"`{path}` is a folder", "name one table in it")
+        if not path.exists():
+            near = suggestion(path.name, (other.name for other in path.parent.glob("*.npz")))
+            raise DataError(f"there is no file `{path}`", near)
+        if not path.is_file():
+            raise DataError(f"`{path}` is no regular file", "name a table of losses")
+        with path.open("rb") as file:
+            begins = file.read(4)
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if not begins:
+        raise DataError(f"`{path}` is empty", AGAIN)
+    if begins != b"PK\x03\x04":
+        raise DataError(f"`{path}` is no `.npz` file", "a table of losses is what `spacelang tabulate` writes")
+
+
+def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse what would fill the memory, however small it is packed."""
+    size = sum(each.file_size for each in archive.infolist())
+    if size > LARGEST:
+        raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", f"at most {LARGEST / 1e9:,.1f} GB")
+
+
+# ---- what is in it
+
+
+def _sizes(found: _Arrays) -> tuple[int, ...]:
+    sizes = found.of_shape("sizes", "i", (found["sizes"].size,))
+    increases = bool(len(sizes)) and bool(sizes[0] >= 1) and bool((np.diff(sizes) > 0).all())
+    found.check(increases, "`sizes` are not training rows that increase from rung to rung")
+    return tuple(sizes.tolist())
+
+
+def _pipelines(found: _Arrays) -> Axes | Listed:
+    if "axes" in found:
+        alternatives = tuple(_names(text) for text in found.texts("axes"))
+        for names in alternatives:
+            good = bool(names) and len(set(names)) == len(names)
+            found.check(good, "an entry of `axes` is not the text of a list of different names")
+        found.check(bool(alternatives), "`axes` is empty")
+        stages = found.texts("stages") if "stages" in found else ()
+        named = not stages or len(set(stages)) == len(alternatives) == len(stages)
+        found.check(named, f"`stages` does not name the {len(alternatives)} dimensions of `axes`")
+        return Axes(alternatives, stages)
+    texts = found.texts("configurations")
+    found.check(bool(texts), "`configurations` is empty")
+    configurations: list[Configuration] = []
+    for place, text in enumerate(texts):
+        try:
+            configurations.append(Configuration.from_json(text))
+        except (ValueError, TypeError, RecursionError):
+            found.check(False, f"entry {place} of `configurations` is not the JSON of a configuration")
+    repeated = len(configurations) - len({each.identity for each in configurations})
+    found.check(not repeated, f"{repeated} of its `configurations` are there twice")
+    return Listed(tuple(configurations))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names in the text of a list, as Python or JSON writes it; none for any other text."""
+    try:
+        names = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ()
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names)
+
+
+def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, ...]) -> "npt.NDArray[np.str_]":
+    if "status" not in found:
+        return np.where(loss == FAILED_LOSS, Status.ERROR.value, Status.SUCCESS.value)
+    status = found.of_shape("status", "U", shape)
+    unknown = set(np.unique(status).tolist()) - {each.value for each in Status}
+    found.check(not unknown, f"`status` holds {', '.join(f'`{each}`' for each in sorted(unknown))}")
+    return status
+
+
+def _reasons(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], "npt.NDArray[np.int64]"]:
+    if "reason" not in found or "reasons" not in found:
+        return (UNSAID,), np.zeros(shape, dtype=np.int64)
+    reasons, reason = found.texts("reasons"), found.of_shape("reason", "i", shape)
+    placed = bool(((reason >= 0) & (reason < len(reasons))).all())
+    found.check(placed, "`reason` holds what is no place in `reasons`")
+    return reasons, reason
+
+
+def _measured(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], "npt.NDArray[np.float64]"]:
+    if "bounds" not in found or "measured" not in found:
+        return (), np.zeros((*shape, 0))
+    bounds = found.texts("bounds")
+    found.check(len(set(bounds)) == len(bounds), "`bounds` names one twice")
+    return bounds, found.of_shape("measured", "f", (*shape, len(bounds)))
+
+
+def _facts(found: _Arrays) -> Facts:
+    if "meta" not in found:
+        return Facts()
+    try:
+        said = json.loads(str(found.of_shape("meta", "U", ())[()]))
+        return Facts(**dict(_known(said)))
+    except (ValueError, TypeError, RecursionError):
+        found.check(False, "`meta` does not say where it comes from")
+        raise
+
+
+def _known(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The facts that this version knows; raises TypeError for one that is no such fact."""
+    if not isinstance(said, dict):
+        raise TypeError("no object")
+    for entry in fields(Facts):
+        if entry.name not in said:
+            continue
+        value = said[entry.name]
+        match entry.name:
+            case "seed":
+                good = value is None or type(value) is int
+            case "constant":
+                good = value is None or (type(value) in (int, float) and isfinite(value))
+            case "symbols":
+                good = isinstance(value, dict) and all(type(each) is int and each > 0 for each in value.values())
+            case "versions":
+                good = isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+            case _:
+                good = isinstance(value, str)
+        if not good:
+            raise TypeError(entry.name)
+        yield entry.name, value

@@ -1,0 +1,126 @@
+"""Making a table: every configuration on every rung, asked for like a search asks, and put together at the end."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
+from spacelang.bench.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
+from spacelang.ir.asking import Search, together
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import Problem
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.errors import InputError
+from spacelang.solver.counting import Structures
+
+MOST: Final = 1_000_000
+"""A table has at most so many trials: what takes longer than a lifetime is better known before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulate:
+    """A search that asks for everything: the trials of a table, whose rungs are `sizes`."""
+
+    sizes: tuple[int, ...]
+    hyperparameters: Hyperparameters = "all"
+
+    def search(self, problem: Problem) -> Search:
+        """A round a rung, over all configurations: whoever evaluates orders them by what they share."""
+        structures = Structures(problem.space)
+        for rows in self.sizes:
+            fidelity = None if rows == problem.size else rows
+            wanted = configurations(structures, self.hyperparameters)
+            yield from together(Request(each, fidelity) for each in wanted)
+
+
+def check_size(structures: Structures, hyperparameters: Hyperparameters, rungs: int) -> int:
+    """How many trials a table of the space takes; raises InputError where that is infinite, too many or none."""
+    number = count(structures, hyperparameters)
+    what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
+    if not number:
+        raise InputError(f"the space `{structures.space.name}` is empty")
+    if number * rungs > MOST:
+        message = f"`{structures.space.name}` has {number:,} {what}: on {rungs} rungs {number * rungs:,} trials"
+        help_text = f"a table has at most {MOST:,}"
+        if hyperparameters == "all" and structures.count < number:
+            help_text += f"; {PIPELINES_ONLY}"
+        raise InputError(message, help_text)
+    return number * rungs
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How many trials a table still needs."""
+
+    trials: int
+
+
+def tabulated(
+    structures: Structures,
+    trials: Iterable[Trial],
+    sizes: Sequence[int],
+    facts: Facts,
+    bounds: Sequence[str] = (),
+    name: str = "table",
+) -> LossTable | Missing:
+    """The table of the trials of a `Tabulate`, or how many of them are missing.
+
+    `sizes` are the rungs, `bounds` the names of what every trial is subject to, in the order of its constraints.
+    """
+    axes = axes_of(structures)
+    hyperparameters: Hyperparameters = "default" if facts.hyperparameters == "default" else "all"
+    listed = Listed(tuple(configurations(structures, hyperparameters)))
+    found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
+    wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]
+    missing = sum(row.count(None) for row in wanted)
+    if missing:
+        return Missing(missing)
+    if axes is not None:
+        wanted = _in_order_of(axes, listed.configurations, wanted)
+    return _table(axes or listed, [[each for each in row if each] for row in wanted], sizes, facts, bounds, name)
+
+
+def _in_order_of(
+    axes: Axes, configurations_: Sequence[Configuration], rows: Sequence[list[Trial | None]]
+) -> list[list[Trial | None]]:
+    """The rows in the order of a table with a dimension a stage, however configurations are numbered."""
+    places = [{name: place for place, name in enumerate(names)} for names in axes.alternatives]
+
+    def place(configuration: Configuration) -> tuple[int, ...]:
+        return tuple(at[str(configuration[key])] for key, at in zip(axes.stages, places, strict=True))
+
+    order = {place(each): row for each, row in zip(configurations_, rows, strict=True)}
+    return [order[each] for each in sorted(order)]
+
+
+def _table(
+    pipelines: Axes | Listed,
+    rows: Sequence[Sequence[Trial]],
+    sizes: Sequence[int],
+    facts: Facts,
+    bounds: Sequence[str],
+    name: str,
+) -> LossTable:
+    reasons = {reason: place for place, reason in enumerate(dict.fromkeys(each.reason for row in rows for each in row))}
+    unmeasured = [np.nan] * len(bounds)
+    measured = [[[each.value for each in trial.constraints] or unmeasured for trial in row] for row in rows]
+    return LossTable(
+        name=name,
+        pipelines=pipelines,
+        sizes=tuple(sizes),
+        loss=_numbers(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
+        cost=_numbers(rows, lambda trial: trial.seconds_alone),
+        status=np.asarray([[trial.status.value for trial in row] for row in rows], dtype=np.str_),
+        reasons=tuple(reasons),
+        reason=np.asarray([[reasons[trial.reason] for trial in row] for row in rows], dtype=np.int64),
+        training_loss=_numbers(rows, lambda trial: np.nan if trial.training_loss is None else trial.training_loss),
+        bounds=tuple(bounds),
+        measured=np.asarray(measured, dtype=np.float64).reshape(len(rows), len(sizes), len(bounds)),
+        facts=facts,
+    )
+
+
+def _numbers(rows: Sequence[Sequence[Trial]], number: Callable[[Trial], float]) -> Numbers:
+    return np.asarray([[number(trial) for trial in row] for row in rows], dtype=np.float64)

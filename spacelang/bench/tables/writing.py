@@ -1,0 +1,80 @@
+"""Writing loss tables: the whole file or none."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spacelang.bench.tables import Axes, LossTable
+from spacelang.runtime.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def write_table(table: LossTable, path: Path) -> None:
+    """Write a table to an `.npz` file, in place of what is there.
+
+    Raises DataError where it cannot be written: then the old one is still there.
+    """
+    # Beside its place, under a name of its own until it is whole.
+    new = _beside(path)
+    try:
+        with new.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **_arrays(table))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+
+
+def check_place(path: Path) -> None:
+    """Raise DataError where no table can be written to: that is better known before days of training than after."""
+    if path.suffix != ".npz":
+        raise DataError(f"`{path}` is no `.npz` file", f"write to `{path.with_suffix('.npz')}`")
+    if path.is_dir():
+        raise DataError(f"`{path}` is a folder", "name a file")
+    new = _beside(path)
+    try:
+        new.touch()
+        new.unlink()
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.new")
+
+
+def _arrays(table: LossTable) -> dict[str, "npt.NDArray[Any]"]:
+    pipelines = table.pipelines
+    shape = (*pipelines.shape, len(table.sizes))
+    found: dict[str, npt.NDArray[Any]] = {
+        "sizes": np.asarray(table.sizes, dtype=np.int64),
+        "loss": table.loss.reshape(shape),
+        "cost": table.cost.reshape(shape),
+        "status": table.status.reshape(shape),
+        "reasons": np.asarray(table.reasons, dtype=np.str_),
+        "reason": table.reason.reshape(shape),
+        "meta": np.asarray(json.dumps(asdict(table.facts), sort_keys=True)),
+    }
+    if isinstance(pipelines, Axes):
+        found["axes"] = np.asarray([json.dumps(list(names)) for names in pipelines.alternatives])
+        found["stages"] = np.asarray(pipelines.stages, dtype=np.str_)
+    else:
+        texts = [json.dumps(each.to_dict(), sort_keys=True) for each in pipelines.configurations]
+        found["configurations"] = np.asarray(texts)
+    if not np.isnan(table.training_loss).all():
+        found["training_loss"] = table.training_loss.reshape(shape)
+    if table.bounds:
+        found["bounds"] = np.asarray(table.bounds, dtype=np.str_)
+        found["measured"] = table.measured.reshape(*shape, len(table.bounds))
+    return found

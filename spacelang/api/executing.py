@@ -1,27 +1,30 @@
 """Where the trials of a search are evaluated, and what each of them may take."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from spacelang.api.space import Space
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
-from spacelang.runtime.executors import ONE, Workers
+from spacelang.runtime.executors import EXECUTORS, ONE, Workers
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import Evaluating
 
+PROCESSES: Final = "processes"
+"""The executor where none is named."""
+
 DASK: Final = "dask"
-"""The executor that starts a cluster of its own on this machine."""
+"""The executor that addresses are for."""
 
 
 def make_executor(objective: "Evaluating", workers: Workers = ONE, *, forks: bool = False) -> "Executor":
     """What evaluates the trials of an objective, and is ready to; whoever asks for it closes it.
 
     Without an `executor` its workers are processes of this machine; with 0 of them it is this very process, which
-    bounds nothing. `dask` starts a local cluster, an address such as `tcp://HOST:PORT` is that of a running scheduler.
-    With `forks` all processes are forked from this one if it has used one thread alone, so that nothing is imported
-    twice. Raises the runtime's InputError where that cannot be, ValueError for a number of workers that none can be, or
-    that isolates nothing.
+    bounds nothing. An executor is named as its file, or as the entry point of another package: `dask` starts a local
+    cluster; an address such as `tcp://HOST:PORT` is that of a running scheduler. With `forks` all processes are forked
+    from this one if it has used one thread alone, so that nothing is imported twice. Raises the runtime's InputError
+    where that cannot be, ValueError for a number of workers that none can be, or that isolates nothing.
     """
     made = _made(objective, workers, forks=forks)
     try:
@@ -48,18 +51,21 @@ def _made(objective: "Evaluating", workers: Workers, *, forks: bool) -> "Executo
         raise ValueError(f"{count} workers evaluate nothing")
     if workers.isolate and count == 0:
         raise ValueError("without workers trials are not isolated from each other")
-    asked: dict[str, Any] = {"workers": count, "limits": workers.limits, "isolate": workers.isolate}
-    if executor is not None:
-        from spacelang.runtime.executors.dask import Dask
-
-        return Dask(objective.evaluate, **asked, address=None if executor == DASK else executor)
     if count == 0:
         from spacelang.runtime.executors.here import Here
 
         return Here(objective.evaluate)
-    from spacelang.runtime.executors.processes import Processes
+    hiring = EXECUTORS.load(_name(executor))
+    made: Executor = hiring.hired(objective.evaluate, workers, forks=forks)
+    return made
 
-    return Processes(objective.evaluate, **asked, forks=forks)
+
+def _name(executor: str | None) -> str:
+    """The executor that is meant: what is none is the address of a cluster."""
+    if executor is None:
+        return PROCESSES
+    is_one = executor in EXECUTORS.names() and hasattr(EXECUTORS.load(executor), "hired")
+    return executor if is_one else DASK
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:

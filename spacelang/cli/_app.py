@@ -4,37 +4,17 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from keyword import iskeyword
+from pkgutil import iter_modules
 from typing import Annotated, Any, Final
 
 import typer
 
-from spacelang import __version__
+from spacelang import __version__, cli
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import report
 
-COMMANDS: Final = (
-    "init",
-    "check",
-    "fmt",
-    "diff",
-    "import",
-    "stats",
-    "compile",
-    "targets",
-    "optimizers",
-    "spaces",
-    "sample",
-    "default",
-    "contains",
-    "run",
-    "runs",
-    "archive",
-    "compare",
-    "tabulate",
-    "explain",
-    "catalogue",
-)
-"""Every command in the order of the help; each is the module of its name."""
+COMMANDS: Final = tuple(sorted(each.name.rstrip("_") for each in iter_modules(cli.__path__) if each.name[0] != "_"))
+"""Every command; each is the module of its name, behind which a `_` stands where that is a word of Python."""
 
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.
@@ -73,7 +53,6 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_version)
     for name in names:
-        # `import` itself is a word of Python, which no module can be called.
         module = import_module(f"spacelang.cli.{name}_" if iskeyword(name) else f"spacelang.cli.{name}")
         app.command(name=name)(module.command)
     return app

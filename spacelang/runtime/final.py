@@ -9,7 +9,7 @@ from spacelang.ir.task import UNLIMITED, AnyBound, Limits
 from spacelang.ir.trial import Reached, Status, TestScore, Trial
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
-from spacelang.runtime.executors.failures import described
+from spacelang.runtime.executors._failures import described
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines.forms import Form

@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Trial
+from spacelang.plugins import Plugins
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
 """What evaluates a request; where it goes to another process, cloudpickle must be able to take it there."""
@@ -27,6 +28,12 @@ class Workers:
     limits: Limits = UNLIMITED
     isolate: bool = False
 
+
+EXECUTORS: Final = Plugins("spacelang.runtime.executors", "spacelang.executors")
+"""The executors by their names.
+
+Who can be named has a `hired(evaluate, workers, forks=…)`, which gives it so many `Workers`.
+"""
 
 ONE: Final = Workers()
 """A process of this machine."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Evaluate, Finished, Job
-from spacelang.runtime.executors.failures import described
+from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
+from spacelang.runtime.executors._failures import described
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors._dask.seats import Seat
@@ -26,6 +26,9 @@ ADDRESS: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d
 
 PATIENCE: Final = 300.0
 """How long a run waits for dask workers where none is left, in seconds."""
+
+NAME: Final = "dask"
+"""What is named for a cluster of its own; all else is an address."""
 
 CLOSING: Final = 5.0
 """How long the cluster is given to be closed, in seconds, before it is left to itself."""
@@ -45,6 +48,13 @@ class Dask:
     it where no scheduler answers, no worker joins it, the machines differ in their versions of what decides a score,
     or a limit is below what an idle worker takes.
     """
+
+    @classmethod
+    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Dask":  # noqa: ARG003 - not here
+        """So many of a cluster of this machine, or of the one at an address."""
+        address = None if workers.executor == NAME else workers.executor
+        count, limits, isolate = workers.count, workers.limits, workers.isolate
+        return cls(evaluate, workers=count, limits=limits, isolate=isolate, address=address)
 
     def __init__(
         self,

@@ -21,7 +21,8 @@ from typing import Final, assert_never
 from spacelang.ir.task import BYTES, UNLIMITED, Limits, quantity
 from spacelang.ir.trial import Status, Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Evaluate, Finished, Job
+from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
+from spacelang.runtime.executors._failures import Failure, described, megabytes
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.link import HERE, Link
 from spacelang.runtime.executors._processes.messages import (
@@ -38,7 +39,6 @@ from spacelang.runtime.executors._processes.messages import (
     News,
     Refused,
 )
-from spacelang.runtime.executors.failures import Failure, described, megabytes
 
 ATTEMPTS: Final = 3
 """How often a job is begun when something else than the job may have ended its worker."""
@@ -80,6 +80,11 @@ class Processes:
     processes or the evaluation cannot be sent to one; `ready` raises where it cannot be loaded or where the limit of
     memory is below what an idle worker takes.
     """
+
+    @classmethod
+    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Processes":
+        """So many of this machine."""
+        return cls(evaluate, workers=workers.count, limits=workers.limits, isolate=workers.isolate, forks=forks)
 
     def __init__(
         self,

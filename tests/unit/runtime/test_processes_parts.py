@@ -14,13 +14,13 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Status, Trial
 from spacelang.runtime.errors import BuildError
+from spacelang.runtime.executors._failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.memory import Trees, certain, resident
 from spacelang.runtime.executors._processes.messages import Garbled, Load
 from spacelang.runtime.executors._processes.nursery import Child, Nursery
 from spacelang.runtime.executors._processes.slot import Slot
-from spacelang.runtime.executors.failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 from spacelang.testing.misbehaving import in_a_child, wanted, well
 
 

@@ -31,7 +31,7 @@ from spacelang.runtime.executors._dask.local import LocalCluster
 from spacelang.runtime.executors._dask.log import quiet
 from spacelang.runtime.executors._dask.seats import Seat, make_seats
 from spacelang.runtime.executors._dask.versions import PACKAGES, difference
-from spacelang.runtime.executors.failures import Failure, described
+from spacelang.runtime.executors._failures import Failure, described
 
 CONNECTING: Final = 5.0
 """How long a scheduler may take to answer, in seconds, at first and when it is lost later."""

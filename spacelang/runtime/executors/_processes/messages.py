@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors.failures import Failure
+from spacelang.runtime.executors._failures import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ import psutil
 
 from spacelang.ir.trial import Status
 from spacelang.runtime.executors import Evaluate
+from spacelang.runtime.executors._failures import Failure, described, ended, killed, too_large, too_long
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, kill_tree
@@ -35,7 +36,6 @@ from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import Trees, resident
 from spacelang.runtime.executors._processes.messages import Begin, Ended, Fork, Load, Loaded, Lost, News, Order, Refused
 from spacelang.runtime.executors._processes.slot import Slot
-from spacelang.runtime.executors.failures import Failure, described, ended, killed, too_large, too_long
 
 POLL: Final = 0.025
 """How often the memory of trials is looked at, in seconds."""

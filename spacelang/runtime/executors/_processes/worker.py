@@ -16,6 +16,7 @@ import psutil
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
+from spacelang.runtime.executors._failures import Failure, described, raised
 from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, has_children
@@ -23,7 +24,6 @@ from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import resident
 from spacelang.runtime.executors._processes.messages import RESULT, TASK, Answer, Garbled
 from spacelang.runtime.executors._processes.slot import Slot
-from spacelang.runtime.executors.failures import Failure, described, raised
 
 WORTH_TIDYING: Final = 16
 """Freed memory is given back where a worker holds one part in so many of a trial's room more than it means to."""

@@ -38,7 +38,8 @@ each `Dimension` of which is all of [0, 1] or some members of it. What is minimi
 it but for what it is told to `Propose` after what was `Seen`.
 
 **An executor** is an `Executor`: its workers take a `Job` each, do what `Evaluate` says within its `Limits`, and what
-came of it is `Finished`.
+came of it is `Finished`. An entry point in the group `spacelang.executors` names one, which `EXECUTORS` finds; its
+`hired(evaluate, workers, forks=False)` makes it with so many `Workers`.
 
 **An objective** is an `Objective`: an `Aim`, which is what is to be known of its trials, and `Evaluating`, which makes
 one of a request. What it calls its loss is a `LossName`, what it is evaluated on `DataFacts`. A `BlackBox` is the aim
@@ -67,7 +68,7 @@ from spacelang.optimizers._turn import Remembering, Turn
 from spacelang.plugins import OptionError, Part, option, part
 from spacelang.reductions.questions import Questions
 from spacelang.runtime.boxes import BlackBox
-from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
+from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, Finished, Job, Workers
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.compiled import UndecidableError
@@ -93,6 +94,7 @@ from spacelang.targets._lowered import (
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 __all__ = [
+    "EXECUTORS",
     "MINIMIZERS",
     "OPTIMIZERS",
     "TARGETS",
@@ -160,6 +162,7 @@ __all__ = [
     "UnlikelyError",
     "Value",
     "WithSource",
+    "Workers",
     "approximated",
     "exact",
     "exclusion",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.history import Journal, Outcome
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.objective import Aim
@@ -149,7 +149,7 @@ class Prepared:
         has_defaults_only = self.experiment.data.has_defaults_only
         return searched_by(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
-    def initial(self, tell: "Callable[[Suggested], object]" = id) -> tuple[Configuration, ...] | None:
+    def initial(self, tell: "Callable[[Suggested], object]" = lambda _: None) -> tuple[Configuration, ...] | None:
         """The configurations to start from: those that are given, and behind them those of the archive, none twice.
 
         `tell` is told what the archive suggests. Raises InitialError, and ArchiveError.
@@ -232,7 +232,7 @@ class Prepared:
         return Result(outcome, self.objective, self.experiment, searched, place, kept=predictions or {})
 
     def _driven(
-        self, executor: "Executor", terms: Terms, journal: Any, listener: "Listener | None"
+        self, executor: "Executor", terms: Terms, journal: "Journal", listener: "Listener | None"
     ) -> "Steps[Outcome]":
         from numpy.random import default_rng
 

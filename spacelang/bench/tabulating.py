@@ -107,7 +107,8 @@ class Losses(Data):
         from spacelang.runtime.objective import Evaluating
 
         assert isinstance(aim, Evaluating)
-        return Simulated(aim.evaluate, workers=workers.count)
+        # A simulated worker takes nobody's place: without any there is one, too.
+        return Simulated(aim.evaluate, workers=max(workers.count, 1))
 
 
 # ---- making a table

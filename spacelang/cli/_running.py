@@ -178,8 +178,7 @@ def workers_of(
     if is_table:
         if limits.trial_bytes is not None:
             warn("a table does not know what memory its trials took: it is not limited")
-        # A simulated worker takes nobody's place: without any there is one, too.
-        return Workers(max(count, 1), limits=limits)
+        return Workers(count, limits=limits)
     workers = Workers(count, executor, limits, isolate)
     if executor is None:
         check_isolation(count, isolate=isolate)

@@ -12,14 +12,17 @@ from spacelang.ir.task import (
     Bound,
     CrossValidation,
     Fidelity,
+    FunctionBound,
     Goal,
     Holdout,
     Limits,
     Measure,
     Task,
+    describe_bound,
     in_unit,
     lines,
     quantity,
+    read_bound,
 )
 from spacelang.syntax import ast
 from spacelang.syntax.parser import parse
@@ -107,3 +110,19 @@ def test_no_task_that_can_be_written_raises_and_every_problem_lies_in_it(task: a
             assert 0 <= span.start < span.end <= len(text)
         assert diagnostic.message
         assert "\n" not in f"{diagnostic.label} {diagnostic.help}"
+
+
+LIMITS = st.floats(0, 2**53, allow_subnormal=False).map(abs)
+READ = st.one_of(
+    st.builds(Bound, st.sampled_from([Measure.LATENCY, Measure.SIZE]), LIMITS, st.booleans()),
+    st.builds(
+        Bound, st.just(Measure.DISPARITY), LIMITS, st.booleans(), st.sampled_from(sorted(SCORERS)), st.text(min_size=1)
+    ),
+    st.builds(FunctionBound, st.from_regex(r"[a-z_]\w*", fullmatch=True), st.floats(0, allow_infinity=False).map(abs)),
+)
+
+
+@LAW
+@given(READ)
+def test_a_bound_is_read_as_it_was_described(bound: Bound | FunctionBound) -> None:
+    assert read_bound(describe_bound(bound)) == bound

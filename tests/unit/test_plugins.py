@@ -10,7 +10,11 @@ from typing import ClassVar, Literal
 import pytest
 
 from spacelang import plugins
+from spacelang.api.executing import make_executor
 from spacelang.plugins import Option, OptionError, Plugins, UnknownPluginError, option
+from spacelang.runtime.boxes.function import box_of
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import EXECUTORS, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +171,10 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
     assert "`much`" in caught.value.help
     with pytest.raises(OptionError, match="`preset` is not an option of `toy`"):
         Plugins.configure(Toy, {"preset": "much"})
+
+
+def test_executors_are_found_by_their_files_and_all_else_is_an_address() -> None:
+    assert {"dask", "here", "processes"} <= {*EXECUTORS.names()}
+    for name in ("elsewhere", "here", "nowhere"):
+        with pytest.raises(InputError, match=f"`{name}` is neither an executor nor the address"):
+            make_executor(box_of(len), Workers(1, name))

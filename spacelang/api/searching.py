@@ -20,6 +20,7 @@ from spacelang.runtime.archives import Norm
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
+    from spacelang.ir.task import Validation
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.judging.constraints import Constraint
@@ -104,7 +105,6 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
     """
     from spacelang.runtime.budget import Budget
-    from spacelang.runtime.evaluation.split import parse_validation
 
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)
@@ -127,7 +127,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         budget=Budget(seconds_of(loaded, time), trials),
         seed=seed,
         metric=metric,
-        validation=None if validate is None else parse_validation(validate),
+        validation=None if validate is None else _validation(validate),
         recorded=kept,
         test=test,
         workers=Workers(workers, executor, trial_limits(loaded, trial_limit), isolate),
@@ -154,14 +154,21 @@ def _rows(features: Any, target: Any) -> Rows:
     return Rows(make_table(features, target))
 
 
+def _validation(text: str) -> "Validation":
+    from spacelang.runtime.evaluation.split import parse_validation
+
+    return parse_validation(text)
+
+
 def _form(features: Any, prepared: Prepared) -> "Form | None":
     """What pipelines are to take: what the search was given; None where nothing is fitted."""
+    if not prepared.experiment.data.has_rows:
+        return None
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.pipelines.taking import form_of
 
     objective = prepared.objective
-    if not isinstance(objective, DataObjective):
-        return None
+    assert isinstance(objective, DataObjective)
     return form_of(features, objective.dataset.features, objective.preparation)
 
 

@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913 - one argument an option
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api.experiment import Experiment, Recorded
-    from spacelang.optimizers import OPTIMIZERS
+    from spacelang.optimizers import OPTIMIZERS, default_optimizer
     from spacelang.runtime.budget import Budget
 
     if resume and store is None:
@@ -122,7 +122,9 @@ def command(  # noqa: PLR0913 - one argument an option
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
     first, earlier = initial_of(initial, as_json=json), archive_of(archive)
     loaded = load_space(space, allow, bind, as_json=json)
-    if without := is_dataless(data):
+    if not (without := is_dataless(data)):
+        plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
+    else:
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}

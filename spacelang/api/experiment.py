@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.header import Header
 
 
+SECONDS: Final = 60.0
+"""How long a run takes that has to end and that nothing limits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What is asked of every trial beside its loss.
@@ -265,6 +269,12 @@ def seconds_of(space: Space, given: str | float | None) -> float | None:
     if given is None:
         return None if space.task is None else space.task.limits.run_seconds
     return parse_duration(given) if isinstance(given, str) else given
+
+
+def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
+    """The budget of a run, a minute where nothing limits it; raises ValueError for one that allows nothing."""
+    seconds = seconds_of(space, given)
+    return Budget(SECONDS if seconds is None and trials is None else seconds, trials)
 
 
 def with_fidelity(optimizer: Part, fidelity: Fidelity | None) -> Part:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.archiving import open_archive
 from spacelang.api.executing import trial_limits
-from spacelang.api.experiment import Experiment, seconds_of
+from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.space import Space, opened
 from spacelang.bench.arenas import Arena, ArenasError, Judged, arenas, labels
@@ -17,7 +17,6 @@ from spacelang.bench.contestants import Contestant, ContestantsError, contestant
 from spacelang.bench.folder import claim, plan_of, write
 from spacelang.bench.runs import Made, entries, make
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
@@ -31,9 +30,6 @@ __all__ = ["ArenasError", "Comparison", "ContestantsError", "compare", "contesta
 
 REPEATS: Final = 10
 """So many seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
-
-SECONDS: Final = 60.0
-"""How long a run takes that nothing limits."""
 
 
 def compare(  # noqa: PLR0913 - each says one thing about a comparison
@@ -177,12 +173,6 @@ class Comparison:
         from spacelang.bench.comparison import tables
 
         return tables.runs(self.results)
-
-
-def budget_of(space: Space, time: str | float | None, trials: int | None) -> Budget:
-    """The budget of a run, a minute where nothing limits it; raises ValueError for one that allows nothing."""
-    seconds = seconds_of(space, time)
-    return Budget(SECONDS if seconds is None and trials is None else seconds, trials)
 
 
 def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Judged]:

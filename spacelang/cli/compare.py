@@ -162,7 +162,7 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
 def _check_limits(
     space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int, *, isolate: bool
 ) -> None:
-    from spacelang.bench.comparing import budget_of
+    from spacelang.api.experiment import budget_of
 
     try:
         budget_of(space, time, trials)

@@ -1,6 +1,6 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -48,10 +48,7 @@ from spacelang.cli._shared import (
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
-    from spacelang.api import Space
-
-DEFAULT_SECONDS: Final = 60.0
-"""How long a run takes that nothing limits."""
+    pass
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -109,9 +106,8 @@ def command(  # noqa: PLR0913 - one argument an option
     held-out rows, which the store keeps then; with --resume and no time left that is all that is done.
     """
     be_ready_to_fork(workers, executor)
-    from spacelang.api.experiment import Experiment, Recorded
+    from spacelang.api.experiment import Experiment, Recorded, budget_of
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
-    from spacelang.runtime.budget import Budget
 
     if resume and store is None:
         fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
@@ -129,12 +125,12 @@ def command(  # noqa: PLR0913 - one argument an option
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
-    crew = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
+    executing = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
     experiment = Experiment(
         space=loaded,
         data=data_without_rows(data) if without else rows_of(data, target_column),
-        workers=crew,
-        budget=Budget(_limit(loaded, given, trials), trials),
+        workers=executing,
+        budget=budget_of(loaded, given, trials),
         seed=seed,
         metric=metric,
         validation=validation,
@@ -148,18 +144,10 @@ def command(  # noqa: PLR0913 - one argument an option
     with telling(store, as_json=json):
         experiment = experiment.by(optimizer, settings(set_))
     prepared = prepared_for(experiment, store, as_json=json)
-    with searching(prepared, store, resume=resume, as_json=json) as (found, executes):
-        status = tell(found, as_json=json) if without else Ending(data, found, executes).tell(as_json=json)
+    with searching(prepared, store, resume=resume, as_json=json) as (found, crew):
+        status = tell(found, as_json=json) if without else Ending(data, found, crew).tell(as_json=json)
     raise typer.Exit(status)
 
 
 def _names(listed: str | None) -> tuple[str, ...]:
     return () if listed is None else tuple(name.strip() for name in listed.split(",") if name.strip())
-
-
-def _limit(space: "Space", given: float | None, trials: int | None) -> float | None:
-    """The seconds of the run: as given, else as the task says, else enough to try something."""
-    if given is not None:
-        return given
-    limit = None if space.task is None else space.task.limits.run_seconds
-    return DEFAULT_SECONDS if limit is None and trials is None else limit

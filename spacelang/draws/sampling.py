@@ -19,8 +19,7 @@ from spacelang.draws.uniform import UniformDraw
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure
-from spacelang.solver.compiled import UNREACHED, Compiled
-from spacelang.solver.completions import Completions, Fixed, fixed
+from spacelang.solver.compiled import UNREACHED, Compiled, Fixed
 from spacelang.solver.counting import Structures
 from spacelang.solver.groups import Context
 from spacelang.solver.situations import Component, Situations
@@ -60,7 +59,6 @@ class Sampler:
         self._deciding = {
             context: [_Deciding(compiled) for compiled in group] for context, group in structures.model.deciding.items()
         }
-        self._completions = Completions(structures)
         self._lotteries = lru_cache(maxsize=8192)(self._make_lottery)
         self._drawers = lru_cache(maxsize=8192)(self._make_drawers)
 
@@ -127,7 +125,7 @@ class Sampler:
     ) -> Iterable[tuple[str, Array]]:
         """The places of the branches that the decisions of a group take."""
         known = deciding.known(taken)
-        members = fixed(deciding.compiled, taken) if known is None else known
+        members = deciding.compiled.fixed(taken) if known is None else known
         for address, place in members:
             yield address, np.full(count, place, np.int32)
         if known is None:
@@ -135,9 +133,7 @@ class Sampler:
 
     def _make_lottery(self, deciding: "_Deciding", members: Fixed) -> JointLottery:
         compiled = deciding.compiled
-        if members:
-            return JointLottery(self._completions.elimination(compiled, members))
-        return JointLottery(self.structures.existence.solve(compiled), compiled.existential)
+        return JointLottery(self.structures.existence.solve(compiled, members), compiled.existential)
 
     def _draw(self, component: Component, rows: Array, decisions: "_Decisions", rng: Generator, pieces: Pieces) -> None:
         if component.is_free:

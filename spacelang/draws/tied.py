@@ -17,7 +17,7 @@ from spacelang.ir.value import is_number
 from spacelang.solver.cells import mass
 from spacelang.solver.compiled import Compiled
 from spacelang.solver.counting import Existence
-from spacelang.solver.model import Model, Solution
+from spacelang.solver.model import Model, Solver
 
 ATTEMPTS: Final = 10_000
 """How often values are drawn for each one that satisfies a comparison of ranges with each other, before giving up."""
@@ -56,7 +56,7 @@ class Tied:
         """`constraints` are blamed where values are too rare."""
         self._ranges = compiled.ranges
         self._constraints = constraints
-        self._lottery = JointLottery(Solution(model, Probability()).solve(compiled))
+        self._lottery = JointLottery(Solver(model, Probability()).solve(compiled))
         self._domains: dict[str, Domain] = {
             member.address: member.node.domain
             for member in compiled.group.members

@@ -12,11 +12,11 @@ from typing import TypeAlias
 from spacelang.ir.domain import Domain, Simple, contains
 from spacelang.ir.expr import Compare, Inactive, Lookup, holds, references
 from spacelang.ir.space import Choice, Hyperparameter, Variable
-from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
+from spacelang.solver.compiled import UNREACHED, Compiled
 from spacelang.solver.counting import Existence, Structures
-from spacelang.solver.elimination import Bucket, Factor, State, TangledError, eliminate_in_turns
+from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
 from spacelang.solver.groups import Context
-from spacelang.solver.model import Model, Solution
+from spacelang.solver.model import Model, Solver, inside
 from spacelang.solver.pieces import joined
 
 
@@ -165,7 +165,7 @@ class _Unfolding:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.existence = Solution(model, _Alive())
+        self.existence = Solver(model, _Alive())
         self._known: dict[object, Part] = {}
         self._below: dict[Context, Parts] = {}
 
@@ -220,14 +220,11 @@ class _Grouped:
     def _eliminated(self) -> Sequence[Bucket]:
         """What tells most goes last: decisions after hyperparameters, outer ones after those inside them."""
         turns: dict[tuple[int, int], set[str]] = {}
-        for name in self._group.states:
+        for name in self._group.graph.states:
             turns.setdefault(self._turn(name), set()).add(name)
-        ordered = [frozenset(turns[turn]) for turn in sorted(turns, reverse=True)]
-        factors = [*self._group.factors, *self._possible()]
-        try:
-            return eliminate_in_turns(self._group.states, factors, ordered).buckets
-        except TangledError as error:
-            raise TooTangledError(self._group.group.constraints) from error
+        graph = self._group.graph.times(self._possible())
+        with self._group.blamed():
+            return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).buckets
 
     def _turn(self, name: str) -> tuple[int, int]:
         if name not in self._members:
@@ -246,11 +243,11 @@ class _Grouped:
         """The branches of decisions below which there is something."""
         for member in self._members.values():
             if isinstance(member.node, Choice):
-                states = self._group.states[member.address]
+                states = self._group.graph.states[member.address]
                 total = self._unfolding.existence.total
                 yield Factor(
                     (member.address,),
-                    {(s,): 1 for s in states if s == UNREACHED or total(_inside(member, s))},
+                    {(s,): 1 for s in states if s == UNREACHED or total(inside(member, s))},
                 )
 
     def _all_needs(self) -> dict[str, tuple[str, ...]]:
@@ -310,7 +307,7 @@ class _Grouped:
         cases = [
             Case(None, None, parts)
             if state == UNREACHED
-            else Case(choice.branches[state].name, None, (*self._unfolding.below(_inside(member, state)), *parts))
+            else Case(choice.branches[state].name, None, (*self._unfolding.below(inside(member, state)), *parts))
             for state, parts in told
         ]
         return (self._unfolding.fork(member.address, choice, tuple(cases)),)
@@ -331,8 +328,3 @@ class _Grouped:
             return (self._unfolding.free(node, domain), *parts)
         cases = [Case(None, domain, (self._unfolding.free(node, domain), *parts)) for domain, parts in found]
         return (self._unfolding.fork(node.address, node, (*(Case(None, None, parts) for parts in inactive), *cases)),)
-
-
-def _inside(member: Variable, state: State) -> Context:
-    assert isinstance(member.node, Choice)
-    return (*member.owners, (member.address, member.node.branches[state].name))

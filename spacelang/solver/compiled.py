@@ -1,10 +1,11 @@
 """A group made ready for elimination: states for its variables, factors for its conditions and constraints."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple, is_finite, parts
@@ -27,13 +28,16 @@ from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value, identity, is_number
 from spacelang.solver.atoms import atoms_of, cuts_of, is_related
 from spacelang.solver.cells import ENUMERABLE, cells, representative, singletons
-from spacelang.solver.elimination import Factor, State, Table
+from spacelang.solver.elimination import Factor, FactorGraph, State, Table, TangledError
 from spacelang.solver.groups import Group, scope
 from spacelang.solver.inequalities import SearchTooLongError
 from spacelang.solver.linear import Rows, difference, feasible, rows, whole_sum
+from spacelang.solver.ties import Ties
 
 UNREACHED: Final = -1
 """The state of a variable that is not active."""
+Fixed: TypeAlias = tuple[tuple[str, State], ...]
+"""The addresses of some decisions of a group with the places of their branches, in the order of its members."""
 JOINTLY_ENUMERABLE: Final = 100_000
 """The most joint values of hyperparameters that one atom relates which are looked at one by one."""
 MOST_ROWS: Final = 2_000_000
@@ -54,39 +58,59 @@ class UndecidableError(Exception):
         self.atom = atom
 
 
-@fact
-class Compiled:
-    """States and hard factors (weights 0 and 1) of a group.
-
-    `cells` holds the cells of each hyperparameter by state. `truths` are variables that stand for the truth (1 or 0)
-    of parts of expressions; all others decide them. `ranges` are those of the comparisons of large ranges: what cells
-    allow them to be is known, not how many values it takes, so that with any of them only existence is decided.
-    """
-
-    group: Group
-    states: Mapping[str, tuple[State, ...]]
-    cells: Mapping[str, tuple[Simple, ...]]
-    truths: tuple[str, ...]
-    ranges: Mapping[str, Compare]
-    factors: tuple[Factor, ...]
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it has hyperparameters alone, and nothing limits them: some values always exist."""
-        return not self.factors and len(self.cells) == len(self.group.members)
-
-    @property
-    def existential(self) -> frozenset[str]:
-        """The variables that are not decisions."""
-        return frozenset((*self.cells, *self.truths))
-
-
 class TooTangledError(Exception):
     """Constraints that tie so many variables to each other that they cannot be counted exactly."""
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
         super().__init__("the constraints tie too many decisions to each other to be counted exactly")
         self.constraints = constraints
+
+
+@fact
+class Compiled:
+    """The factor graph of a group: states of its variables, and factors of weights 0 and 1.
+
+    `cells` holds the cells of each hyperparameter by state. `truths` are variables that stand for the truth (1 or 0)
+    of parts of expressions; all others decide them. `ranges` are those of the comparisons of large ranges: what cells
+    allow them to be is known, not how many values it takes, so that with any of them only existence is decided. A group
+    equals itself alone.
+    """
+
+    group: Group
+    graph: FactorGraph
+    cells: Mapping[str, tuple[Simple, ...]]
+    truths: tuple[str, ...]
+    ranges: Mapping[str, Compare]
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has hyperparameters alone, and nothing limits them: some values always exist."""
+        return not self.graph.factors and len(self.cells) == len(self.group.members)
+
+    @property
+    def existential(self) -> frozenset[str]:
+        """The variables that are not decisions."""
+        return frozenset((*self.cells, *self.truths))
+
+    def fixed(self, taken: Mapping[str, str | None]) -> Fixed:
+        """The decisions whose branches are given."""
+        found = ((member.address, member.node, taken.get(member.address)) for member in self.group.members)
+        return tuple(
+            (address, node.places[branch])
+            for address, node, branch in found
+            if branch is not None and isinstance(node, Choice)
+        )
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Where this group is what becomes too large, its constraints are to blame: raises TooTangledError."""
+        try:
+            yield
+        except TangledError as error:
+            raise TooTangledError(self.group.constraints) from error
 
 
 def compile_group(group: Group) -> Compiled:
@@ -120,7 +144,8 @@ class _Compiler:
             self._add_activity(member)
         self._add_constraints()
         self.factors.extend(self._feasibility(names) for names in _connected(self.ranges))
-        return Compiled(self.group, self.states, self.cells, tuple(self.truths), dict(self.ranges), tuple(self.factors))
+        graph = FactorGraph(self.states, tuple(self.factors))
+        return Compiled(self.group, graph, self.cells, tuple(self.truths), dict(self.ranges))
 
     def _node(self, address: str) -> Hyperparameter:
         node = self.members[address].node
@@ -300,7 +325,7 @@ class _Compiler:
         node = self.members[name].node
         return node.branches[state].name if isinstance(node, Choice) else representative(self.cells[name][state])
 
-    def _feasibility(self, truths: tuple[str, ...]) -> Factor:
+    def _feasibility(self, truths: Sequence[str]) -> Factor:
         """Which truths of comparisons of ranges can hold together in which cells."""
         addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
         table: Table = {}
@@ -392,14 +417,12 @@ def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[S
     return cells(node.domain, places, signature)
 
 
-def _connected(ranges: Mapping[str, Compare]) -> list[tuple[str, ...]]:
+def _connected(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
     """The comparisons that share hyperparameters, directly or through others, together."""
-    found: list[tuple[set[str], tuple[str, ...]]] = []
+    ties = Ties(address for atom in ranges.values() for address in references(atom))
+    for atom in ranges.values():
+        ties.tie(references(atom))
+    found: dict[str, list[str]] = {}
     for name, atom in ranges.items():
-        addresses: set[str] = set(references(atom))
-        names: tuple[str, ...] = (name,)
-        for other in [entry for entry in found if entry[0] & addresses]:
-            found.remove(other)
-            addresses, names = addresses | other[0], (*other[1], *names)
-        found.append((addresses, names))
-    return [names for _, names in found]
+        found.setdefault(ties.root(references(atom)[0]), []).append(name)
+    return found.values()

@@ -8,12 +8,12 @@ from itertools import product
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
-from spacelang.ir.walk import Structure
+from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_plain
 from spacelang.solver.compiled import UNREACHED, TooTangledError
-from spacelang.solver.elimination import Factor, State, Table
+from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
 from spacelang.solver.groups import Context, scope
-from spacelang.solver.model import Model, Solution
+from spacelang.solver.model import Model, Solver
 from spacelang.solver.rebuilding import rebuilt
 
 
@@ -21,6 +21,7 @@ class Existence:
     """Every structure weighs 1 if some values of its hyperparameters are admissible."""
 
     existential = True
+    semiring = SUM
 
     def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
         """Each branch alike."""
@@ -43,16 +44,39 @@ class Sizes(Existence):
 
 
 class Discrepancy(Existence):
-    """Every branch that differs from a reference weighs a power of two so large that a sum keeps the counts apart."""
+    """Every structure weighs x^k where k of its decisions differ from a reference."""
 
-    def __init__(self, reference: Structure, shift: int) -> None:
+    def __init__(self, reference: Structure, polynomials: Polynomials) -> None:
         self.reference = reference
-        self.shift = shift
+        self.polynomials = polynomials
 
     def branch(self, choice: Choice, place: int) -> float:
         """1 for the branch of the reference; for a decision that it does not reach, for the default branch."""
-        usual = self.reference.get(choice.address, choice.branches[choice.default].name)
-        return 1 if choice.branches[place].name == usual else 1 << self.shift
+        return self.polynomials.power(_differs(choice, place, self.reference))
+
+
+class Changes(Existence):
+    """Every structure weighs 2^k where k is what it costs to change a reference into it: 1 for each decision."""
+
+    semiring = FEWEST
+
+    def __init__(self, reference: Structure, costs: Mapping[str, int] | None = None) -> None:
+        """`costs` are those of decisions, by address, that cost something else."""
+        self.reference = reference
+        self.costs = costs or {}
+
+    def branch(self, choice: Choice, place: int) -> float:
+        """1 for the branch of the reference; for a decision that it does not reach, for the default branch."""
+        return 1 << self.costs.get(choice.address, 1) * _differs(choice, place, self.reference)
+
+
+def _differs(choice: Choice, place: int, reference: Structure) -> bool:
+    return choice.branches[place].name != reference.get(choice.address, choice.branches[choice.default].name)
+
+
+def least(weights: Sequence[float]) -> int:
+    """The place of the first of the least weights: what is drawn where the fewest changes are wanted."""
+    return min(range(len(weights)), key=weights.__getitem__)
 
 
 class Structures:
@@ -70,9 +94,9 @@ class Structures:
         return self.decisive if self.decisive.space is self.space else Model(self.space)
 
     @cached_property
-    def existence(self) -> Solution:
+    def existence(self) -> Solver:
         """The model with a weight of 1 for each structure."""
-        return Solution(self.model, Existence())
+        return Solver(self.model, Existence())
 
     @cached_property
     def count(self) -> int:
@@ -85,8 +109,8 @@ class Structures:
         return self._decided.supported_branches()
 
     @cached_property
-    def _decided(self) -> Solution:
-        return self.existence if self.decisive.space is self.space else Solution(self.decisive, Existence())
+    def _decided(self) -> Solver:
+        return self.existence if self.decisive.space is self.space else Solver(self.decisive, Existence())
 
     @cached_property
     def configurations(self) -> int | None:
@@ -99,7 +123,7 @@ class Structures:
         if infinite or self.model.only_existence:
             return None
         try:
-            return int(Solution(self.model, Sizes()).total())
+            return int(Solver(self.model, Sizes()).total())
         except TooTangledError:
             return None
 
@@ -108,13 +132,21 @@ class Structures:
 
         A decision that the reference does not reach differs where it does not take its default.
         """
-        shift = self.count.bit_length() + 1
-        packed = int(Solution(self.model, Discrepancy(reference, shift)).total())
-        counts = []
-        while packed:
-            counts.append(packed & ((1 << shift) - 1))
-            packed >>= shift
-        return tuple(counts)
+        polynomials = Polynomials(self.count.bit_length())
+        return polynomials.coefficients(int(Solver(self.model, Discrepancy(reference, polynomials)).total()))
+
+    def nearest(self, taken: Structure) -> Structure:
+        """The structure nearest to the default that takes the given branches, which some admissible one must take.
+
+        It differs from the default in as few further decisions as possible; where several structures do, which of them
+        it is depends on the space alone. Where a decision is nested, the branches that lead to it are given too.
+        """
+        usual = default_structure(self.space, taken)
+        return usual if self.admits(usual) else self._changes.given(taken).structure(least)
+
+    @cached_property
+    def _changes(self) -> Solver:
+        return Solver(self.model, Changes({}))
 
     def admits(self, structure: Structure) -> bool:
         """Whether a structure has an admissible configuration; its decisions must be exactly those it reaches."""
@@ -173,8 +205,8 @@ class Structures:
         found: dict[Context, list[_Hurdle]] = {}
         for context, group in self.model.by_context.items():
             for compiled in (each for each in group if not each.is_free):
-                factors = self.existence.decision_factors(compiled)
-                for factor in _together([factor for factor in factors if _excludes(factor, compiled.states)]):
+                factors = self.existence.decisions(compiled).factors
+                for factor in _together([factor for factor in factors if _excludes(factor, compiled.graph.states)]):
                     choices = (self.space.variables[address].node for address in factor.scope)
                     hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
                     found.setdefault(context, []).append(hurdle)

@@ -12,12 +12,11 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
 from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
-from spacelang.solver.completions import Completions
 from spacelang.solver.counting import Existence, Structures
 from spacelang.solver.elimination import State, draw
 from spacelang.solver.groups import Context
 from spacelang.solver.linear import Rows, feasible, witness
-from spacelang.solver.model import Solution
+from spacelang.solver.model import Solver
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.solver.situations import Component, Situations
 
@@ -33,10 +32,10 @@ def default(space: Space) -> Configuration:
 def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration]:
     """The member that is nearest to the default, with its structure.
 
-    It differs from the default in as few decisions as possible (see `Completions.nearest`); its hyperparameters are
+    It differs from the default in as few decisions as possible (see `Structures.nearest`); its hyperparameters are
     those of `Completer.complete`. The space must not be empty.
     """
-    taken = Completions(structures).nearest({})
+    taken = structures.nearest({})
     return taken, Completer(structures).complete(taken)
 
 
@@ -108,7 +107,7 @@ class Completer:
         model = self.situations.model(component, situation)
         moved: dict[str, Value] = {}
         defaults = Assignment(model.space, {}, lambda node: node.default)
-        solution = Solution(model, Preference())
+        solution = Solver(model, Preference())
         for compiled in model.by_context.get((), ()):
             if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
                 moved.update(self._moved(compiled, draw(solution.solve(compiled), _heaviest)))

@@ -1,17 +1,25 @@
-"""Exact variable elimination over sparse integer factors: the engine of counting, sampling and dead-branch checks.
+"""Bucket elimination: the one algorithm behind counts, existence, distances, probabilities and draws.
 
-A factor maps joint states of a few variables to a weight; states that are not in its table weigh 0. The sum over all
-joint states of the product of all factors is computed one variable at a time, which costs what the variables that
-constraints tie together cost, never the size of the space. Integers are Python's own, of any size.
+A factor graph has variables with states, and factors: tables of what joint states of a few variables weigh; states
+that are not in a table weigh 0. A joint state of all variables weighs the product of what its factors give it. These
+weights are added up one variable at a time, which costs what the variables that factors tie together cost, never the
+size of the space. What adding up means is a semiring's matter:
+
+    SUM     x weighs 2 + 3 = 5    how many, or how probable; integers are Python's own, of any size
+    EXISTS  x weighs 1            whether any
+    FEWEST  x weighs min(2, 3)    the fewest changes, each of which weighs 2: products of powers add exponents up
+
+See Dechter, Bucket Elimination: A Unifying Framework for Reasoning, Artificial Intelligence 1999.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
 from spacelang.facts import fact
+from spacelang.solver.ties import Ties
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
@@ -27,11 +35,89 @@ class TangledError(Exception):
 
 
 @fact
+class Semiring:
+    """What becomes of the weights of a variable's states, one or more and none of them 0; factors are multiplied."""
+
+    name: str
+    add: Callable[[Collection[float]], float]
+
+
+SUM: Final = Semiring("(+, *)", sum)
+EXISTS: Final = Semiring("(or, and)", bool)
+FEWEST: Final = Semiring("(min, +)", min)
+
+
+@fact
+class Polynomials:
+    """Polynomials as weights of `SUM`: the coefficient of x^k stands k times so many bits to the left in an integer."""
+
+    bits: int
+
+    def power(self, exponent: int) -> int:
+        """The weight x^k."""
+        return 1 << self.bits * exponent
+
+    def coefficients(self, weight: int) -> tuple[int, ...]:
+        """The coefficients of a weight, that of x^0 first; each must be below 2^bits."""
+        found = []
+        while weight:
+            found.append(weight & self.power(1) - 1)
+            weight >>= self.bits
+        return tuple(found)
+
+
+@fact
 class Factor:
     """Weights of the joint states of the variables of `scope`, in that order."""
 
     scope: tuple[str, ...]
     table: Table
+
+    def given(self, left: Mapping[str, Collection[State]]) -> "Factor":
+        """The rows in which variables are in the states that are left of them, over those with more than one."""
+        known = [(place, left[name]) for place, name in enumerate(self.scope) if name in left]
+        if not known:
+            return self
+        open_ = [place for place, name in enumerate(self.scope) if len(left.get(name, ())) != 1]
+        rows: Table = {
+            tuple([row[place] for place in open_]): weight
+            for row, weight in self.table.items()
+            if all(row[place] in states for place, states in known)
+        }
+        return Factor(tuple(self.scope[place] for place in open_), rows)
+
+
+@fact
+class FactorGraph:
+    """Variables with their states, and the factors over them."""
+
+    states: Mapping[str, Sequence[State]]
+    factors: tuple[Factor, ...]
+
+    def times(self, factors: Iterable[Factor]) -> "FactorGraph":
+        """The graph with more factors."""
+        return FactorGraph(self.states, (*self.factors, *factors))
+
+    def given(self, left: Mapping[str, Sequence[State]]) -> "FactorGraph":
+        """The graph once no more than some states of some variables are left: one with a single state is gone.
+
+        `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10 11).given({"u": [0]})` has v alone, with the row 1.
+        """
+        states = {name: left.get(name, mine) for name, mine in self.states.items() if len(left.get(name, ())) != 1}
+        return FactorGraph(states, tuple([factor.given(left) for factor in self.factors]))
+
+    def without(self, names: Collection[str]) -> "FactorGraph":
+        """The graph of the other variables: positive where these have states in which all is. Raises TangledError."""
+        return _summed_out(self, names, EXISTS)[0]
+
+    def around(self, name: str) -> "FactorGraph":
+        """The part of the graph that factors tie to a variable, directly or through others."""
+        ties = Ties(self.states)
+        for factor in self.factors:
+            ties.tie(factor.scope)
+        root = ties.root(name)
+        states = {each: mine for each, mine in self.states.items() if ties.root(each) == root}
+        return FactorGraph(states, tuple(each for each in self.factors if not states.keys().isdisjoint(each.scope)))
 
 
 @fact
@@ -51,73 +137,35 @@ class Elimination:
     buckets: tuple[Bucket, ...]
 
 
-def eliminate(
-    states: Mapping[str, Sequence[State]],
-    factors: Iterable[Factor],
-    existential: frozenset[str] = frozenset(),
-    *,
-    keep_trivial: bool = False,
-) -> Elimination:
-    """Sum the product of the factors over all joint states of the variables.
+Turn: TypeAlias = tuple[Collection[str], Semiring]
+"""Variables that are eliminated before those of the next turn, and what adds up the weights of their states."""
 
-    Variables in `existential` go first, and only whether some state of theirs has weight matters: what is then summed
-    over the others is 1 where there is one. A variable without a factor counts each of its states once. Raises
-    TangledError where a joint table would become too large. `supported` needs an elimination with `keep_trivial`:
-    without it, what limits nothing is dropped on the way.
+
+def eliminate(graph: FactorGraph, *turns: Turn, keep_trivial: bool = False) -> Elimination:
+    """Add up the weights of all joint states, the variables of each turn before those of the next; `SUM` at last.
+
+    Read from its end, it tells the variables of the last turn first. A variable without a factor has each of its
+    states weigh 1. Raises TangledError where a joint table would become too large. `supported` needs an elimination
+    with `keep_trivial`: without it, what limits nothing is dropped on the way.
     """
-    first = _sum_over(existential & set(states), states, tuple(factors), exists=True, keep_trivial=keep_trivial)
-    second = _sum_over(set(states) - existential, states, first.factors, exists=False, keep_trivial=keep_trivial)
-    return Elimination(_product_of(second.factors), (*first.buckets, *second.buckets))
-
-
-def eliminate_in_turns(
-    states: Mapping[str, Sequence[State]], factors: Iterable[Factor], turns: Iterable[frozenset[str]]
-) -> Elimination:
-    """The same sum with the variables of each turn gone before those of the next; every variable is in one of them.
-
-    Read from its end, it tells the variables of the last turn first. Raises TangledError.
-    """
-    left = tuple(factors)
     buckets: list[Bucket] = []
-    for turn in turns:
-        reduced = _sum_over(turn, states, left, exists=True)
-        left = reduced.factors
-        buckets.extend(reduced.buckets)
-    return Elimination(_product_of(left), tuple(buckets))
+    for names, semiring in (*turns, (graph.states, SUM)):
+        if names and graph.states:
+            graph, gone = _summed_out(graph, names, semiring, keep_trivial=keep_trivial)
+            buckets += gone
+    return Elimination(prod(factor.table.get((), 0) for factor in graph.factors), tuple(buckets))
 
 
-def _product_of(factors: Iterable[Factor]) -> float:
-    return prod(factor.table.get((), 0) for factor in factors)
-
-
-def project(
-    states: Mapping[str, Sequence[State]], factors: Iterable[Factor], existential: frozenset[str]
-) -> tuple[Factor, ...]:
-    """The factors over the other variables alone whose product is positive where some existential state exists."""
-    return _sum_over(existential & set(states), states, tuple(factors), exists=True).factors
-
-
-@fact
-class _Reduced:
-    """The factors that are left, and the buckets of the variables that are gone."""
-
-    factors: tuple[Factor, ...]
-    buckets: tuple[Bucket, ...]
-
-
-def _sum_over(
-    waiting: set[str] | frozenset[str],
-    states: Mapping[str, Sequence[State]],
-    factors: Sequence[Factor],
-    *,
-    exists: bool,
-    keep_trivial: bool = False,
-) -> _Reduced:
-    alive = dict(enumerate(factors))
+def _summed_out(
+    graph: FactorGraph, names: Collection[str], semiring: Semiring, *, keep_trivial: bool = False
+) -> tuple[FactorGraph, list[Bucket]]:
+    """The graph of the other variables, and the buckets of those that are gone."""
+    states, alive = graph.states, dict(enumerate(graph.factors))
     touching: dict[str, dict[int, None]] = {name: {} for name in states}
     for number, factor in alive.items():
         for name in factor.scope:
             touching[name][number] = None
+    waiting = [name for name in states if name in names]
     costs = {name: _cost([alive[number].scope for number in touching[name]], states) for name in waiting}
     queue = [(cost, name) for name, cost in costs.items()]
     heapify(queue)
@@ -128,8 +176,8 @@ def _sum_over(
             continue  # it is gone, or costs something else by now
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
-        mine, message = touching.pop(variable), _sum_out(bucket, exists=exists)
-        number = len(factors) + len(buckets)
+        mine, message = touching.pop(variable), _told(bucket, semiring)
+        number = len(graph.factors) + len(buckets)
         buckets.append(bucket)
         told = {} if not keep_trivial and _is_trivial(message, states) else {number: message}
         alive.update(told)
@@ -138,14 +186,14 @@ def _sum_over(
             if name in costs:
                 costs[name] = _cost([alive[number].scope for number in touching[name]], states)
                 heappush(queue, (costs[name], name))
-    return _Reduced(tuple(alive.values()), tuple(buckets))
+    return FactorGraph({name: states[name] for name in touching}, tuple(alive.values())), buckets
 
 
 def _is_trivial(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
     """Whether a factor weighs every joint state of its variables 1, as where nothing of them is limited."""
     if not factor.scope or len(factor.table) < prod(len(states[name]) for name in factor.scope):
         return False
-    # Tables may have rows for states that are not looked at, where a structure is given: counting rows is not enough.
+    # Tables may have rows for states that are not looked at: counting rows is not enough.
     return all(factor.table.get(joint) == 1 for joint in product(*(states[name] for name in factor.scope)))
 
 
@@ -188,9 +236,8 @@ def _product(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tupl
     }
 
 
-def _sum_out(bucket: Bucket, *, exists: bool) -> Factor:
-    table = {rest: 1 if exists else sum(weights.values()) for rest, weights in bucket.weights.items()}
-    return Factor(bucket.separator, table)
+def _told(bucket: Bucket, semiring: Semiring) -> Factor:
+    return Factor(bucket.separator, {rest: semiring.add(weights.values()) for rest, weights in bucket.weights.items()})
 
 
 def draw(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from spacelang.facts import fact
 from spacelang.ir.expr import INACTIVE, Active, Expr, Is, Reference, holds, nodes
 from spacelang.ir.space import Constraint, Hyperparameter, Space, Variable
+from spacelang.solver.ties import Ties
 
 Context: TypeAlias = tuple[tuple[str, str], ...]
 """Branches that are taken, outermost first: (address of the decision, name of the branch)."""
@@ -70,28 +71,6 @@ def _outside(space: Space, constraint: Constraint) -> Iterator[str]:
         return
     for address in scope(constraint.expression):
         yield from (owner for owner, _ in space.variables[address].owners)
-
-
-class Ties:
-    """Disjoint sets of addresses."""
-
-    def __init__(self, addresses: Iterable[str]) -> None:
-        self._parent = {address: address for address in addresses}
-
-    def root(self, address: str) -> str:
-        """The address that stands for all that are tied to one."""
-        while self._parent[address] != address:
-            self._parent[address] = self._parent[self._parent[address]]
-            address = self._parent[address]
-        return address
-
-    def tie(self, addresses: Iterable[str]) -> bool:
-        """Tie the addresses together; whether they were not already."""
-        roots = {self.root(address): None for address in addresses}
-        first, *others = roots or [""]
-        for other in others:
-            self._parent[other] = first
-        return bool(others)
 
 
 def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:

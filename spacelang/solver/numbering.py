@@ -18,7 +18,7 @@ from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.solver.counting import Sizes, Structures
 from spacelang.solver.elimination import Bucket, State
 from spacelang.solver.groups import Context
-from spacelang.solver.model import Solution
+from spacelang.solver.model import Solver, inside
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
@@ -38,17 +38,17 @@ class Numbers:
     def __init__(self, structures: Structures) -> None:
         """Raises ValueError, with the reason, where the configurations cannot be counted."""
         self._space = structures.space
-        solution = Solution(structures.model, Sizes())
+        solver = Solver(structures.model, Sizes())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations have no numbers: `{endless[0]}` is continuous")
         if structures.model.only_existence:
             raise ValueError("the configurations have no numbers: a constraint compares large ranges with each other")
         try:
-            self.count = int(solution.total())
+            self.count = int(solver.total())
         except TooTangledError as error:
             raise ValueError(f"the configurations have no numbers: {error}") from error
-        self._numbering = _Numbering(self._space, solution)
+        self._numbering = _Numbering(self._space, solver)
 
     def at(self, number: int) -> Configuration:
         """The configuration with a number from 0 to the count less 1; raises IndexError for another number."""
@@ -69,11 +69,11 @@ def _check_number(number: int, count: int, what: str) -> None:
 
 
 class _Numbering:
-    """The sums of a solution read as digits: a group below a context is one, and so is each of its variables."""
+    """The sums of a solver read as digits: a group below a context is one, and so is each of its variables."""
 
-    def __init__(self, space: Space, solution: Solution) -> None:
+    def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space
-        self._solution = solution
+        self._solver = solver
         self._trees: dict[int, _Tree] = {}
 
     def unrank(self, number: int) -> tuple[dict[str, str], dict[str, Value]]:
@@ -100,16 +100,16 @@ class _Numbering:
         return _number(digits, [self._total(group) for group in groups])
 
     def _groups(self, context: Context) -> Sequence[Compiled]:
-        model = self._solution.model
-        return (model.deciding if self._solution.weights.existential else model.by_context).get(context, [])
+        model = self._solver.model
+        return (model.deciding if self._solver.weights.existential else model.by_context).get(context, [])
 
     def _total(self, group: Compiled) -> int:
-        return int(self._solution.solve(group).total)
+        return int(self._solver.solve(group).total)
 
     def _tree(self, group: Compiled) -> "_Tree":
         if id(group) not in self._trees:
-            skipped = group.existential if self._solution.weights.existential else frozenset()
-            buckets = self._solution.solve(group).buckets
+            skipped = group.existential if self._solver.weights.existential else frozenset()
+            buckets = self._solver.solve(group).buckets
             self._trees[id(group)] = _Tree(bucket for bucket in buckets if bucket.variable not in skipped)
         return self._trees[id(group)]
 
@@ -146,7 +146,7 @@ class _Numbering:
             return 1
         if variable in group.cells:
             return group.cells[variable][state].size or 0
-        return int(self._solution.total(self._inside(variable, state)))
+        return int(self._solver.total(inside(self._space.variables[variable], state)))
 
     def _own_number(
         self, group: Compiled, variable: str, state: State, structure: Structure, values: Mapping[str, Worth]
@@ -155,12 +155,7 @@ class _Numbering:
             return 0
         if variable in group.cells:
             return _place(group.cells[variable][state], values[variable])
-        return self.rank(structure, values, self._inside(variable, state))
-
-    def _inside(self, address: str, state: State) -> Context:
-        variable = self._space.variables[address]
-        assert isinstance(variable.node, Choice)
-        return (*variable.owners, (address, variable.node.branches[state].name))
+        return self.rank(structure, values, inside(self._space.variables[variable], state))
 
 
 class _Tree:
@@ -222,7 +217,7 @@ def _states(group: Compiled, structure: Structure, values: Mapping[str, Worth]) 
             states[member.address] = UNREACHED if branch is None else member.node.places[branch]
         elif member.address in group.cells and member.address in values:
             states[member.address] = _cell_of(group.cells[member.address], values[member.address])
-    for factor in group.factors:
+    for factor in group.graph.factors:
         if factor.scope and factor.scope[-1] in group.truths and factor.scope[-1] not in states:
             *others, truth = factor.scope
             if all(name in states for name in others):

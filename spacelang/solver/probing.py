@@ -14,7 +14,8 @@ from spacelang.ir.value import Value
 from spacelang.solver.cells import representative, singletons
 from spacelang.solver.compiled import UNREACHED, TooTangledError, truths_over
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import Context, Ties, common_context, scope
+from spacelang.solver.groups import Context, common_context, scope
+from spacelang.solver.ties import Ties
 
 FEW: Final = 64
 """So many values of a variable are simply tried; of more than that, a few."""

@@ -5,7 +5,7 @@ situation is what its members can tell of these: whether their owners are taken,
 conditions and constraints test turned out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -15,6 +15,7 @@ from spacelang.ir.walk import Structure
 from spacelang.solver.groups import Context, common_context
 from spacelang.solver.model import Model
 from spacelang.solver.residual import residual
+from spacelang.solver.ties import Ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +124,17 @@ def components_of(space: Space) -> Iterator[Component]:
     """The components of a space, in the order of their first members; every hyperparameter is in exactly one."""
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
     constraints = [constraint for constraint in space.constraints if constraint.scope]
-    ties = [(address, *references(e)) for address, v in variables.items() for e in _condition_of(v)]
-    roots = _together(variables, [*ties, *(constraint.scope for constraint in constraints)])
+    ties = Ties(variables)
+    for address, variable in variables.items():
+        ties.tie((address, *(named for condition in _condition_of(variable) for named in references(condition))))
+    for constraint in constraints:
+        ties.tie(constraint.scope)
     members: dict[str, list[Variable]] = {}
     for address, variable in variables.items():
-        members.setdefault(roots[address], []).append(variable)
+        members.setdefault(ties.root(address), []).append(variable)
     rules: dict[str, list[Constraint]] = {}
     for constraint in constraints:
-        rules.setdefault(roots[constraint.scope[0]], []).append(constraint)
+        rules.setdefault(ties.root(constraint.scope[0]), []).append(constraint)
     for root, found in members.items():
         mine = tuple(rules.get(root, ()))
         context = common_context(member.owners for member in found)
@@ -168,19 +172,3 @@ def _ask(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -
 def _condition_of(variable: Variable) -> tuple[Expr, ...]:
     node = variable.node
     return () if isinstance(node, Choice) or node.condition is None else (node.condition,)
-
-
-def _together(names: Iterable[str], ties: Iterable[tuple[str, ...]]) -> dict[str, str]:
-    """A name that all names that are tied to each other share."""
-    parent = {name: name for name in names}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for first, *others in ties:
-        for other in others:
-            parent[root(other)] = root(first)
-    return {name: root(name) for name in parent}

@@ -22,7 +22,6 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure, default_structure, structure_of
-from spacelang.solver.completions import Completions
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
 from spacelang.targets._constructs import Construct
@@ -94,7 +93,6 @@ class StructuralTree:
         self.structures = structures
         self.space: Space = structures.space
         self.decisions: tuple[Choice, ...] = tree_order(self.space)
-        self._completions = Completions(structures)
 
     # ---- nodes
 
@@ -134,8 +132,8 @@ class StructuralTree:
     # ---- configurations below a node
 
     def default_completion(self, prefix: Prefix) -> Configuration:
-        """The member below a node that is nearest to all defaults (`Completions.nearest`, `Completer.complete`)."""
-        return self._completer.complete(self._completions.nearest(self._node(prefix).taken))
+        """The member below a node that is nearest to all defaults (`Structures.nearest`, `Completer.complete`)."""
+        return self._completer.complete(self.structures.nearest(self._node(prefix).taken))
 
     def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Columns:
         """So many draws from D(X(s)): uniform over the structures below a node, then over admissible values.
@@ -280,7 +278,10 @@ class StructuralTree:
     def _make_node(self, level: int, taken: Structure, structures: int) -> "_Node":
         for place, choice in enumerate(self.decisions[level:], level):
             if all(taken.get(owner) == branch for owner, branch in self.space.variables[choice.address].owners):
-                return _Node(taken, structures, place, choice, self._completions.counts(taken, choice, structures))
+                shares = self.structures.existence.given(taken).shares(choice)
+                whole = sum(shares.values())
+                counts = {branch: structures * share // whole for branch, share in shares.items()}
+                return _Node(taken, structures, place, choice, counts)
         return _Node(taken, structures, len(self.decisions), None, {})
 
     def _prefix(self, structure: Structure) -> Prefix:
@@ -303,8 +304,8 @@ class StructuralTree:
                     continue
                 if not self.structures.admits(default_structure(self.space, {**structure, address: branch})):
                     kept = {**self._outside(structure, address), address: branch}
-                    if self._completions.admits(kept):
-                        yield self._completer.complete(self._completions.nearest(kept))
+                    if self.structures.existence.given(kept).exists:
+                        yield self._completer.complete(self.structures.nearest(kept))
 
     def _outside(self, structure: Structure, address: str) -> Structure:
         """The branches of a structure that are not below a decision."""
@@ -316,7 +317,7 @@ class StructuralTree:
         }
 
     def _default_path(self) -> list[Level]:
-        taken = self._completions.nearest({})
+        taken = self.structures.nearest({})
         path: list[Level] = []
         prefix: Prefix = ()
         while (node := self._node(prefix)).decision is not None:

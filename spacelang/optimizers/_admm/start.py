@@ -8,7 +8,6 @@ from typing import Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import NOTHING, Choice
-from spacelang.solver.completions import Completions
 from spacelang.solver.defaults import Completer
 from spacelang.targets.admm import AdmmForm, Point
 
@@ -24,13 +23,13 @@ def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> Point:
     """
     if initial:
         return form.encode(initial[0])
-    completions, taken = Completions(form.structures), dict[str, str]()
+    structures, taken = form.structures, dict[str, str]()
     for stage in form.space.stages:
         for branch in _simple(stage):
-            if completions.admits({**taken, stage.address: branch}):
+            if structures.existence.given({**taken, stage.address: branch}).exists:
                 taken[stage.address] = branch
                 break
-    return form.encode(Completer(form.structures).complete(completions.nearest(taken)))
+    return form.encode(Completer(structures).complete(structures.nearest(taken)))
 
 
 def _simple(stage: Choice) -> Iterator[str]:

@@ -12,10 +12,10 @@ from math import prod
 from typing import Final, TypeAlias
 
 from spacelang.ir.domain import contains
-from spacelang.ir.space import Choice, Constraint
-from spacelang.solver.compiled import UNREACHED, Compiled
+from spacelang.ir.space import Constraint
+from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import Factor, State, Table, TangledError, project
+from spacelang.solver.elimination import EXISTS, Factor, FactorGraph, State, Table, TangledError, eliminate
 from spacelang.targets._admm.layout import Alternative, Block, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
@@ -58,13 +58,13 @@ def linear_rules(structures: Structures, layout: Layout) -> Linear:
     for context, groups in structures.model.by_context.items():
         for compiled in (each for each in groups if not each.is_free):
             try:
-                factors = _factors(structures, compiled, settled)
+                graph = _decided(structures, compiled, settled)
                 if context:
-                    found |= dict.fromkeys(_inside(blocks[context[0][0]], context, compiled, factors))
+                    found |= dict.fromkeys(_inside(blocks[context[0][0]], context, compiled, graph))
                 else:
-                    over, axes = _over_blocks(structures, blocks, compiled, factors)
+                    over, axes = _over_blocks(structures, blocks, compiled, graph)
                     found |= dict.fromkeys(rule for factor in over for rule in _rules(factor, axes))
-            except TangledError:
+            except (TangledError, TooTangledError):
                 left += compiled.group.constraints
     return Linear(_sorted(found, layout), tuple(left))
 
@@ -77,25 +77,22 @@ def _sorted(rules: Iterable[Rule], layout: Layout) -> tuple[Rule, ...]:
     return tuple(sorted(ordered, key=lambda rule: (len(rule.terms), [(places[a], which) for a, which in rule.terms])))
 
 
-def _factors(structures: Structures, compiled: Compiled, settled: frozenset[str]) -> tuple[Factor, ...]:
+def _decided(structures: Structures, compiled: Compiled, settled: frozenset[str]) -> FactorGraph:
     """What a group admits of its decisions, and of the hyperparameters that alternatives settle."""
-    decided = structures.existence.decision_factors(compiled)
-    if not settled & compiled.states.keys():
+    decided = structures.existence.decisions(compiled)
+    if not settled & compiled.graph.states.keys():
         return decided
-    return project(compiled.states, [*compiled.factors, *decided], compiled.existential - settled)
+    return compiled.graph.times(decided.factors).without(compiled.existential - settled)
 
 
-def _inside(
-    block: Block, context: Sequence[tuple[str, str]], compiled: Compiled, factors: Sequence[Factor]
-) -> Iterator[Rule]:
-    """The alternatives of a block that settle what lies below a context in a way that no member does."""
+def _inside(block: Block, context: Sequence[tuple[str, str]], compiled: Compiled, graph: FactorGraph) -> Iterator[Rule]:
+    """The alternatives of a block that settle what lies below a context as no member does."""
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.settled.branches}
         if alternative.settled.label and all(taken.get(owner) == branch for owner, branch in context):
-            states = {name: _left(name, compiled, alternative, block) for name in compiled.states}
-            rest = project(states, factors, frozenset(states))
-            if not all(factor.table.get((), 0) for factor in rest):
+            left = {name: _left(name, compiled, alternative, block) for name in graph.states}
+            if not eliminate(graph.given(left), (graph.states, EXISTS)).total:
                 dead.append(number)
     if dead:
         yield Rule(((block.address, tuple(dead)),))
@@ -103,7 +100,7 @@ def _inside(
 
 def _left(name: str, compiled: Compiled, alternative: Alternative, block: Block) -> Sequence[State]:
     """The states of a variable that an alternative of its block leaves."""
-    states, settled = compiled.states[name], alternative.settled
+    states, settled = compiled.graph.states[name], alternative.settled
     if name == block.address:
         return [alternative.place]
     if name in settled.domains:
@@ -114,15 +111,12 @@ def _left(name: str, compiled: Compiled, alternative: Alternative, block: Block)
         return [state for state in states if state != UNREACHED and contains(domain, cells[state].middle)]
     if name not in settled.branches:
         return states
-    branch = settled.branches[name]
-    node = next(member.node for member in compiled.group.members if member.address == name)
-    assert isinstance(node, Choice)
-    state = UNREACHED if branch is None else node.places[branch]
+    state = dict(compiled.fixed(settled.branches)).get(name, UNREACHED)
     return [state] if state in states else []
 
 
 def _over_blocks(
-    structures: Structures, blocks: Mapping[str, Block], compiled: Compiled, factors: Sequence[Factor]
+    structures: Structures, blocks: Mapping[str, Block], compiled: Compiled, graph: FactorGraph
 ) -> tuple[tuple[Factor, ...], dict[str, Axis]]:
     """The factors over z and orders alone, and what their states stand for.
 
@@ -130,8 +124,8 @@ def _over_blocks(
     the alternatives that settle this alike.
     """
     variables = structures.space.variables
-    names = dict.fromkeys(name for factor in factors for name in factor.scope)
-    states: dict[str, Sequence[State]] = dict(compiled.states)
+    names = dict.fromkeys(name for factor in graph.factors for name in factor.scope)
+    states: dict[str, Sequence[State]] = dict(graph.states)
     axes: dict[str, Axis] = {}
     links: list[Factor] = []
     owned: dict[str, list[str]] = {}
@@ -155,8 +149,8 @@ def _over_blocks(
         if name in blocks:
             axes[name] = (name, dict(blocks[name].variants))
         elif name not in gone:
-            axes[name] = (name, {state: (state,) for state in compiled.states[name]})
-    return project(states, [*factors, *links], frozenset(gone)), axes
+            axes[name] = (name, {state: (state,) for state in graph.states[name]})
+    return FactorGraph(states, (*graph.factors, *links)).without(gone).factors, axes
 
 
 def _z(address: str) -> str:

@@ -12,15 +12,15 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.rationals import decimal
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
 from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
-from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.counting import Changes, Existence, Structures, least
 from spacelang.solver.defaults import Completer, nearest_admissible
-from spacelang.solver.elimination import Elimination, State
+from spacelang.solver.elimination import FEWEST, Elimination, State
 from spacelang.solver.linear import Rows, feasible, witness
-from spacelang.solver.model import Solution
+from spacelang.solver.model import Solver
 from spacelang.solver.situations import Component
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
@@ -81,11 +81,7 @@ class Mover:
 
     def _find_structure(self, branches: tuple[str, ...]) -> Structure:
         wanted = dict(zip((choice.address for choice in self._space.decisions), branches, strict=True))
-        shift = self._structures.count.bit_length() + 1
-        solution = Solution(self._structures.model, _Branches(wanted, self._costs, shift))
-        return solution.structure(
-            lambda weights: min(range(len(weights)), key=lambda place: _fewest(int(weights[place]), shift))
-        )
+        return Solver(self._structures.model, Changes(wanted, self._costs)).structure(least)
 
     def _part(self, component: Component, structure: Structure, wanted: Wanted) -> Mapping[str, Value]:
         """By key, the values of the active members of a component."""
@@ -112,49 +108,27 @@ class Mover:
         model = self._situations.model(component, situation)
         compiled = model.by_context[()][number]
         wanted = {a: cells[state] for (a, cells), state in zip(compiled.cells.items(), own, strict=True)}
-        return Solution(model, _Cells(wanted, _shift(compiled))).solve(compiled)
-
-
-class _Branches(Existence):
-    """A branch that is not wanted weighs a power of two so large that a sum keeps the numbers of changes apart."""
-
-    def __init__(self, wanted: Mapping[str, str], costs: Mapping[str, int], shift: int) -> None:
-        self._wanted, self._costs, self._shift = wanted, costs, shift
-
-    def branch(self, choice: Choice, place: int) -> float:
-        """1 for the branch that is wanted."""
-        if choice.branches[place].name == self._wanted[choice.address]:
-            return 1
-        return 1 << (self._shift * self._costs.get(choice.address, 1))
+        return Solver(model, _Cells(wanted)).solve(compiled)
 
 
 class _Cells(Existence):
-    """The same for the cells of hyperparameters."""
+    """Every cell that is not wanted is a change."""
 
     existential = False
+    semiring = FEWEST
 
-    def __init__(self, wanted: Mapping[str, Simple], shift: int) -> None:
-        self._wanted, self._other = wanted, 1 << shift
+    def __init__(self, wanted: Mapping[str, Simple]) -> None:
+        self._wanted = wanted
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
         """1 for the cell that is wanted."""
-        return 1 if cell is self._wanted[hyperparameter.address] else self._other
+        return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
 def _is_broken(space: Space, compiled: Compiled, given: Mapping[str, Value]) -> bool:
     """Whether values break a constraint of a group."""
     assignment = Assignment(space, {}, lambda node: given[node.address])
     return any(violates(constraint, assignment) for constraint in compiled.group.constraints)
-
-
-def _shift(compiled: Compiled) -> int:
-    """So many bits that no number of joint states needs more."""
-    return sum(len(states).bit_length() for states in compiled.states.values()) + 1
-
-
-def _fewest(weight: int, shift: int) -> int:
-    """The fewest changes that a weight has a structure for."""
-    return ((weight & -weight).bit_length() - 1) // shift
 
 
 def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
@@ -165,12 +139,11 @@ def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Val
     """
     nodes = {m.address: m.node for m in compiled.group.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
-    shift = _shift(compiled)
     states: dict[str, State] = {}
     for bucket in reversed(elimination.buckets):
         name, weights = bucket.variable, bucket.weights[tuple([states[each] for each in bucket.separator])]
-        fewest = min(_fewest(int(weight), shift) for weight in weights.values())
-        possible = [state for state, weight in weights.items() if _fewest(int(weight), shift) == fewest]
+        fewest = min(weights.values())
+        possible = [state for state, weight in weights.items() if weight == fewest]
         if name in nodes:
             cells, domain = compiled.cells[name], nodes[name].domain
             near = {s: nearest_of(cells[s], given[name], domain) for s in possible if s != UNREACHED}

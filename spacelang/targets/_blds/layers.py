@@ -6,9 +6,8 @@ from math import prod
 from typing import Final
 
 from spacelang.ir.space import Choice, Space
-from spacelang.solver.compiled import Compiled
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import Factor, project
+from spacelang.solver.elimination import Factor, FactorGraph
 
 JOINT: Final = 100_000
 """The most joint branches of tied decisions that are looked at to recognise a prefix that has no leaf."""
@@ -79,28 +78,26 @@ def hurdles_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tup
             address, branch = context[-1]
             within = (places[address], layers[places[address]].alternatives.index(branch))
         for compiled in group:
-            factors = structures.existence.decision_factors(compiled)
-            for factor in _with_prefixes(compiled, factors, places):
-                if factor.scope and not _is_trivial(compiled, factor):
+            for factor in _with_prefixes(structures.existence.decisions(compiled), places):
+                if factor.scope and not _is_trivial(compiled.graph, factor):
                     hurdle = _hurdle(factor, places, within)
                     found[hurdle.scope[-1]] = (*found.get(hurdle.scope[-1], ()), hurdle)
     return found
 
 
-def _with_prefixes(compiled: Compiled, factors: tuple[Factor, ...], places: Mapping[str, int]) -> Iterator[Factor]:
+def _with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
     """The factors over the decisions of a group and, layer by layer from the last, over prefixes that have leaves."""
-    yield from factors
-    mine = {member.address for member in compiled.group.members} & places.keys()
-    for address in sorted(mine, key=places.__getitem__, reverse=True):
-        tied = {name for factor in factors if address in factor.scope for name in factor.scope}
-        if prod(len(compiled.states[name]) for name in tied) > JOINT:
+    yield from graph.factors
+    for address in sorted(graph.states, key=places.__getitem__, reverse=True):
+        tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}
+        if prod(len(graph.states[name]) for name in tied) > JOINT:
             return
-        factors = project(compiled.states, factors, frozenset({address}))
-        yield factors[-1]
+        graph = graph.without({address})
+        yield graph.factors[-1]
 
 
-def _is_trivial(compiled: Compiled, factor: Factor) -> bool:
-    return sum(map(bool, factor.table.values())) == prod(len(compiled.states[name]) for name in factor.scope)
+def _is_trivial(graph: FactorGraph, factor: Factor) -> bool:
+    return sum(map(bool, factor.table.values())) == prod(len(graph.states[name]) for name in factor.scope)
 
 
 def _hurdle(factor: Factor, places: Mapping[str, int], within: tuple[int, int] | None) -> Hurdle:

@@ -23,7 +23,7 @@ from spacelang.solver.cells import mass
 from spacelang.solver.compiled import Compiled, TooTangledError
 from spacelang.solver.counting import Sizes, Structures
 from spacelang.solver.groups import Context
-from spacelang.solver.model import Solution
+from spacelang.solver.model import Solver
 from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import LEAST, Forks
 from spacelang.targets._configspace.groups import Kept
@@ -184,7 +184,7 @@ class Planner:
         if not group.group.constraints:
             return True
         try:
-            if Solution(self.structures.model, _Odds()).solve(group).total < RAREST:
+            if Solver(self.structures.model, _Odds()).solve(group).total < RAREST:
                 return False
             supported = self._supported
         except TooTangledError:

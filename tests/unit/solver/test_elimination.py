@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spacelang.draws.lottery import JointLottery
-from spacelang.solver.elimination import Factor, draw, eliminate, project, supported
+from spacelang.solver.elimination import EXISTS, FEWEST, Factor, FactorGraph, Polynomials, draw, eliminate, supported
 
 STATES = {"u": (0, 1), "v": (0, 1, 2), "w": (-1, 0), "x": (0, 1, 2), "y": (0,), "z": (0, 1)}
 NAMES = tuple(STATES)
@@ -41,8 +41,11 @@ def weights(factors: Sequence[Factor]) -> dict[tuple[int, ...], int]:
 @given(problems())
 def test_sums_equal_brute_force(problem: Problem) -> None:
     factors, existential = problem
-    assert eliminate(STATES, factors).total == sum(weights(factors).values())
-    exists = eliminate(STATES, factors, existential)
+    graph = FactorGraph(STATES, tuple(factors))
+    assert eliminate(graph).total == sum(weights(factors).values())
+    assert eliminate(graph, (STATES, FEWEST)).total == min(weights(factors).values(), default=0)
+    assert (eliminate(graph, (STATES, EXISTS)).total > 0) == bool(weights(factors))
+    exists = eliminate(graph, (existential, EXISTS))
     hard = [
         Factor(f.scope, {s: w if not set(f.scope) & existential else int(w > 0) for s, w in f.table.items()})
         for f in factors
@@ -58,22 +61,49 @@ def test_supported_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
     joints = weights(factors)
     expected = {name: frozenset(joint[place] for joint in joints) for place, name in enumerate(NAMES)}
-    assert supported(eliminate(STATES, factors, keep_trivial=True)) == expected
-    assert supported(eliminate(STATES, factors, existential, keep_trivial=True)) == expected
+    graph = FactorGraph(STATES, tuple(factors))
+    assert supported(eliminate(graph, keep_trivial=True)) == expected
+    assert supported(eliminate(graph, (existential, EXISTS), keep_trivial=True)) == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(problems())
 def test_projection_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
-    left = project(STATES, factors, existential)
-    assert all(not set(factor.scope) & existential for factor in left)
+    graph = FactorGraph(STATES, tuple(factors)).without(existential)
+    assert graph.states.keys() == STATES.keys() - existential
+    assert all(not set(factor.scope) & existential for factor in graph.factors)
     kept = [name for name in NAMES if name not in existential]
     expected = {tuple(joint[NAMES.index(name)] for name in kept) for joint in weights(factors)}
     for joint in product(*(STATES[name] for name in kept)):
         states = dict(zip(kept, joint, strict=True))
-        weight = prod(factor.table.get(tuple(states[name] for name in factor.scope), 0) for factor in left)
+        weight = prod(factor.table.get(tuple(states[name] for name in factor.scope), 0) for factor in graph.factors)
         assert bool(weight) == (joint in expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems(), st.data())
+def test_what_is_given_is_all_that_counts(problem: Problem, data: st.DataObject) -> None:
+    factors, names = problem
+    left = {name: data.draw(st.lists(st.sampled_from(STATES[name]), unique=True)) for name in sorted(names)}
+    graph = FactorGraph(STATES, tuple(factors)).given(left)
+    assert graph.states.keys() == STATES.keys() - {name for name in left if len(left[name]) == 1}
+    places = [(NAMES.index(name), states) for name, states in left.items()]
+    joints = {j: w for j, w in weights(factors).items() if all(j[place] in states for place, states in places)}
+    assert eliminate(graph).total == sum(joints.values())
+    for name in graph.states:
+        around = graph.around(name)
+        rest = [factor for factor in graph.factors if not around.states.keys() & set(factor.scope)]
+        others = FactorGraph({n: s for n, s in graph.states.items() if n not in around.states}, tuple(rest))
+        assert eliminate(around).total * eliminate(others).total == sum(joints.values())
+
+
+@given(st.lists(st.integers(0, 15), max_size=6))
+def test_polynomials_are_told_apart(coefficients: list[int]) -> None:
+    polynomials = Polynomials(4)
+    weight = sum(coefficient * polynomials.power(place) for place, coefficient in enumerate(coefficients))
+    found = polynomials.coefficients(weight)
+    assert [*found, *[0] * (len(coefficients) - len(found))] == coefficients
 
 
 def test_draws_follow_the_weights() -> None:
@@ -83,7 +113,7 @@ def test_draws_follow_the_weights() -> None:
         Factor(("w",), {(-1,): 1}),
     ]
     expected, rng = weights(factors), np.random.default_rng(5)
-    solution = eliminate(STATES, factors)
+    solution = eliminate(FactorGraph(STATES, tuple(factors)))
     drawn = JointLottery(solution).draw(3000, rng)
     counts = Counter(zip(*(drawn[name].tolist() for name in NAMES), strict=True))
     assert counts.keys() == expected.keys()
@@ -93,6 +123,6 @@ def test_draws_follow_the_weights() -> None:
 
 def test_existential_variables_are_left_out_of_draws() -> None:
     factors = [Factor(("u", "v"), {(0, 0): 1, (0, 1): 1, (1, 2): 1})]
-    solution = eliminate(STATES, factors, frozenset({"v", "x"}))
+    solution = eliminate(FactorGraph(STATES, tuple(factors)), ({"v", "x"}, EXISTS))
     drawn = draw(solution, lambda _: 0, frozenset({"v", "x"}))
     assert drawn.keys() == STATES.keys() - {"v", "x"}

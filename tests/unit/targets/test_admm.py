@@ -346,7 +346,7 @@ def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.M
 
     rule = forbid(And((Is("s0", ("a0",)), Is("s1", ("a1",)))))
     space = Space("tangled", plain(2, 3).root, (rule,))
-    monkeypatch.setattr("spacelang.targets._admm.linear_rules.project", tangled)
+    monkeypatch.setattr("spacelang.targets._admm.linear_rules._over_blocks", tangled)
     result = lowered(space)
     assert result.form.rules == ()
     assert result.form.value_constraints == (rule,)

@@ -4,7 +4,7 @@ import json as json_module
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +13,6 @@ from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
-
-
-FEW: Final = 4
-"""So many lines of one construct are named."""
 
 
 class Format(StrEnum):
@@ -89,13 +85,5 @@ def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format) -> str:
 def _report(lowered: "Lowered[Any, Any]") -> list[str]:
     lines = ["", "what became of the space:"] if lowered.report else []
     for entry in lowered.report:
-        place = _place(entry.lines)
-        lines.append(f"  {entry.status.value:<13}{entry.construct}{place}: {entry.message}")
+        lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.place}: {entry.message}")
     return lines
-
-
-def _place(lines: tuple[int, ...]) -> str:
-    if not lines:
-        return ""
-    shown = ", ".join(map(str, lines[:FEW])) + (", …" if len(lines) > FEW else "")
-    return f" (line {shown})" if len(lines) == 1 else f" (lines {shown})"

@@ -21,15 +21,18 @@ from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.solver.rebuilding import rebuilt
+from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
-from spacelang.targets._lowered import Lowered
+from spacelang.targets._lowered import Entry, Lowered, Status
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 MADE_AGAIN: Final = "the next best were taken in their place"
-WHY_UNWELCOME: Final = "it takes a normal distribution only of what is active in every configuration"
+UNWELCOME: Final = (
+    "SMAC takes a normal distribution only of what is active in every configuration: it is not told of this"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,11 @@ class Smac:
         space = structures.space
         if not _unwelcome(space):
             return Configspace().lower(structures)
-        unwelcome = {node.address for node in _unwelcome(space)}
+        unwelcome = {node.address: node.span for node in _unwelcome(space)}
         root = rebuilt(space.root, lambda node: replace(node, prior=None) if node.address in unwelcome else node)
-        return Configspace().lower(Structures(replace(space, root=root)))
+        lowered = Configspace().lower(Structures(replace(space, root=root)))
+        lost = Entry(Construct.PRIORS.value, Status.APPROXIMATED, UNWELCOME, tuple(unwelcome.values()))
+        return replace(lowered, report=(*lowered.report, lost))
 
     def search(self, problem: Problem) -> Search:
         """The facade's design, and then what its model ranks highest, `retrain_after` of each model.
@@ -75,8 +80,6 @@ class Smac:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        if unwelcome := [f"`{node.key}`" for node in _unwelcome(problem.space)]:
-            problem.remark(f"SMAC knew of no prior of {', '.join(unwelcome)}: {WHY_UNWELCOME}.")
         history = History()
         try:
             yield from consulted(_Challengers(self, self.form(structures).form, problem), problem, structures, history)

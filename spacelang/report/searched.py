@@ -122,8 +122,7 @@ def _with(status: Status, report: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _told(entry: Entry) -> str:
-    where = f" (line {entry.line})" if entry.line is not None else ""
-    return f"{entry.construct}{where}: {entry.message}"
+    return f"{entry.construct}{entry.place}: {entry.message}"
 
 
 def _remedy(hyperparameters: Hyperparameters, draws_configurations: bool) -> str:

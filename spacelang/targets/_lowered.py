@@ -76,6 +76,10 @@ class Finding:
     span: Span
 
 
+FEW: Final = 4
+"""So many lines of one construct are named."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of a report: what became of a construct, with the places where it stands in the order of the text."""
@@ -94,6 +98,12 @@ class Entry:
     def lines(self) -> tuple[int, ...]:
         """The lines of the construct that a text says, each once."""
         return tuple(dict.fromkeys(span.line for span in self.spans if span.source is not NOWHERE.source))
+
+    @property
+    def place(self) -> str:
+        """The lines in brackets, a blank before them; empty where there are none."""
+        shown = ", ".join(map(str, self.lines[:FEW])) + (", …" if len(self.lines) > FEW else "")
+        return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
 
     def to_json(self) -> dict[str, object]:
         """The entry as the JSON module takes it."""

@@ -13,6 +13,7 @@ import optuna
 import pytest
 from numpy.random import default_rng
 
+from spacelang.api import parse
 from spacelang.bench.simulated import Simulated
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
@@ -231,12 +232,24 @@ def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
 
 
 def test_smac_knows_of_no_prior_of_what_may_be_inactive() -> None:
-    likelier = replace(number("e.a.x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1))
-    space = made("prior", choice("e", branch("a", likelier), "b"))
-    remarks: list[str] = []
-    found = drive(smac().search(Problem(space, 100, default_rng(0), remark=remarks.append)), moody, 14)
-    assert len(found.trials) == 14
-    assert [remark.partition(":")[0] for remark in remarks] == ["SMAC knew of no prior of `e.a.x`"]
+    """Its model fails where one that has a prior is inactive; before it begins a run says on which line it is lost."""
+    text = """space prior
+abstract a { x : float[0, 1] = 0.5
+  @prior(normal, 0.5, 0.1) }
+abstract b { y : bool, z : float[0, 1] @prior(normal, 0.2, 0.1) when y }
+stage e = a | b"""
+    space = parse(text).checked
+    assert len(drive(smac().search(Problem(space, 100, default_rng(0))), moody, 14).trials) == 14
+    (lost,) = (each for each in smac().form(Structures(space)).report if each.construct == "`@prior`")
+    assert (lost.status, lost.lines) == ("approximated", (2, 4))
+    (told,) = lost_by(smac(), space)
+    assert told.startswith("`@prior` (lines 2, 4): SMAC takes a normal distribution only of what is active")
+    assert (
+        lost_by(
+            smac(), parse(text.replace("normal, 0.5, 0.1", "uniform").replace("normal, 0.2, 0.1", "uniform")).checked
+        )
+        == ()
+    )
 
 
 @pytest.mark.full

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from preloaded import Command, Preloaded
+from preloaded import ONE_THREAD, Attended, Command, Preloaded, Wanted
+
+from spacelang.runtime.executors._processes.link import MARK, Link
 
 TIMEOUT = 100.0
 """Seconds after which a command has hung; none needs more than a few."""
@@ -65,6 +67,12 @@ def spacelang(
 @cache
 def preloaded() -> Preloaded:
     return Preloaded()
+
+
+def nursery(link: Link, files: dict[str, int], preload: Sequence[str]) -> Attended:
+    """A nursery that is forked where everything is imported, in the place of `Link._started`."""
+    environment = {**os.environ, **ONE_THREAD, MARK: link._mark}
+    return preloaded().nursery(Wanted(str(Path.cwd()), environment, list(sys.path), list(preload)), **files)
 
 
 def killed(*arguments: str, folder: Path, when: Callable[[], bool]) -> None:

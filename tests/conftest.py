@@ -28,6 +28,19 @@ TAKING_TURNS = {
 """Parameters of the suites of conformance that take turns, each in the tests that have this in their names."""
 
 
+@pytest.fixture
+def quick_nurseries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search in this process starts to evaluate trials is forked off one that has imported what it needs.
+
+    For tests that are about searches, not about nurseries: three quarters of such a test are imports of scikit-learn.
+    """
+    from commands import nursery
+
+    from spacelang.runtime.executors._processes.link import Link
+
+    monkeypatch.setattr(Link, "_started", nursery)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What the reduced form has of all tests: those that are marked `full` are left out.
 

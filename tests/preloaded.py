@@ -1,5 +1,7 @@
 """Commands in forks of a process that has imported what they need: seconds of imports are paid for once, not each time.
 
+So are the nurseries of searches that tests make in their own process, where they ask for it (`conftest.py`).
+
 What a fork does not show is whether a command imports all that it needs, whether anything depends on the order of sets,
 which all forks have in common, and what Python says while it takes its modules apart: tests of these start a process
 afresh. (`multiprocessing` has a server of forks, too, but its processes have no streams of their own, and what was
@@ -18,13 +20,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from importlib import import_module
 from pkgutil import walk_packages
 from struct import Struct
+from types import ModuleType
 from typing import IO, Final, NoReturn
 
 import spacelang
+from spacelang.runtime.executors._processes import nursery
 from spacelang.runtime.executors._processes.forked import ONE_THREAD as LIBRARIES
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
@@ -43,6 +49,10 @@ ABSENT: Final = ("__main__", "dask", "_dask", "testing")
 ONE_THREAD: Final = dict.fromkeys(LIBRARIES, "1")
 """What a command that runs trials sets by itself, before it imports anything."""
 
+COMMAND: Final = b"!"
+NURSERY: Final = b"n"
+"""What is asked for."""
+
 NUMBER: Final = Struct("i")
 """What is answered: which process a command has become, and how that has ended."""
 
@@ -56,8 +66,44 @@ class Command:
     environment: dict[str, str]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A nursery: where it is started, with which environment, and what its `main` is given but for descriptors."""
+
+    folder: str
+    environment: Mapping[str, str]
+    path: Sequence[str]
+    preload: Sequence[str]
+
+
+class Attended:
+    """A nursery, as `subprocess.Popen` shows those that it has started."""
+
+    def __init__(self, news: int) -> None:
+        self._news = news
+        self.pid = self._heard()
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._news], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a nursery", timeout or 0.0)
+            self.returncode = self._heard()
+            os.close(self._news)
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def _heard(self) -> int:
+        (number,) = NUMBER.unpack(os.read(self._news, NUMBER.size))
+        return int(number)
+
+
 class Preloaded:
-    """A process that forks one command after the other; it ends with the process that has started it."""
+    """A process that forks one command after the other, and nurseries; it ends with the process that has started it."""
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
@@ -77,9 +123,19 @@ class Preloaded:
 
     def begin(self, command: Command, streams: list[int]) -> int:
         """The process that becomes a command, with these descriptors; it is waited for before there is another."""
-        socket.send_fds(self._control, [b"!"], streams)
-        self._control.sendall(pickle.dumps(astuple(command)))
+        self._ask(COMMAND, astuple(command), streams)
         return self._heard()
+
+    def nursery(self, wanted: Wanted, control: int, lifeline: int, payload: int) -> Attended:
+        """A nursery with these descriptors; there may be others."""
+        news, told = os.pipe()
+        self._ask(NURSERY, astuple(wanted), [control, lifeline, payload, told])
+        os.close(told)
+        return Attended(news)
+
+    def _ask(self, kind: bytes, wanted: tuple[object, ...], descriptors: list[int]) -> None:
+        socket.send_fds(self._control, [kind], descriptors)
+        self._control.sendall(pickle.dumps(wanted))
 
     def ended(self, seconds: float) -> int | None:
         """The status of the command that was begun, once it has one; None where that takes longer."""
@@ -110,23 +166,60 @@ def content(file: IO[bytes]) -> bytes:
 
 def serve(control: socket.socket) -> None:
     """Fork until nobody can ask for any more. Returns in each fork, with what that is to be in place."""
-    commands = control.makefile("rb")
+    asked = control.makefile("rb")
     while True:
-        message, streams, _, _ = socket.recv_fds(control, 1, 3)
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 4)
         if not message:
             os._exit(0)
-        command = Command(*pickle.load(commands))
+        wanted = pickle.load(asked)
         child = os.fork()
         if child == 0:
-            commands.close()
+            asked.close()
             control.close()
-            become(command, streams)
+            if message == NURSERY:
+                attend(Wanted(*wanted), descriptors)
+            become(Command(*wanted), descriptors)
             return
-        for stream in streams:
-            os.close(stream)
-        control.sendall(NUMBER.pack(child))
-        _, ended = os.waitpid(child, 0)
-        control.sendall(NUMBER.pack(os.waitstatus_to_exitcode(ended)))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if message == COMMAND:
+            control.sendall(NUMBER.pack(child))
+            _, ended = os.waitpid(child, 0)
+            control.sendall(NUMBER.pack(os.waitstatus_to_exitcode(ended)))
+        else:
+            os.waitpid(child, 0)
+
+
+def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
+    """Have a child of nobody fork the nursery, and tell which process it has become, and how that has ended."""
+    *given, told = descriptors
+    if os.fork():
+        os._exit(0)
+    child = os.fork()
+    if child == 0:
+        os.close(told)
+        be_as_a_fresh_nursery(wanted)
+        nursery.main(*given, wanted.preload)
+    for descriptor in given:
+        os.close(descriptor)  # it is by these that the nursery knows whether its coordinator lives
+    os.write(told, NUMBER.pack(child))
+    _, ended = os.waitpid(child, 0)
+    with suppress(BrokenPipeError):
+        os.write(told, NUMBER.pack(os.waitstatus_to_exitcode(ended)))
+    os._exit(0)
+
+
+def be_as_a_fresh_nursery(wanted: Wanted) -> None:
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+    os.chdir(wanted.folder)
+    os.environ.clear()
+    os.environ.update(wanted.environment)
+    sys.argv, sys.path[:] = ["-c"], wanted.path
+    sys.modules["__main__"] = ModuleType("__main__")
 
 
 def become(command: Command, streams: list[int]) -> None:

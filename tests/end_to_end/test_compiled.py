@@ -15,6 +15,8 @@ from spacelang.cli import main
 from spacelang.syntax.sources import bundled
 from spacelang.targets import TARGETS
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 Here = Callable[..., CompletedProcess[str]]
 
 SIZED = """stage selector = none | SelectKBest { k : int[1, min(99, n_features)] = 1 }

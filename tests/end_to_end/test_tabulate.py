@@ -16,6 +16,8 @@ from commands import document, spacelang, write_spaces
 
 from spacelang.cli._app import run
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 MEDIUM = """\
 space medium
 stage scaler = none | StandardScaler | Binarizer

@@ -12,6 +12,8 @@ import spacelang as sl
 from spacelang.cli import main
 from spacelang.runtime.judging import testing
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 Here = Callable[..., CompletedProcess[str]]
 
 SPACE = """\

@@ -21,6 +21,8 @@ from spacelang.api.result import COLUMNS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 TOY = """\
 space toy
 stage scaler = none | StandardScaler

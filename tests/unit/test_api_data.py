@@ -16,6 +16,8 @@ from spacelang.bench.folder import plan_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 TEXT = """stage scaler = none | QuantileTransformer { n_quantiles : int[10, min(2000, n_samples)] log = 1000 }
 stage selector = none | SelectKBest { k : int[1, MOST] = 10 }
 stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, min(50, n_samples / n_classes)] = 5 }

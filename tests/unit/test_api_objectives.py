@@ -22,6 +22,8 @@ from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
 
+pytestmark = pytest.mark.usefixtures("quick_nurseries")
+
 SPACE = """\
 space box
 abstract anneal { heat : float[0.1, 10] log = 1, steps : int[1, 50] = 10 }

@@ -7,18 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spacelang.api.boxing import Boxed
 from spacelang.api.experiment import Experiment, Prepared
 from spacelang.api.keeping import check_rungs
 from spacelang.api.rows import Rows, needs_training_loss
 from spacelang.api.space import Space
 from spacelang.bench.contestants import Contestant
 from spacelang.bench.scoring import scored
-from spacelang.bench.tabulating import TABLE, Losses
+from spacelang.bench.tabulating import TABLE, data_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound, describe_validation
 from spacelang.plugins import Part
-from spacelang.runtime.boxes import ARTIFICIAL
 
 if TYPE_CHECKING:
     from spacelang.runtime.errors import InputError
@@ -195,18 +193,18 @@ def labels(references: Iterable[str]) -> dict[str, str]:
 
 
 def _experiment(of: Callable[..., Experiment], label: str, source: Any, target_column: str | None) -> Experiment:
-    from spacelang.bench.tables.reading import read_table
-    from spacelang.runtime.data.loading import load_dataset, make_table
+    from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.testing import read_test
 
-    if isinstance(source, str) and source.startswith((ARTIFICIAL, TABLE)):
-        _check_unsettled(source, of(data=Boxed(source)), target_column)
-        is_table = source.startswith(TABLE)
-        return of(data=Losses(read_table(Path(source.removeprefix(TABLE)))) if is_table else Boxed(source))
-    features, target = (None, None) if isinstance(source, str) else source
-    table = load_dataset(source, target_column) if features is None else make_table(features, target, label)
-    said = of(data=Rows(table))
-    return replace(said, test=read_test(said.test, str(table.target.name)))
+    if isinstance(source, str):
+        said = of(data=data_of(source, target_column))
+    else:
+        features, target = source
+        said = of(data=Rows(make_table(features, target, label)))
+    if isinstance(said.data, Rows):
+        return replace(said, test=read_test(said.test, str(said.data.table.target.name)))
+    _check_unsettled(source, said, target_column)
+    return said
 
 
 def _check_unsettled(source: str, setting: Experiment, target_column: str | None) -> None:

@@ -6,13 +6,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacelang.api.boxing import Boxed
 from spacelang.api.executing import trial_limits
 from spacelang.api.experiment import Data, Experiment, seconds_of
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.result import Result, succeeded
+from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.ir.task import describe_validation
 from spacelang.optimizers._fidelity import rungs
+from spacelang.runtime.boxes import ARTIFICIAL
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
@@ -59,13 +62,12 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
     table, one of other pipelines, rows that it does not have, and stores.
     """
-    from spacelang.bench.tables.reading import read_table
     from spacelang.runtime.budget import Budget
 
     loaded = opened(space, allow, bind)
     experiment = Experiment(
         space=loaded,
-        data=Losses(read_table(Path(str(table).removeprefix(TABLE)))),
+        data=data_of(f"{TABLE}{str(table).removeprefix(TABLE)}"),
         budget=Budget(seconds_of(loaded, time), trials),
         seed=seed,
         workers=Workers(workers, limits=trial_limits(loaded, trial_limit)),
@@ -109,6 +111,19 @@ class Losses(Data):
         assert isinstance(aim, Evaluating)
         # A simulated worker takes nobody's place: without any there is one, too.
         return Simulated(aim.evaluate, workers=max(workers.count, 1))
+
+
+def data_of(reference: str, target_column: str | None = None) -> Data:
+    """What `--data` names: a table of known losses, an artificial box, else rows; raises InputError."""
+    if reference.startswith(ARTIFICIAL):
+        return Boxed(reference)
+    if reference.startswith(TABLE):
+        from spacelang.bench.tables.reading import read_table
+
+        return Losses(read_table(Path(reference.removeprefix(TABLE))))
+    from spacelang.runtime.data.loading import load_dataset
+
+    return Rows(load_dataset(reference, target_column))
 
 
 # ---- making a table

@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.cli import INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import facts_of, print_code, telling
+from spacelang.cli._running import facts_of, print_code
 from spacelang.cli._shared import fail, print_json, report
 
 if TYPE_CHECKING:
     from spacelang.api import Result
-    from spacelang.api.experiment import Data
     from spacelang.ir.configuration import Configuration
 
 NEEDS: Final = {"--test": "rows", "--ensemble": "predictions", "--archive": "rows"}
@@ -51,18 +49,6 @@ def refuse(
         fail(f"`{given}` changes nothing of a table", SETTLED)
     if given is not None:
         fail(f"`{given}` changes nothing of `{data}`", "it has no data: leave the option out")
-
-
-def data_without_rows(data: str) -> "Data":
-    """What answers; ends the program for a file that is no table."""
-    from spacelang.api.boxing import Boxed
-    from spacelang.bench.tables.reading import read_table
-    from spacelang.bench.tabulating import TABLE, Losses
-
-    if not is_table(data):
-        return Boxed(data)
-    with telling(None):
-        return Losses(read_table(Path(data.removeprefix(TABLE))))
 
 
 def tell(found: "Result", *, as_json: bool) -> int:

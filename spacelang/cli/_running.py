@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import Experiment, Prepared
     from spacelang.api.initial import Read
-    from spacelang.api.rows import Rows
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.summary import Run
     from spacelang.runtime.archives.archive import Archive
@@ -197,15 +196,6 @@ def warn(sentence: str) -> None:
     """Print a warning to standard error."""
     title = "\x1b[1;33mwarning\x1b[0m" if colours(sys.stderr) else "warning"
     print(f"{title}: {sentence}", file=sys.stderr)
-
-
-def rows_of(data: str, target_column: str | None) -> "Rows":
-    """The data of `--data`; ends the program for what is wrong with it."""
-    from spacelang.api.rows import Rows
-    from spacelang.runtime.data.loading import load_dataset
-
-    with telling(None):
-        return Rows(load_dataset(data, target_column))
 
 
 def must_keep_predictions(store: Path | None) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._dataless import data_without_rows, is_dataless, is_table, refuse, tell
+from spacelang.cli._dataless import is_dataless, is_table, refuse, tell
 from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     ArchiveNormOption,
@@ -27,7 +27,6 @@ from spacelang.cli._running import (
     load_space,
     must_keep_predictions,
     prepared_for,
-    rows_of,
     searching,
     seconds_of,
     telling,
@@ -107,6 +106,7 @@ def command(  # noqa: PLR0913 - one argument an option
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api.experiment import Experiment, Recorded, budget_of
+    from spacelang.bench.tabulating import data_of
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if resume and store is None:
@@ -126,9 +126,11 @@ def command(  # noqa: PLR0913 - one argument an option
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
     executing = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
+    with telling(store):
+        evaluated = data_of(data, target_column)
     experiment = Experiment(
         space=loaded,
-        data=data_without_rows(data) if without else rows_of(data, target_column),
+        data=evaluated,
         workers=executing,
         budget=budget_of(loaded, given, trials),
         seed=seed,

@@ -21,7 +21,6 @@ from spacelang.cli._running import (
     WorkersOption,
     be_ready_to_fork,
     load_space,
-    rows_of,
     searching,
     seconds_of,
     telling,
@@ -79,8 +78,10 @@ def command(  # noqa: PLR0913 - one argument an option
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api.experiment import Experiment, Recorded
+    from spacelang.api.rows import Rows
     from spacelang.plugins import Part
     from spacelang.runtime.budget import Budget
+    from spacelang.runtime.data.loading import load_dataset
 
     if resume and store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
@@ -89,7 +90,8 @@ def command(  # noqa: PLR0913 - one argument an option
     seconds, validation = seconds_of(time), validation_of(validate)
     _check_output(output)
     loaded = load_space(space, allow, bind, as_json=json)
-    rows = rows_of(data, target_column)
+    with telling(store):
+        rows = Rows(load_dataset(data, target_column))
     experiment = Experiment(
         space=loaded,
         data=rows,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
+from spacelang.forms.paths import worded
 from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.expr import Is, renamed
@@ -100,7 +101,7 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
 
     What belongs to a decision, an alternative or an operator that only one of them has is not told apart.
     """
-    before, after = dict(_facts(first)), dict(_facts(second))
+    before, after = dict(_facts(worded(first))), dict(_facts(worded(second)))
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
     for fact in dict.fromkeys((*before, *after)):

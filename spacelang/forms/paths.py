@@ -9,6 +9,7 @@ from spacelang.ir.domain import Categorical, is_word, parameter_name, parts
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, In, Is, Not, Or, Reference, renamed
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.solver.groups import scope
+from spacelang.solver.rebuilding import rebuilt
 
 SYMBOLS: Final = ("n_samples", "n_features", "n_classes")
 """Words that stand for the data wherever nothing else is called like them."""
@@ -49,6 +50,11 @@ class Wording:
         """The alternative that an address lies in (empty for none), and the words behind it."""
         return self._places[address]
 
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """What each address is in expressions."""
+        return self._paths
+
     def path(self, address: str) -> str:
         """The address as expressions have it."""
         return self._paths[address]
@@ -79,6 +85,20 @@ class Wording:
                 for part in parts(node.domain):
                     if isinstance(part, Categorical):
                         yield from (value for value in part.values if isinstance(value, str))
+
+
+def worded(space: Space) -> Space:
+    """The space to be shown: its conditions and constraints call things as texts do, and so mean nothing any more."""
+    wording = Wording(space)
+
+    def said(expression: Expr) -> Expr:
+        return _named(expression, wording.paths, wording.paths)
+
+    def told(node: Hyperparameter) -> Hyperparameter:
+        return node if node.condition is None else replace(node, condition=said(node.condition))
+
+    rules = tuple(replace(rule, expression=said(rule.expression)) for rule in space.constraints)
+    return replace(space, root=rebuilt(space.root, told), constraints=rules)
 
 
 def _written(names: str) -> str:

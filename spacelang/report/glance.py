@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.cells import visible
+from spacelang.forms.paths import worded
 from spacelang.forms.printer import show_expression
-from spacelang.ir.domain import describe, literal
+from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 
 if TYPE_CHECKING:
@@ -128,13 +129,14 @@ def _cut(line: str) -> str:
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
     """A space as its tree, which opens where it is clicked; nothing of it is markup."""
     title = f" — {_safe(space.title)}" if space.title else ""
+    shown = worded(space)
     constraints = [
         f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
-        for each in space.constraints
+        for each in shown.constraints
     ]
     return (
         f"<div><b>{_safe(space.name)}</b>{title}<br>{_safe(_counts(space, structures, configurations))}"
-        f"{_list(_node_html(space.root))}{_list(constraints)}</div>"
+        f"{_list(_node_html(shown.root))}{_list(constraints)}</div>"
     )
 
 
@@ -179,7 +181,7 @@ def _node_html(node: Node) -> list[str]:
         case Hyperparameter():
             active = "" if node.condition is None else f" when {show_expression(node.condition)}"
             said = f"{describe(node.domain)} = {literal(node.default)}{active}"
-            return [f"{_safe(node.name)} : <code>{_safe(said)}</code>"]
+            return [f"{_safe(parameter_name(node.name))} : <code>{_safe(said)}</code>"]
         case Choice():
             several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
             head = f"{node.name}: {_alternatives(node, WIDTH)}"

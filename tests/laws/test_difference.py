@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacelang.api import parse
 from spacelang.forms.difference import Aspect, common, compare, differences
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
 from spacelang.solver.counting import Structures
@@ -105,3 +106,17 @@ def test_a_branch_that_is_left_out_is_told(space: Space, data: st.DataObject) ->
     for choice in other.decisions:
         had = next(each for each in space.decisions if each.address == choice.address)
         assert {f"{had.address}.{branch.name}" for branch in had.branches} - kept <= gone
+
+
+def test_names_that_are_no_words_are_told_as_texts_have_them() -> None:
+    text = """abstract network {{
+  `learning-rate` : float[0, 1], momentum : float[0, 1] when `learning-rate` < {}
+}}
+stage reducer = none | (StandardScaler -> PCA) as "scaled PCA"
+stage estimator = network | GaussianNB
+forbid reducer is "scaled PCA" and estimator.network.`learning-rate` > 0.7"""
+    first, second = (parse(text.format(bound)).checked for bound in (0.1, 0.2))
+    (found,) = differences(first, second)
+    assert found.first == "estimator.network.`learning-rate` < 0.1"
+    (gone,) = differences(first, replace(first, constraints=()))
+    assert text.endswith(str(gone.first).removeprefix("forbid "))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Simple, contains
 from spacelang.ir.expr import references
-from spacelang.ir.membership import violates
+from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
@@ -35,6 +35,10 @@ def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration
     It differs from the default in as few decisions as possible (see `Structures.nearest`); its hyperparameters are
     those of `Completer.complete`. The space must not be empty.
     """
+    structure = default_structure(structures.space)
+    usual = assemble(structures.space, structure, lambda node: node.default)
+    if exclusion(structures.space, usual) is None:
+        return structure, usual
     taken = structures.nearest({})
     return taken, Completer(structures).complete(taken)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from spacelang.ir.domain import Domain, Grid, Real, contains, exact_integer
+from spacelang.ir.domain import Domain, Grid, Real, exact_integer
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Kept
-from spacelang.reductions.questions import Draw, Only, Question, Slot
+from spacelang.reductions.questions import Draw, Only, Slot
 from spacelang.targets._configspace.ways import Choice
 
 PLACES: Final = 13
@@ -62,7 +62,7 @@ class Whole(Kept):
     def decode(self, value: Value) -> Value:
         """The integer; LookupError where it is no member."""
         number = exact_integer(value)
-        if number is None or not contains(self.part, number):
+        if number is None or not self.part.lower <= number <= self.part.upper:
             raise LookupError(value)
         return number
 
@@ -106,6 +106,11 @@ class Coded:
         return inner if self.selector is None else (self.selector, *inner)
 
     @cached_property
+    def _places(self) -> dict[Choice, int]:
+        """The place of the part that each choice of the selector stands for."""
+        return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
+
+    @cached_property
     def _draw(self) -> Draw:
         return Draw("" if self.selector is None else self.selector.name, self.pieces)
 
@@ -118,11 +123,4 @@ class Coded:
 
     def decode(self, values: Mapping[str, Choice]) -> Value:
         """The member; LookupError where values are missing or are none of it."""
-
-        def answer(name: str, question: Question) -> Choice:
-            if not isinstance(question, Draw):
-                return values[name]
-            assert self.selector is not None
-            return {choice: place for place, choice in enumerate(self.selector.choices)}[values[name]]
-
-        return self._draw.ask(answer)
+        return self._draw.ask(lambda name, each: self._places[values[name]] if each is self._draw else values[name])

@@ -61,6 +61,14 @@ class Fork:
     node: Choice | Hyperparameter | None
     cases: tuple[Case, ...]
 
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weight of each case: that of the branch of a decision, 1 for all others."""
+        branches = (
+            {branch.name: branch.weight for branch in self.node.branches} if isinstance(self.node, Choice) else {}
+        )
+        return tuple(1.0 if case.branch is None else branches[case.branch] for case in self.cases)
+
 
 Part: TypeAlias = Free | Related | Fork
 Parts: TypeAlias = tuple[Part, ...]

@@ -6,11 +6,12 @@ The first line has the target's own words for what it accepts, the second names 
     chain = questions(structures, accepts, keeps)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
 from spacelang.ir.expr import Expr, references
+from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Constraint, Space
 from spacelang.reductions.domains import Accepts, Closed, Indices, Reduction, Renamed, reduction
 from spacelang.reductions.questions import Questions
@@ -82,6 +83,16 @@ def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questio
         rules = [rule for rule in space.constraints if any(_says(rule.expression, part) for part in related)]
         report_of(space, keeps, _refusals(space, rules, refusal, related))
     return Questions(structures, found, accepts)
+
+
+def uniform_priors(space: Space, verdict: Verdict) -> Iterator[Finding]:
+    """The priors that ask for what is drawn without any."""
+    for node in space.hyperparameters:
+        match node.prior:
+            case Uniform():
+                yield Finding(Construct.PRIORS, verdict, node.span)
+            case Normal() | None:
+                pass
 
 
 def _worst(examples: Iterable[Simple], accepts: Accepts) -> Verdict:

@@ -18,9 +18,9 @@ from spacelang.ir.value import is_number
 from spacelang.reductions.questions import Draw, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions
+from spacelang.targets._chain import keeps_of, questions, uniform_priors
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of
+from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of, shares
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.python import (
     Code,
@@ -32,11 +32,11 @@ from spacelang.targets._exports.python import (
     evaluated,
     functions,
     infix,
+    member_of,
     one_line,
     source,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._exports.unfolded import member_of, uniform_priors, weights
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of, rewritten
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class HyperoptSpace:
 
     def _says(self, part: Fork | Free) -> str:
         if isinstance(part, Fork):
-            return "hp.choice" if weights(part) is None else "hp.pchoice"
+            return "hp.choice" if shares(part) is None else "hp.pchoice"
         used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
         return ", ".join(used)
 

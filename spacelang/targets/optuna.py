@@ -19,7 +19,7 @@ from spacelang.ir.value import Value
 from spacelang.reductions.questions import Question, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions
+from spacelang.targets._chain import keeps_of, questions, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
@@ -34,7 +34,6 @@ from spacelang.targets._exports.python import (
     text,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._exports.unfolded import uniform_priors
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
 
 if TYPE_CHECKING:

@@ -23,14 +23,13 @@ from spacelang.plugins import OptionError, option
 from spacelang.reductions.questions import Piece, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions
+from spacelang.targets._chain import keeps_of, questions, uniform_priors
 from spacelang.targets._constructs import Construct, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
-from spacelang.targets._exports.unfolded import uniform_priors
 from spacelang.targets._lowered import (
     GIANT,
     Finding,

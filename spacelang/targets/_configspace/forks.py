@@ -132,11 +132,9 @@ class Forks:
                 return _named(name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None)
             case Decision() as choice:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
-                weights = {branch.name: branch.weight for branch in choice.branches}
-                found = [weights.get(label, 1.0) for label in labels]
                 default = choice.branches[choice.default].name
                 first = labels.index(default) if default in labels else 0
-                weighted = found if any(weight != 1.0 for weight in found) else None
+                weighted = fork.weights if any(weight != 1.0 for weight in fork.weights) else None
                 values: dict[Choice, Value] = {label: label for label in labels if label != NOT_ACTIVE}
                 return _named(self.planner.names.new(self.planner.wish(choice)), labels, values, first, weighted)
             case Hyperparameter() as node:

@@ -9,7 +9,6 @@ from spacelang.ir.value import Value
 from spacelang.reductions.questions import Questions
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.targets._exports.python import Code, Keyed, Literal
-from spacelang.targets._exports.unfolded import weights
 
 Choosing: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
 """The code that takes one of some options, by the name of the choice, with their shares where they are not alike."""
@@ -75,7 +74,7 @@ class Nested:
 
     def _fork(self, fork: Fork) -> Code:
         options = [self._option(fork, case) for case in fork.cases]
-        return self._choice(self._named.forks[id(fork)], options, weights(fork))
+        return self._choice(self._named.forks[id(fork)], options, shares(fork))
 
     def _option(self, fork: Fork, case: Case) -> Code:
         """A dictionary of what the case brings along; where that is the value of the entry itself, the value."""
@@ -85,6 +84,12 @@ class Nested:
                 return value
             case _:
                 return option
+
+
+def shares(fork: Fork) -> tuple[float, ...] | None:
+    """The shares of a fork's cases where some weigh more than others."""
+    weights = fork.weights
+    return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None
 
 
 def _settled(several: Parts) -> tuple[list[tuple[str, Code]], list[Fork | Free]]:

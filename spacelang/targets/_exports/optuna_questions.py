@@ -8,9 +8,19 @@ from spacelang.ir.value import Value
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Draw, Piece, Question, Slot
 from spacelang.reductions.unfolding import Fork
-from spacelang.targets._exports.python import Call, Code, Item, Keyed, Listed, Literal, call, expression, infix
+from spacelang.targets._exports.python import (
+    Call,
+    Code,
+    Item,
+    Keyed,
+    Listed,
+    Literal,
+    call,
+    expression,
+    infix,
+    member_of,
+)
 from spacelang.targets._exports.showing import case_words
-from spacelang.targets._exports.unfolded import member_of
 
 MANY_STEPS: Final = 10**6
 """Up to so many, optuna tells the members of a grid of floats from other numbers."""

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
+from spacelang.ir.domain import Grid, decimals
+
 WIDTH: Final = 112
 """Where lines are broken that can be."""
 
@@ -93,6 +95,15 @@ def infix(left: object, sign: str, right: object) -> Infix:
 
 def _code(value: object) -> Code:
     return value if isinstance(value, Code) else Literal(value)
+
+
+def member_of(grid: Grid, index: Code) -> Code:
+    """The member of a grid with an index."""
+    start, step, below = decimals(grid)
+    steps: Code = index if step == 1 else infix(step, "*", index)
+    total = steps if start == 0 and not grid.is_integral else infix(start, "+", steps)
+    # Whole numbers divide to the nearest float, which sums of floats do not give.
+    return total if grid.is_integral else infix(total, "/", below)
 
 
 def inside(code: Code) -> tuple[Code, ...]:

@@ -14,7 +14,7 @@ PACKAGE = Path(spacelang.__file__).parent
 WRITERS = {
     "ir/prior.py": 1,  # its name and its numbers, of which JSON and texts are made
     "targets/_configspace/priors.py": 2,
-    "targets/_exports/unfolded.py": 1,
+    "targets/_chain.py": 1,
     "targets/sklearn.py": 1,
 }
 """Who takes a prior apart, and how often."""

@@ -8,4 +8,7 @@ no condition or constraint speaks of, `simple_pieces` cuts unions and what is to
     size : float[0, 0.3] step 0.1    `size` in int[0, 3], where 0.2 is 2                               (Indices)
 
 So a tool of which it is known that it takes closed ranges, consecutive integers and words is written for these alone.
+
+What else takes a space to another form stands alone: `flattening` makes conditions further alternatives of a decision,
+`permutations` an order variables of 0 and 1, `restriction` a space of what is left of one. `naming` gives names.
 """

@@ -15,13 +15,12 @@ from typing import ClassVar, Literal
 from spacelang.ir.domain import Union
 from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
+from spacelang.reductions.flattening import MOST, Flattened, flattened
 from spacelang.solver.counting import Structures
 from spacelang.targets._admm.boxes import Box
-from spacelang.targets._admm.flattening import MOST, Flattened, flattened
 from spacelang.targets._admm.form import Added, AdmmForm
 from spacelang.targets._admm.layout import Block, Layout, Order, layout_of
 from spacelang.targets._admm.linear_rules import Rule
-from spacelang.targets._admm.maps import order_places
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
@@ -36,7 +35,7 @@ from spacelang.targets._lowered import (
     rewritten,
 )
 
-__all__ = ["Active", "Admm", "AdmmForm", "Block", "Box", "Order", "Point", "Points", "Rule", "order_places"]
+__all__ = ["Active", "Admm", "AdmmForm", "Block", "Box", "Order", "Point", "Points", "Rule"]
 
 MASK = rewritten("masks, which z and theta decide, say what counts")
 FLAT = rewritten("further alternatives of z")

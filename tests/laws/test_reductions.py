@@ -1,6 +1,7 @@
 """Reductions: what they make of a domain, or of a space, has the same members, and each of them comes back."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -9,8 +10,12 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, members
-from spacelang.ir.space import Space
+from spacelang.ir.expr import INACTIVE, Inactive, Lookup
+from spacelang.ir.space import Space, order_name
+from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import REDUCTIONS, Closed, Indices, Kept, Renamed, reduction, simple_pieces
+from spacelang.reductions.flattening import Settled, flattened
+from spacelang.reductions.permutations import Permutation
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.counting import Structures
@@ -110,6 +115,48 @@ def along(chain: Questions, given: list[int]) -> tuple[Configuration, list[tuple
         return options[place]
 
     return Configuration(chain.ask(answer)), asked
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_a_configuration_takes_one_of_the_alternatives_that_conditions_are_made(space: Space) -> None:
+    found = [Configuration.from_json(text) for text in sorted(brute.configurations(space))[:100]]
+    taken = [(stage, branch) for stage in space.stages for branch in stage.places]
+    ways = {(stage.key, branch): flattened(space, stage, branch, frozenset()).ways for stage, branch in taken}
+    for each in found:
+        lookup = Assignment.of(space, each)
+        for stage in space.stages:
+            assert sum(agrees(way, lookup) for way in ways[stage.key, str(each[stage.key])]) == 1
+
+
+def agrees(way: Settled, lookup: Lookup) -> bool:
+    """Whether a configuration takes an alternative; if so, what that says is never there is not."""
+    for address, branch in way.branches.items():
+        if lookup(address) != (INACTIVE if branch is None else branch):
+            return False
+    for address, domain in way.domains.items():
+        worth = lookup(address)
+        if isinstance(worth, Inactive) or domain is None:
+            if not (isinstance(worth, Inactive) and domain is None):
+                return False
+        elif not contains(domain, worth):
+            return False
+    assert all(lookup(address) is INACTIVE for address in way.absent)
+    return True
+
+
+@settings(LAW)
+@given(st.integers(1, 4), st.data())
+def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) -> None:
+    labels = tuple("abcd"[:size])
+    every = list(map(order_name, permutations(labels)))
+    branches = tuple(data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
+    found = Permutation(labels, branches)
+    assert found.places(found.matrices).tolist() == [*range(len(branches))]
+    assert (found.matrices.sum(axis=1) == 1).all()
+    assert (found.matrices.sum(axis=2) == 1).all()
+    assert {*branches, *map(order_name, found.removed)} == set(every)
+    assert len(found.removed) == len(every) - len(branches)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 from spacelang.ir.expr import And, Expr, Is, Or
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import AdmmForm, Block, Order, Point, Rule, order_places
+from spacelang.targets.admm import AdmmForm, Block, Order, Point, Rule
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -36,7 +36,7 @@ class Choosing:
     def pipeline(self, point: Point) -> Pipeline:
         """The pipeline of a point with z and orders of 0 and 1."""
         taken = {
-            order.address: order.branches[int(order_places(order, matrix[None])[0])]
+            order.address: order.branches[int(order.places(matrix[None])[0])]
             for order, matrix in zip(self._form.orders, point.orders, strict=True)
         }
         structure = {order.address: taken[order.address] for order in self._free}

@@ -20,7 +20,7 @@ from spacelang.solver.defaults import nearest_admissible
 from spacelang.solver.groups import scope
 from spacelang.targets._admm.layout import Block, Layout, Order, Slot
 from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
-from spacelang.targets._admm.maps import Maps, order_places, put
+from spacelang.targets._admm.maps import Maps, put
 from spacelang.targets._admm.moving import Mover, Wanted
 from spacelang.targets._admm.points import Point, Points
 
@@ -174,8 +174,7 @@ class AdmmForm(Maps):
             largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
             z[np.arange(len(points)), block.start + largest] = 1
         orders = tuple(
-            order.matrices[order_places(order, matrices)]
-            for order, matrices in zip(self.orders, points.orders, strict=True)
+            order.matrices[order.places(matrices)] for order, matrices in zip(self.orders, points.orders, strict=True)
         )
         return Points(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
@@ -202,7 +201,7 @@ class AdmmForm(Maps):
         """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
-        places = {order.address: int(order_places(order, matrix[None])[0]) for order, matrix in orders}
+        places = {order.address: int(order.places(matrix[None])[0]) for order, matrix in orders}
         places |= {b.address: b.alternatives[n].place for b, n in zip(self.blocks, taken, strict=True)}
 
         def said(address: str) -> Value | Missing:

@@ -3,23 +3,20 @@
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
 from typing import Final
 
-import numpy as np
-
 from spacelang.codings.indexed import Indexed
-from spacelang.draws.codes import Array
 from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import identity
+from spacelang.reductions.flattening import Settled
+from spacelang.reductions.permutations import Permutation
 from spacelang.targets._admm.boxes import Box, Coordinate, Owner
-from spacelang.targets._admm.flattening import Settled
 
 FEW: Final = 4_096
 """Of domains with so many members those are left out of D that a constraint on them alone excludes."""
@@ -75,38 +72,13 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Order:
-    """The order of T permuted steps: o[i, k] is 1 where step i stands at position k."""
+class Order(Permutation):
+    """The order of permuted steps."""
 
     stage: str
     address: str
     owner: Owner
-    labels: tuple[str, ...]
     default: int
-    branches: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """T."""
-        return len(self.labels)
-
-    @cached_property
-    def matrices(self) -> Array:
-        """The matrix of each branch: shape (branches, T, T), 0 and 1."""
-        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
-        return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
-
-    def matrix_of(self, order: Sequence[str]) -> Array:
-        """The matrix of an order of the steps."""
-        found = np.zeros((self.size, self.size), np.int8)
-        found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
-        return found
-
-    @property
-    def removed(self) -> tuple[tuple[str, ...], ...]:
-        """The orders of the steps that are no branch."""
-        known = set(self.branches)
-        return tuple(order for order in permutations(self.labels) if order_name(order) not in known)
 
 
 @dataclass(frozen=True)
@@ -136,12 +108,12 @@ def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ..
         blocks.append(Block(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
     orders = tuple(
         Order(
+            products[choice.address].labels,
+            tuple(choice.places),
             choice.key,
             choice.address,
             _owner(space, space.variables[choice.address]),
-            products[choice.address].labels,
             choice.default,
-            tuple(choice.places),
         )
         for choice in space.decisions
         if choice.address in products

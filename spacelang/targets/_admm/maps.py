@@ -182,7 +182,7 @@ class Maps:
         decisions: dict[str, Array] = {}
         pieces: dict[str, list[tuple[Array, Codes]]] = {}
         for order, matrices in zip(self.orders, points.orders, strict=True):
-            decisions[order.address] = order_places(order, matrices)
+            decisions[order.address] = order.places(matrices)
         self._read(points, self.layout.always, np.arange(len(points)), decisions, pieces)
         for block in self.blocks:
             numbers = points.z[:, block.columns].argmax(axis=1)
@@ -245,13 +245,6 @@ class Maps:
         if isinstance(points, Points):
             return points
         return Points.of(points) if len(points) else self.blank(0)
-
-
-def order_places(order: Order, matrices: Array) -> Array:
-    """The permutation with the largest sum in each matrix, the first of several."""
-    given = np.asarray(matrices, float).reshape(len(matrices), -1)
-    sums = np.nan_to_num(given) @ order.matrices.reshape(len(order.branches), -1).T.astype(float)
-    return np.asarray(sums.argmax(axis=1))
 
 
 def put(points: Points, slot: Slot, coding: Indexed, rows: Array, values: Codes) -> None:

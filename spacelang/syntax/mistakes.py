@@ -232,6 +232,8 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
     return None
 
 
+_FIXED: Final = "a fixed value is written as what it comes to; bounds, steps and defaults take arithmetic"
+
 _CUSTOMARY: Final = (
     ("->", r"", {"AND", "OR"}, "there is no implication: write `not … or …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "parameters stand in braces: `{ … }`"),
@@ -241,6 +243,7 @@ _CUSTOMARY: Final = (
     (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "a tuple with one member is written `(…,)`"),
     ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),
     ("%", r"", set[str](), "there is no remainder; bound a range and give it a `step`"),
+    *((sign, r"[^=<>!]=\s*\(?[\w.]+$", {"COMMA"}, _FIXED) for sign in "+-*/"),
 )
 """What is written elsewhere: the sign, what stands before it, what could follow there, and how it is said here."""
 
@@ -261,6 +264,8 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
         return "join comparisons with `and`"
     if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
         return f"write `not … {'in' if found == 'in' else 'is'} …`"
+    if last == "is" and re.match(r"[-.\d]", found):
+        return "`is` asks for an alternative by its name: compare values with `==`"
     if found == last and found in ("=", "|", "&"):
         return f"write one `{found}`"
     if expected == {"COLON", "EQUAL"}:

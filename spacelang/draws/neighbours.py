@@ -242,7 +242,7 @@ class Neighbourhood:
         return found
 
     def _make_left(self, component: Component, situation: tuple[int, ...]) -> "_Left":
-        return _Left(self._situations.model(component, situation).space)
+        return _Left(self._situations.left(component, situation))
 
     def _keeping(
         self, found: Sequence[Configuration], configuration: Configuration, fixed: frozenset[str]

@@ -13,10 +13,10 @@ from spacelang.ir.domain import Domain, Simple, contains
 from spacelang.ir.expr import Compare, Inactive, Lookup, holds, references
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.solver.compiled import UNREACHED, Compiled
-from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
 from spacelang.solver.groups import Context
-from spacelang.solver.model import Model, Solver, inside
+from spacelang.solver.model import inside
 from spacelang.solver.pieces import joined
 
 
@@ -80,7 +80,7 @@ def unfold(structures: Structures) -> Parts:
     They are empty also where the space is: ask `Structures.count` first. Raises TooTangledError where constraints tie
     too much to each other.
     """
-    return _Unfolding(structures.model).below(())
+    return _Unfolding(structures).below(())
 
 
 def unfolder(structures: Structures) -> Callable[[Compiled], Parts]:
@@ -88,7 +88,7 @@ def unfolder(structures: Structures) -> Callable[[Compiled], Parts]:
 
     Equal parts are one object, whichever group they are of. Raises TooTangledError as `unfold` does.
     """
-    return _Unfolding(structures.model).group
+    return _Unfolding(structures).group
 
 
 def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[Part, int]]:
@@ -171,9 +171,9 @@ def _holds(part: Part, lookup: Lookup) -> bool:
 class _Unfolding:
     """Parts by what they say, so that equal ones are one object."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.existence = Solver(model, _Alive())
+    def __init__(self, structures: Structures) -> None:
+        self.model = structures.model
+        self.existence = structures.existence
         self._known: dict[object, Part] = {}
         self._below: dict[Context, Parts] = {}
 
@@ -201,12 +201,6 @@ class _Unfolding:
             nodes = (member.node for member in group.group.members)
             return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
         return _Grouped(self, group).parts()
-
-
-class _Alive(Existence):
-    """Every state weighs 1 that is possible at all."""
-
-    existential = False
 
 
 class _Grouped:

@@ -14,7 +14,6 @@ from spacelang.solver.compiled import UNREACHED, TooTangledError
 from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
 from spacelang.solver.groups import Context, scope
 from spacelang.solver.model import Model, Solver
-from spacelang.solver.rebuilding import rebuilt
 
 
 class Existence:
@@ -85,13 +84,15 @@ class Structures:
     def __init__(self, space: Space) -> None:
         """Compile what decides which structures there are; raises UndecidableError (see `compiled`)."""
         self.space = space
-        self.decisive = Model(_decisive(space))
+        self.decisive = Model(_decisive(space), space.constraints)
         """The model without what has no say in which structures there are."""
 
     @cached_property
     def model(self) -> Model:
         """The counting model of all hyperparameters."""
-        return self.decisive if self.decisive.space is self.space else Model(self.space)
+        if self.decisive.variables is self.space.variables:
+            return self.decisive
+        return Model(self.space.variables, self.space.constraints)
 
     @cached_property
     def existence(self) -> Solver:
@@ -110,7 +111,7 @@ class Structures:
 
     @cached_property
     def _decided(self) -> Solver:
-        return self.existence if self.decisive.space is self.space else Solver(self.decisive, Existence())
+        return self.existence if self.decisive.variables is self.space.variables else Solver(self.decisive, Existence())
 
     @cached_property
     def configurations(self) -> int | None:
@@ -213,8 +214,8 @@ class Structures:
         return found
 
 
-def _decisive(space: Space) -> Space:
-    """The space without the conditions that have no say in which structures there are.
+def _decisive(space: Space) -> Mapping[str, Variable]:
+    """The variables without the conditions that have no say in which structures there are.
 
     Those are of hyperparameters of which nothing else speaks: whether such a one is active or not, some value exists.
     Thousands of alternatives may have them, each beside what stands elsewhere, and need not be tied to this.
@@ -222,18 +223,12 @@ def _decisive(space: Space) -> Space:
     conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
     said = [*conditions, *(constraint.expression for constraint in space.constraints)]
     mentioned = {address for expression in said for address in scope(expression)}
-    idle = {
-        node.address
+    freed = {
+        node.address: replace(space.variables[node.address], node=replace(node, condition=None))
         for node in space.hyperparameters
         if node.condition is not None and node.address not in mentioned and is_plain(node.condition)
     }
-    if not idle:
-        return space
-    return replace(space, root=rebuilt(space.root, lambda leaf: _freed(leaf) if leaf.address in idle else leaf))
-
-
-def _freed(leaf: Hyperparameter) -> Hyperparameter:
-    return replace(leaf, condition=None)
+    return {**space.variables, **freed} if freed else space.variables
 
 
 @fact

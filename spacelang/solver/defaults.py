@@ -108,14 +108,14 @@ class Completer:
         return found
 
     def _make_part(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
-        model = self.situations.model(component, situation)
+        space, model = self.situations.left(component, situation), self.situations.model(component, situation)
         moved: dict[str, Value] = {}
-        defaults = Assignment(model.space, {}, lambda node: node.default)
+        defaults = Assignment(space, {}, lambda node: node.default)
         solution = Solver(model, Preference())
         for compiled in model.by_context.get((), ()):
             if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
                 moved.update(self._moved(compiled, draw(solution.solve(compiled), _heaviest)))
-        return dict(assemble(model.space, {}, lambda node: moved.get(node.address, node.default)))
+        return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
 
     def _moved(self, compiled: Compiled, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}

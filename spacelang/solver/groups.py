@@ -1,15 +1,15 @@
-"""Groups: the variables of a space that conditions and constraints tie together, and nothing more.
+"""Groups: the variables that conditions and constraints tie together, and nothing more.
 
 Each group is solved on its own, within the branches that all of its variables lie below (its context); what no
 expression ties together is never listed together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from spacelang.facts import fact
 from spacelang.ir.expr import INACTIVE, Active, Expr, Is, Reference, holds, nodes
-from spacelang.ir.space import Constraint, Hyperparameter, Space, Variable
+from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.solver.ties import Ties
 
 Context: TypeAlias = tuple[tuple[str, str], ...]
@@ -25,26 +25,26 @@ class Group:
     constraints: tuple[Constraint, ...]
 
 
-def groups_of(space: Space) -> tuple[Group, ...]:
-    """The groups of a space, in the order of their first variables; every variable is in exactly one.
+def groups_of(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> tuple[Group, ...]:
+    """The groups, in the order of their first variables; every variable is in exactly one.
 
     Constraints that name no variable at all come last, in a group without members.
     """
-    ties = Ties(space.variables)
-    for variable in space.variables.values():
+    ties = Ties(variables)
+    for variable in variables.values():
         if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
             ties.tie([variable.address, *scope(variable.node.condition)])
-    for constraint in space.constraints:
-        ties.tie((*scope(constraint.expression), *_outside(space, constraint)))
-    _tie_owners(space.variables, ties)
-    constraints: dict[str, list[Constraint]] = {}
-    for constraint in space.constraints:
+    for constraint in constraints:
+        ties.tie((*scope(constraint.expression), *_outside(variables, constraint)))
+    _tie_owners(variables, ties)
+    rules: dict[str, list[Constraint]] = {}
+    for constraint in constraints:
         for address in scope(constraint.expression)[:1]:
-            constraints.setdefault(ties.root(address), []).append(constraint)
-    loose = tuple(constraint for constraint in space.constraints if not scope(constraint.expression))
+            rules.setdefault(ties.root(address), []).append(constraint)
+    loose = tuple(constraint for constraint in constraints if not scope(constraint.expression))
     tied = (
-        Group(common_context(member.owners for member in members), members, tuple(constraints.get(root, ())))
-        for root, members in _members(space.variables, ties).items()
+        Group(common_context(member.owners for member in members), members, tuple(rules.get(root, ())))
+        for root, members in _members(variables, ties).items()
     )
     return (*tied, *((Group((), (), loose),) if loose else ()))
 
@@ -62,7 +62,7 @@ def scope(expression: Expr) -> tuple[str, ...]:
     return (*found[0], *found[1], *found[2])
 
 
-def _outside(space: Space, constraint: Constraint) -> Iterator[str]:
+def _outside(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:
     """The owners of what a constraint tests if it says something about where none of it is reached.
 
     Where a constraint names a hyperparameter it says nothing there.
@@ -70,7 +70,7 @@ def _outside(space: Space, constraint: Constraint) -> Iterator[str]:
     if constraint.scope or holds(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
         return
     for address in scope(constraint.expression):
-        yield from (owner for owner, _ in space.variables[address].owners)
+        yield from (owner for owner, _ in variables[address].owners)
 
 
 def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:

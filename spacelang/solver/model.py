@@ -4,13 +4,13 @@ Branches that are taken fix members of groups; everything else is as it was. So 
 worked out once, and serves whatever is taken of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Final, Protocol
 
 from spacelang.ir.domain import Simple
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
 from spacelang.solver.compiled import UNREACHED, Compiled, Fixed, compile_group
 from spacelang.solver.elimination import (
@@ -52,13 +52,13 @@ class Weights(Protocol):
 
 
 class Model:
-    """The groups of a space by their context; see `Solver` for what is asked of them."""
+    """Variables and the constraints over them, in groups by their context; see `Solver` for what is asked of them."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
         """Compile all groups; raises UndecidableError for arithmetic that cannot be decided exactly."""
-        self.space = space
+        self.variables = variables
         self.by_context: dict[Context, list[Compiled]] = {}
-        for group in groups_of(space):
+        for group in groups_of(variables, constraints):
             self.by_context.setdefault(group.context, []).append(compile_group(group))
         self._decisions: dict[Compiled, FactorGraph] = {}
 
@@ -192,7 +192,7 @@ class Solver:
     def _weights_of(self, compiled: Compiled, address: str) -> Factor:
         """What the states of a variable weigh; a branch, with all that is inside it."""
         if address not in self._weighted:
-            node, states = self.model.space.variables[address].node, compiled.graph.states[address]
+            node, states = self.model.variables[address].node, compiled.graph.states[address]
             table: Table = {(s,): 1 if s == UNREACHED else self._weight(compiled, node, s) for s in states}
             self._weighted[address] = Factor((address,), table)
         return self._weighted[address]
@@ -200,7 +200,7 @@ class Solver:
     def _weight(self, compiled: Compiled, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
             return self.weights.cell(node, compiled.cells[node.address][state])
-        return self.weights.branch(node, state) * self.total(inside(self.model.space.variables[node.address], state))
+        return self.weights.branch(node, state) * self.total(inside(self.model.variables[node.address], state))
 
 
 class Given:
@@ -220,7 +220,7 @@ class Given:
                 fixed = compiled.fixed(self._taken)
                 if not self._solver.solve(compiled, fixed).total:
                     return False
-                waiting.extend(inside(model.space.variables[address], place) for address, place in fixed)
+                waiting.extend(inside(model.variables[address], place) for address, place in fixed)
         return True
 
     def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
@@ -234,7 +234,7 @@ class Given:
                 drawn = draw(self._solver.solve(compiled, fixed), choose, compiled.existential)
                 for address, state in (*fixed, *drawn.items()):
                     if state != UNREACHED:
-                        waiting.append(inside(model.space.variables[address], state))
+                        waiting.append(inside(model.variables[address], state))
                         result[address] = waiting[-1][-1][1]
         return result
 

@@ -1,6 +1,6 @@
 """Whether a condition or constraint can be true, and whether it can be false, where it says something at all."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -9,12 +9,13 @@ from typing import Final
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Product, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.cells import representative, singletons
 from spacelang.solver.compiled import UNREACHED, TooTangledError, truths_over
-from spacelang.solver.counting import Structures
+from spacelang.solver.counting import Existence
 from spacelang.solver.groups import Context, common_context, scope
+from spacelang.solver.model import Model, Solver
 from spacelang.solver.ties import Ties
 
 FEW: Final = 64
@@ -78,8 +79,8 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
     wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
     named = [address for constraint in together for address in scope(constraint.expression)]
-    tree = _Tree(space, (), _dependencies(space, named), [constraint.expression for constraint in together])
-    return not Structures(Space("", tree.below(()), together)).count
+    variables = _relevant(space, (), _dependencies(space, named), [constraint.expression for constraint in together])
+    return not Solver(Model(variables, together), Existence()).total()
 
 
 def _anywhere(space: Space, statement: Statement) -> Statement:
@@ -187,9 +188,9 @@ def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool,
     inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
     # Two hyperparameters for each statement, active exactly where it is true, and where it is false.
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
-    tree = _Tree(space, context, (*wanted, *inner), [probe.condition for probe in probes])
-    small = Space("", Product(Kind.SEQUENCE, (tree.below(context), *probes)))
-    supported = Structures(small).existence.supported()
+    variables = _relevant(space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition])
+    variables |= {probe.address: Variable(probe, ()) for probe in probes}
+    supported = Solver(Model(variables, ()), Existence()).supported()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 
@@ -240,49 +241,36 @@ def _needed(space: Space, address: str) -> tuple[str, ...]:
     return scope(node.condition) if isinstance(node, Hyperparameter) and node.condition is not None else ()
 
 
-class _Tree:
-    """The smallest tree in which some variables of a space are reached just as they are in the space."""
+def _relevant(
+    space: Space, context: Context, wanted: Iterable[str], expressions: Iterable[Expr]
+) -> dict[str, Variable]:
+    """Some variables and their owners, each reached just as it is in the space where a context is taken throughout.
 
-    def __init__(
-        self, space: Space, context: Context, wanted: Iterable[str], expressions: Iterable[Expr | None]
-    ) -> None:
-        """`context` are branches that are taken throughout; `expressions` are all that say something of the tree."""
-        self._branches: dict[str, set[str]] = {}
-        self._below: dict[Context, dict[str, Variable]] = {}
-        for address in wanted:
-            self._add(space, space.variables[address], len(context))
-        conditions = [
-            variable.node.condition
-            for variables in self._below.values()
-            for variable in variables.values()
-            if isinstance(variable.node, Hyperparameter)
-        ]
-        for expression in (*expressions, *conditions):
-            for node in nodes(expression) if expression is not None else ():
-                if isinstance(node, Is):
-                    self._branches.setdefault(node.address, set()).update(node.branches)
+    `expressions` are all that is said beside their conditions. Branches below which nothing is wanted, and of which
+    nothing is said, are one.
+    """
+    found: dict[str, Variable] = {}
+    apart: dict[str, set[str]] = {}
+    for variable in map(space.variables.__getitem__, wanted):
+        for owner, branch in variable.owners[len(context) :]:
+            found[owner] = space.variables[owner]
+            apart.setdefault(owner, set()).add(branch)
+        found[variable.address] = variable
+    leaves = (variable.node for variable in found.values() if isinstance(variable.node, Hyperparameter))
+    conditions = (leaf.condition for leaf in leaves if leaf.condition is not None)
+    for test in (node for expression in (*expressions, *conditions) for node in nodes(expression)):
+        if isinstance(test, Is):
+            apart.setdefault(test.address, set()).update(test.branches)
+    return {
+        address: Variable(_fewer(variable.node, apart.get(address, ())), variable.owners[len(context) :])
+        for address, variable in found.items()
+    }
 
-    def _add(self, space: Space, variable: Variable, depth: int) -> None:
-        for place, (owner, branch) in enumerate(variable.owners[depth:], depth):
-            self._below.setdefault(variable.owners[:place], {})[owner] = space.variables[owner]
-            self._branches.setdefault(owner, set()).add(branch)
-        self._below.setdefault(variable.owners, {})[variable.address] = variable
 
-    def below(self, context: Context) -> Product:
-        """What of the tree the branches of a context lead to."""
-        children = tuple(self._node(variable) for variable in self._below.get(context, {}).values())
-        return Product(Kind.SEQUENCE, children)
-
-    def _node(self, variable: Variable) -> Choice | Hyperparameter:
-        if isinstance(variable.node, Hyperparameter):
-            return variable.node
-        kept = self._branches.get(variable.address, set())
-        branches = [
-            replace(branch, node=self.below((*variable.owners, (variable.address, branch.name))))
-            for branch in map(variable.node.branches.__getitem__, sorted(map(variable.node.places.__getitem__, kept)))
-        ]
-        # All other branches are alike: nothing that matters is below them, and nothing is said of them.
-        other = next((branch for branch in variable.node.branches if branch.name not in kept), None)
-        if other is not None:
-            branches.append(Branch(other.name, NOTHING))
-        return replace(variable.node, branches=tuple(branches), default=0)
+def _fewer(node: Hyperparameter | Choice, apart: Collection[str]) -> Hyperparameter | Choice:
+    """A decision with the branches that are told apart and the first of all others."""
+    if isinstance(node, Hyperparameter):
+        return node
+    other = next((branch.name for branch in node.branches if branch.name not in apart), None)
+    kept = tuple(branch for branch in node.branches if branch.name in apart or branch.name == other)
+    return replace(node, branches=kept, default=0)

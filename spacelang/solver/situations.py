@@ -12,9 +12,9 @@ from functools import cached_property, lru_cache
 from spacelang.ir.expr import Expr, Is, nodes, references
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure
+from spacelang.solver.conditioning import given
 from spacelang.solver.groups import Context, common_context
 from spacelang.solver.model import Model
-from spacelang.solver.residual import residual
 from spacelang.solver.ties import Ties
 
 
@@ -80,6 +80,7 @@ class Situations:
         self._asking = [each for found in self.by_context.values() for each in found if each.decisions]
         components = (each for found in self.by_context.values() for each in found)
         self.of_hyperparameter = {member.address: each for each in components for member in each.members}
+        self._left = lru_cache(maxsize=8192)(self._given)
         self._model = lru_cache(maxsize=8192)(self._compiled)
 
     def asking(self, structure: Structure) -> Iterator[Component]:
@@ -105,14 +106,22 @@ class Situations:
         """The classes of the branches that a structure takes, for the decisions that matter to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
+    def left(self, component: Component, situation: tuple[int, ...]) -> Space:
+        """What is left of a component; none of it is below a decision."""
+        return self._left(component, situation)
+
     def model(self, component: Component, situation: tuple[int, ...]) -> Model:
-        """What is left of a component; all of its groups are below no decision."""
+        """What is left of a component, compiled."""
         return self._model(component, situation)
 
     def _compiled(self, component: Component, situation: tuple[int, ...]) -> Model:
+        space = self.left(component, situation)
+        return Model(space.variables, space.constraints)
+
+    def _given(self, component: Component, situation: tuple[int, ...]) -> Space:
         asked = zip(component.decisions, situation, strict=True)
         examples = {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
-        return residual(component.members, component.constraints, {**dict(component.context), **examples})
+        return given(component.members, component.constraints, {**dict(component.context), **examples})
 
 
 def is_taken(context: Context, structure: Structure) -> bool:

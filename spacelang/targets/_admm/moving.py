@@ -90,17 +90,17 @@ class Mover:
             assert isinstance(node, Hyperparameter)
             return {node.key: wanted(node)}
         situation = self._situations.situation(component, structure)
-        model = self._situations.model(component, situation)
-        given = {node.address: wanted(node) for node in model.space.hyperparameters}
+        space, model = self._situations.left(component, situation), self._situations.model(component, situation)
+        given = {node.address: wanted(node) for node in space.hyperparameters}
         for number, compiled in enumerate(model.by_context.get((), ())):
-            if _is_broken(model.space, compiled, given):
+            if _is_broken(space, compiled, given):
                 own = tuple(part_of(cells, given[address]) for address, cells in compiled.cells.items())
                 elimination = self._solved(component, situation, number, own)
                 for moved in _moved(compiled, elimination, given):
                     given |= moved
-                    if not _is_broken(model.space, compiled, given):
+                    if not _is_broken(space, compiled, given):
                         break
-        return dict(assemble(model.space, {}, lambda node: given[node.address]))
+        return dict(assemble(space, {}, lambda node: given[node.address]))
 
     def _solve(
         self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]

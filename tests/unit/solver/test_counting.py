@@ -254,7 +254,8 @@ def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
-    group = groups_of(_crowd(compiled.MANY + 4))[0]
+    crowd = _crowd(compiled.MANY + 4)
+    group = groups_of(crowd.variables, crowd.constraints)[0]
     assert any(
         len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in compile_group(group).graph.factors
     )

@@ -4,11 +4,24 @@ import pytest
 
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
-from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.space import (
+    NOTHING,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Kind,
+    Operator,
+    Product,
+    Space,
+    Variable,
+)
 from spacelang.solver import probing
 from spacelang.solver.compiled import TooTangledError
-from spacelang.solver.counting import Structures
+from spacelang.solver.model import Model
 from spacelang.solver.probing import Statement, truths, truths_of_all
+
+Variables = dict[str, Variable]
 
 
 def hyperparameter(address: str, domain: object, condition: Expr | None = None) -> Hyperparameter:
@@ -103,25 +116,24 @@ def test_truths(
     assert truths(SPACE, statement) == expected
 
 
-def test_the_tree_that_is_reasoned_about_has_only_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Space] = []
-    real = probing.Structures
-    monkeypatch.setattr(probing, "Structures", lambda space: asked.append(space) or real(space))
+def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Variables] = []
+    monkeypatch.setattr(probing, "Model", lambda few, constraints: asked.append(few) or Model(few, constraints))
     assert truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
-    (small,) = asked
-    assert [branch.name for branch in small.decisions[0].branches] == ["SVC", "Tree"]
-    assert set(small.variables) == {"e", "e.SVC.kernel", "e.SVC.degree", "true 0", "false 0"}
+    (few,) = asked
+    choice = few["e"].node
+    assert isinstance(choice, Choice)
+    assert [branch.name for branch in choice.branches] == ["SVC", "Tree"]
+    assert few.keys() == {"e", "e.SVC.kernel", "e.SVC.degree", "true 0", "false 0"}
 
 
 def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = probing.Structures
-
-    def structures(small: Space) -> Structures:
-        if len([name for name in small.variables if name.startswith("true")]) > 1:
+    def model(few: Variables, constraints: tuple[Constraint, ...]) -> Model:
+        if len([name for name in few if name.startswith("true")]) > 1:
             raise TooTangledError(())
-        return real(small)
+        return Model(few, constraints)
 
-    monkeypatch.setattr(probing, "Structures", structures)
+    monkeypatch.setattr(probing, "Model", model)
     monkeypatch.setattr(probing, "MANY", 1)
     asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
     assert truths_of_all(SPACE, asked) == [(True, True), (True, True)]

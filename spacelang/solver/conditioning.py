@@ -1,4 +1,4 @@
-"""What conditions and constraints say once decisions are taken: expressions over the hyperparameters alone.
+"""A space, given that decisions are taken: what conditions and constraints still say of the hyperparameters alone.
 
 Members that constraints tie together over several stages fall apart into small groups as soon as it is known which of
 them are reached; sampling and completing work on these.
@@ -30,22 +30,20 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space, Variable
 from spacelang.ir.value import is_number
 from spacelang.ir.walk import Structure
-from spacelang.solver.model import Model
 
 TRUE: Final = Constant(True)
 FALSE: Final = Constant(False)
 
 
-def residual(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Model:
-    """The counting model of the hyperparameters that are reached, given the decisions that anything here asks about.
+def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
+    """The hyperparameters that are reached as a space, given the decisions that anything here asks about.
 
-    `members` are hyperparameters with all that their conditions and constraints name. Raises UndecidableError and
-    TooTangledError as compiling does.
+    `members` are hyperparameters with all that their conditions and constraints name.
     """
     settled = _Settled(members, taken)
     nodes = [node for member in members if (node := settled.node(member.address)) is not None]
     kept = [found for constraint in constraints if (found := settled.constraint(constraint)) is not None]
-    return Model(Space("", Product(Kind.SEQUENCE, tuple(nodes)), tuple(kept)))
+    return Space("", Product(Kind.SEQUENCE, tuple(nodes)), tuple(kept))
 
 
 class _Settled:

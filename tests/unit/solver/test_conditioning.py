@@ -3,7 +3,7 @@
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
-from spacelang.solver.residual import residual
+from spacelang.solver.conditioning import given
 from spacelang.solver.situations import Situations
 
 KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
@@ -18,7 +18,7 @@ def space_of(*constraints: Constraint, condition: Expr | None = None) -> Space:
 
 def left(space: Space, **taken: str) -> Space:
     members = [variable for variable in space.variables.values() if isinstance(variable.node, Hyperparameter)]
-    return residual(members, space.constraints, taken).space
+    return given(members, space.constraints, taken)
 
 
 N_IS_LARGE = Compare(">", Reference("e.A.n"), Constant(3))

@@ -75,7 +75,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 
     `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
     the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
-    or the space binds already (see `bound_by`). At least one of `time` (`"60s"` or seconds) and `trials`, or a
+    or the space binds already (see `api.rows`). At least one of `time` (`"60s"` or seconds) and `trials`, or a
     `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
     that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
 

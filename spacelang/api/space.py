@@ -248,7 +248,7 @@ def load_for_data(
 ) -> Space:
     """The space that `load` gives, also where bounds have no limit as long as the data is not known.
 
-    It is provisional then (see `analysis.Checked`): only what `bound_by` makes of it for some data may be searched.
+    It is provisional then (see `analysis.Checked`): only what its data makes of it may be searched.
     """
     source, surroundings = _source(reference), _surroundings(allow, bind)
     checked = check(source, surroundings)

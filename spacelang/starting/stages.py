@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from textwrap import dedent, fill, indent
 from typing import Final
 
+from spacelang.diagnostics.cells import visible
 from spacelang.runtime.data.profile import ColumnProfile, Profile
 from spacelang.runtime.pipelines.columns import Content
 
@@ -221,8 +222,8 @@ def _body(name: str, lines: tuple[str, ...], *more: str) -> str:
 
 
 def remark(text: str) -> str:
-    """A comment of as many lines as it needs."""
-    return fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
+    """A comment of as many lines as it needs; columns are called as whoever made the data liked."""
+    return fill(visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
 
 
 def _said(comment: str, stage: str) -> str:

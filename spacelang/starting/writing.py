@@ -60,9 +60,7 @@ def _heading(data: Profile, reference: str, target: str | None, place: str | Non
         f"    spacelang stats {file}",
         f"    spacelang run {file} --data {quote(reference)}{labels}",
     ]
-    return "".join(
-        stages.remark(visible(line)) if line[:1].strip() else f"# {visible(line)}".rstrip() + "\n" for line in lines
-    )
+    return "".join(stages.remark(line) if line[:1].strip() else f"# {visible(line)}".rstrip() + "\n" for line in lines)
 
 
 def _labels(data: Profile) -> str:

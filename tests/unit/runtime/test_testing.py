@@ -236,7 +236,7 @@ class TestStores:
     def test_it_stands_beside_predictions_in_any_order(self, store: Path, first: str) -> None:
         def predict() -> None:
             with Store.open(store, HEADER) as store_:
-                store_.append(stored_trial(1), np.ones((2, 2)))
+                store_.append(stored_trial(1, predictions=np.ones((2, 2))))
                 store_.end("budget", 2.0)
 
         steps: list[Callable[[], None]] = [lambda: keep(store, StoredTest(1, self.SCORE)), predict]

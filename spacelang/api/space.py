@@ -25,6 +25,7 @@ from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 
 if TYPE_CHECKING:
+    from spacelang.api.nearness import Nearest
     from spacelang.draws.columns import Columns
     from spacelang.draws.neighbours import Neighbourhood
     from spacelang.solver.numbering import Numbers
@@ -196,6 +197,16 @@ class Space:
         Raises TypeError for a value that no configuration can have, such as a dictionary.
         """
         return exclusion(self.checked, configuration_of(configuration))
+
+    def nearest(self, configuration: Mapping[str, Any]) -> "Nearest":
+        """The nearest member to a configuration, why that is none, and in which keys the two differ.
+
+        As few decisions as possible take another alternative, and then as few hyperparameters as possible another
+        value. Raises ValueError for an empty space, and TypeError as `exclusion` does.
+        """
+        from spacelang.api.nearness import nearest
+
+        return nearest(self.counted, configuration_of(configuration))
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "Lowered[Any, Any]":
         """The space in the form of a target; with `strict` only where the form keeps all of it.

@@ -13,8 +13,9 @@ from spacelang import __version__, cli
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import report
 
-COMMANDS: Final = tuple(sorted(each.name.rstrip("_") for each in iter_modules(cli.__path__) if each.name[0] != "_"))
-"""Every command; each is the module of its name, behind which a `_` stands where that is a word of Python."""
+_MODULES: Final = sorted(each.name for each in iter_modules(cli.__path__) if each.name[0] != "_")
+COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
+"""Every command; each is the module of its name, with `_` for `-`, and behind what is a word of Python."""
 
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.
@@ -53,7 +54,8 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_version)
     for name in names:
-        module = import_module(f"spacelang.cli.{name}_" if iskeyword(name) else f"spacelang.cli.{name}")
+        word = name.replace("-", "_")
+        module = import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
         app.command(name=name)(module.command)
     return app
 

@@ -386,3 +386,19 @@ def test_a_reader_that_has_seen_enough(arguments: list[str], folder: Path) -> No
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait(TIMEOUT) == 0
+
+
+def test_why_not_says_all_reasons_and_the_smallest_change(folder: Path) -> None:
+    given = {"scaler": "none", "estimator": "KNeighborsClassifier", "estimator.n_neighbors": 30}
+    (folder / "mine.json").write_text(json.dumps(given), encoding="utf-8")
+    told = spacelang("why-not", "toy.space", "mine.json", folder=folder)
+    assert told.returncode == 1
+    assert "toy.space:5:" in told.stdout
+    assert "  estimator.n_neighbors = 20, not 30\n" in told.stdout
+    assert '  scaler = StandardScaler, not "none"\n' in told.stdout
+    assert "  estimator.weights = uniform\n" in told.stdout
+    found = document(spacelang("why-not", "toy.space", "mine.json", "--json", folder=folder), status=1)
+    assert {"key": "estimator.n_neighbors", "given": 30, "needed": 20} in found["changes"]
+    (folder / "mine.json").write_text(json.dumps(found["nearest"]), encoding="utf-8")
+    member = spacelang("why-not", "toy.space", "mine.json", folder=folder)
+    assert (member.returncode, member.stdout) == (0, "it is a member\n")

@@ -1,0 +1,83 @@
+"""`spacelang why-not`: why a configuration is no member, and the smallest change that makes it one."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._given import ConfigurationArgument, read_configuration
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, fail, load, print_json
+from spacelang.diagnostics.cells import visible
+
+if TYPE_CHECKING:
+    from spacelang.api.nearness import Change, Nearest
+    from spacelang.ir.value import Value
+
+
+def command(
+    space: SpaceArgument,
+    configuration: ConfigurationArgument,
+    allow: AllowOption = None,
+    bind: BindOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say all that keeps a configuration out of a space, and which is the smallest change that makes it a member.
+
+    As few decisions as possible take another alternative, and then as few hyperparameters as possible another value.
+    The status is 0 for a member, and 1 otherwise, as that of `contains` is.
+
+    Example: `spacelang why-not credit.space mine.json`
+    """
+    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    try:
+        found = loaded.nearest(read_configuration(configuration))
+    except ValueError as error:
+        fail(str(error), status=BAD_INPUT)
+    if json:
+        print_json(_document(found))
+    elif not found.reasons:
+        typer.echo("it is a member")
+    else:
+        _tell(found)
+    if found.reasons:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _tell(found: "Nearest") -> None:
+    for reason in found.reasons:
+        typer.echo(f"no: {visible(reason.reason)}")
+        if reason.span.source.text:
+            typer.echo(f"  --> {visible(reason.span.source.name)}:{reason.span.line}:{reason.span.column}")
+    typer.echo("\nthe smallest change that makes it a member:")
+    for change in found.changes:
+        typer.echo(f"  {visible(_told(change))}")
+    typer.echo(f"\n{visible(found.member.identity)}")
+
+
+def _told(change: "Change") -> str:
+    if change.needed is None:
+        return f"without {change.key}"
+    was = "" if change.given is None else f", not {_literal(change.given[0])}"
+    return f"{change.key} = {_literal(change.needed[0])}{was}"
+
+
+def _literal(value: "Value") -> str:
+    from spacelang.ir.domain import literal
+
+    return literal(value)
+
+
+def _document(found: "Nearest") -> dict[str, object]:
+    from spacelang.ir.value import to_json
+
+    return {
+        "member": not found.reasons,
+        "reasons": [{"key": each.key or None, "reason": each.reason, "line": each.span.line} for each in found.reasons],
+        "changes": [
+            {"key": each.key}
+            | ({} if each.given is None else {"given": to_json(each.given[0])})
+            | ({} if each.needed is None else {"needed": to_json(each.needed[0])})
+            for each in found.changes
+        ],
+        "nearest": found.member.to_dict(),
+    }

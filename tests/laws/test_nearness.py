@@ -1,0 +1,106 @@
+"""The nearest member: it is one, it is the configuration itself where that is one, and no smaller change would do."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spacelang as sl
+from spacelang.api.nearness import nearest
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.ir.value import same
+from spacelang.ir.walk import structure_of
+from spacelang.solver.compiled import UndecidableError
+from spacelang.solver.counting import Structures
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces, general_spaces
+
+VALUES = st.one_of(st.integers(-3, 12), st.floats(-3, 12), st.sampled_from(["A", "B", "a", "b", True, None, "none"]))
+
+
+def mutated(space: Space) -> st.SearchStrategy[dict[str, Any]]:
+    """Whatever the keys of a space may be given, and some that it does not have."""
+    keys = sorted({variable.key for variable in space.variables.values()} | {"foreign"})
+    names = [branch.name for choice in space.decisions for branch in choice.branches]
+    return st.dictionaries(st.sampled_from(keys), st.one_of(VALUES, st.sampled_from(names or [0])))
+
+
+@settings(LAW, max_examples=40)
+@given(st.one_of(finite_spaces(), general_spaces()), st.data())
+def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObject) -> None:
+    try:
+        structures = Structures(space)
+    except UndecidableError:
+        return
+    wanted = Configuration(data.draw(mutated(space)))
+    if not structures.count:
+        with pytest.raises(ValueError, match="no configuration"):
+            nearest(structures, wanted)
+        return
+    found = nearest(structures, wanted)
+    assert exclusion(space, found.member) is None
+    assert (not found.reasons) == (exclusion(space, wanted) is None) == (not found.changes)
+    again = nearest(structures, found.member)
+    assert again.member == found.member
+    assert not again.reasons
+    changed = {change.key: change.needed for change in found.changes}
+    rest = {key: value for key, value in wanted.items() if key not in changed}
+    rest |= {key: needed[0] for key, needed in changed.items() if needed is not None}
+    # An integer where the space has floats is the same number.
+    assert rest.keys() == found.member.keys()
+    assert all(same(rest[key], value) for key, value in found.member.items())
+
+
+@settings(LAW, max_examples=40)
+@given(finite_spaces(), st.data())
+def test_no_member_of_its_structure_changes_fewer_values(space: Space, data: st.DataObject) -> None:
+    structures = Structures(space)
+    if not structures.count:
+        return
+    wanted = data.draw(mutated(space))
+    member = nearest(structures, Configuration(wanted)).member
+    taken = structure_of(space, member)
+    keys = [variable.key for address, variable in space.variables.items() if address not in taken]
+
+    def changes(other: Configuration) -> int:
+        # Of what was given a value that the domain has: another one has to be changed whatever is taken.
+        return sum(key in other and key in wanted and not same(other[key], wanted[key]) for key in keys)
+
+    others = (Configuration.from_json(text) for text in brute.configurations(space))
+    alike = [other for other in others if structure_of(space, other) == taken]
+    assert changes(member) == min(map(changes, alike))
+
+
+CREDIT = """\
+space credit
+stage scaler = none | StandardScaler
+stage estimator =
+  | LogisticRegression { C : float[0.01, 100] log = 1 }
+  | SVC { kernel : {rbf, poly} = rbf, degree : int[2, 5] = 3 when kernel == poly }
+forbid scaler is none and estimator is SVC
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "changes"),
+    [
+        ({"scaler": "none", "estimator": "LogisticRegression", "estimator.C": 1000}, {"estimator.C": 100.0}),
+        ({"scaler": "none", "estimator": "SVC", "estimator.kernel": "rbf"}, {"scaler": "StandardScaler"}),
+        (
+            {"scaler": "StandardScaler", "estimator": "SVC", "estimator.kernel": "rbf", "estimator.degree": 4},
+            {"estimator.degree": None},
+        ),
+        (
+            {"scaler": "StandardScaler", "estimator": "SVM", "gamma": 1},
+            {"estimator": "LogisticRegression", "estimator.C": 1.0, "gamma": None},
+        ),
+    ],
+)
+def test_what_has_to_be_changed(given: dict[str, Any], changes: dict[str, Any]) -> None:
+    found = sl.parse(CREDIT).nearest(given)
+    assert {each.key: None if each.needed is None else each.needed[0] for each in found.changes} == changes

@@ -7,6 +7,7 @@ from spacelang.analysis.report import Report
 from spacelang.catalog.catalogue import Deprecation, Parameter, Required, Role
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.policy import ANOTHER_NAME_OF
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import (
     DeprecatedOperator,
@@ -47,7 +48,11 @@ def find(name: ast.Word, entry: Entry, report: Report) -> Parameter | None:
         _report_unknown(name, entry, report)
     elif parameter.refused is not None:
         reason = parameter.refused
-        report.add(RefusedParameter(primary=name.span, operator=entry.name, parameter=name.text, reason=reason))
+        near = reason.removeprefix(ANOTHER_NAME_OF).strip("`") if reason.startswith(ANOTHER_NAME_OF) else None
+        operator = entry.name
+        report.add(
+            RefusedParameter(primary=name.span, operator=operator, parameter=name.text, reason=reason, near=near)
+        )
         return None
     elif parameter.deprecated is not None:
         old = parameter.deprecated

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spacelang.catalog.catalogue import Operator, Parameter, Role
-from spacelang.catalog.policy import TAKES_CODE
+from spacelang.catalog.policy import ANOTHER_NAME_OF, TAKES_CODE
 from spacelang.catalog.rules import Interval, Numbers, OfType, Options, Rule
 from spacelang.ir.value import Value
 
@@ -109,7 +109,6 @@ _LIGHTGBM: Final[Mapping[str, Supplement]] = {
 
 _CATBOOST_OTHER_NAMES: Final[Mapping[str, str]] = {
     "colsample_bylevel": "rsm",
-    "custom_loss": "custom_metric",
     "early_stopping_rounds": "od_wait",
     "eta": "learning_rate",
     "max_bin": "border_count",
@@ -147,10 +146,10 @@ _CATBOOST_FILES: Final = (
     "train_dir",
 )
 _CATBOOST_BY_RUNTIME: Final = ("allow_writing_files", "logging_level", "metric_period", "silent", "thread_count")
-_CATBOOST_JUDGED: Final = ("best_model_min_trees", "custom_metric", "eval_metric", "use_best_model")
+_CATBOOST_JUDGED: Final = ("best_model_min_trees", "custom_loss", "custom_metric", "eval_metric", "use_best_model")
 
 _CATBOOST: Final[Mapping[str, Supplement]] = {
-    **{name: Supplement(refused=f"it is another name of `{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
+    **{name: Supplement(refused=f"{ANOTHER_NAME_OF}`{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
     **dict.fromkeys(_CATBOOST_OF_DATA, Supplement(refused=OF_DATA)),
     **dict.fromkeys(_CATBOOST_OF_MACHINE, Supplement(refused=OF_MACHINE)),
     **dict.fromkeys(_CATBOOST_FILES, Supplement(refused=OPENS_FILES)),

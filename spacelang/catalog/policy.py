@@ -17,6 +17,7 @@ REFUSED: Final[Mapping[str, str]] = {
 """Parameters that no space may set, whichever operator has them."""
 
 TAKES_CODE: Final = "it takes code"
+ANOTHER_NAME_OF: Final = "it is another name of "
 
 WITHHELD: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "input": (("file", "it reads from open files"), ("filename", "it opens files")),

@@ -75,11 +75,12 @@ class RefusedParameter(Diagnostic):
     code = "SL304"
     MESSAGE = "a space may not set `{parameter}` of `{operator}`"
     LABEL = "{reason}"
-    HELPS = ("remove the line",)
+    HELPS = ("write `{near}`", "remove the line")
 
     operator: str
     parameter: str
     reason: str
+    near: str | None = None
 
 
 class DeprecatedParameter(Diagnostic):

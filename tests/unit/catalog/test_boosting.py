@@ -273,5 +273,9 @@ def test_another_name_of_a_parameter_of_catboost_says_so() -> None:
         reason = parameter.refused or ""
         if reason.startswith("it is another name of"):
             own = entry("catboost").parameters[reason.split("`")[1]]
-            assert own.refused is None or own.name == "custom_metric", name
+            assert own.refused is None, name
     assert entry("catboost").parameters["n_estimators"].refused == "it is another name of `iterations`"
+    written = "use catboost\nstage estimator = CatBoostClassifier { n_estimators : int[10, 100] }"
+    with pytest.raises(sl.SpaceError) as caught:
+        sl.parse(written)
+    assert [each.help for each in caught.value.diagnostics if each.code == "SL304"] == ["write `iterations`"]

@@ -12,6 +12,7 @@ from spacelang.facts import fact
 from spacelang.ir.domain import RESERVED
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
+from spacelang.syntax.titles import title
 from spacelang.text import Span, not_in_names
 
 
@@ -86,37 +87,6 @@ def _alternative(part: ast.Structure) -> Alternative:
 
 def _called(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
     return (name, span) if alias is None else (alias.text, alias.span)
-
-
-def title(structure: ast.Structure) -> str:
-    """What a structure is called where its author gives it no name: itself, without bodies."""
-    match structure:
-        case ast.Nothing():
-            return "none"
-        case ast.Operator():
-            return structure.name.text if structure.alias is None else structure.alias.text
-        case ast.Group():
-            return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
-        case ast.Maybe():
-            return f"{title(structure.part)}?"
-        case ast.Joined():
-            return f" {structure.sign} ".join(map(title, structure.parts))
-        case ast.Columns():
-            return f"columns({', '.join(f'{selector.span.text}: {title(part)}' for selector, part in structure.parts)})"
-        case ast.Permute():
-            return f"permute({', '.join(_labelled(structure))})"
-
-
-def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
-    """What each permuted step is called in the orders: its own name, else itself."""
-    given = permutation.labels or (None,) * len(permutation.parts)
-    return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
-
-
-def _labelled(permutation: ast.Permute) -> Iterator[str]:
-    given = permutation.labels or (None,) * len(permutation.parts)
-    for part, label in zip(permutation.parts, given, strict=True):
-        yield f"{label.span.text}: {title(part)}" if label is not None else title(part)
 
 
 def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:

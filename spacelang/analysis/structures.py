@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Final, Protocol
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.alternatives import Alternative, alternatives_of, is_word, labels_of, title
+from spacelang.analysis.alternatives import Alternative, alternatives_of, is_word
 from spacelang.analysis.bodies import OperatorReader, ReadOperator
 from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
@@ -25,6 +25,7 @@ from spacelang.facts import fact
 from spacelang.ir import space as ir
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
+from spacelang.syntax.titles import labels_of, title
 from spacelang.text import Span
 
 SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")

@@ -5,16 +5,16 @@ bound to. An alternative that is called by its own text is written such that thi
 not any more, its name follows in quotes.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby, permutations
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from spacelang.forms.paths import Wording, quoted, written_name
-from spacelang.ir.domain import describe, is_word, literal, parameter_name
+from spacelang.forms.wording import Wording, domain
+from spacelang.ir.domain import is_word
 from spacelang.ir.places import OUTSIDE, base_of, below, groups_of, is_sequence
-from spacelang.ir.prior import describe as describe_prior
+from spacelang.ir.prior import Prior
+from spacelang.ir.prior import named as named_prior
 from spacelang.ir.space import (
     ABSTRACT,
     NOTHING,
@@ -34,7 +34,11 @@ from spacelang.ir.space import (
     order_name,
     value_name,
 )
-from spacelang.ir.task import lines as describe_task
+from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, positional
+from spacelang.syntax import ast
+from spacelang.syntax.making import dotted, named, takes, value
+from spacelang.syntax.titles import title
+from spacelang.text import NOWHERE
 
 OWN: Final = "sklearn"
 """The catalogue that is always in sight."""
@@ -42,8 +46,11 @@ OWN: Final = "sklearn"
 CHOICE: Final = "choice_1"
 """What the first choice at a place is called that has no name."""
 
-WIDTH: Final = 100
-"""What is longer is broken, where it can be."""
+
+Alternative: TypeAlias = ast.Nothing | ast.Operator | ast.Group
+Marks: TypeAlias = tuple[ast.Annotation, ...]
+
+_NONE: Final = ast.Nothing((), NOWHERE)
 
 
 class UnwritableError(ValueError):
@@ -58,21 +65,10 @@ def as_text(space: Space) -> str:
     hyperparameter that stands in the pipeline by itself, one whose address is not that of its place, an order with a
     weight; and for a condition over a stage that is called like a sibling of its hyperparameter.
     """
-    return _Writer(space).text()
+    # The printer reads what it lays out: who only asks what there is to import needs no parser.
+    from spacelang.syntax.printer import format_file
 
-
-@dataclass(frozen=True, slots=True)
-class _Spelling:
-    """A structure as it is written, what it is called, and the sign that joins it (empty where none does)."""
-
-    text: str
-    title: str
-    sign: str = ""
-
-    @property
-    def apart(self) -> "_Spelling":
-        """The structure where it is joined to others: in brackets if it is joined itself."""
-        return _Spelling(f"({self.text})", f"({self.title})") if self.sign else self
+    return format_file(_Writer(space).file())
 
 
 class _Writer:
@@ -81,42 +77,39 @@ class _Writer:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._wording = Wording(space)
-        self._stages: dict[str, str] = {}
-        """The texts of the stages, by name."""
-        self._forbidden: list[str] = []
+        self._stages: dict[str, list[ast.Item]] = {}
+        """The stages by name: none while what is inside of one is written."""
+        self._forbidden: list[ast.Item] = []
         self._taken: dict[str, set[str]] = {}
         """The names that are taken at each place of a structure."""
         self._wanted: dict[str, set[str]] = {}
         """The names that addresses say of each place."""
         for variable in space.variables.values():
             before, words = self._wording.place(variable.address)
-            for word in words:
-                self._wanted.setdefault(before, set()).add(word)
-                before = below(before, word)
+            for each in words:
+                self._wanted.setdefault(before, set()).add(each)
+                before = below(before, each)
         self._declared = self._stage_names()
 
-    def text(self) -> str:
+    def file(self) -> ast.File:
+        """The syntax tree of the space."""
         space = self._space
-        title = f" {quoted(space.title)}" if space.title else ""
-        lines = [f"space {space.name}{title}", ""] if is_word(space.name) else []
+        called = None if not space.title else ast.Text(space.title, NOWHERE)
+        head: list[ast.Item] = [ast.Header(named(space.name), called, NOWHERE)] if is_word(space.name) else []
         used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
-        lines += [f"use {name}" for name in sorted({catalogue for catalogue, _ in used} - {OWN, ABSTRACT})]
-        lines += [f"abstract {name}" for catalogue, name in sorted(used) if catalogue == ABSTRACT]
-        lines += [""] if lines and lines[-1] else []
-        pipeline = self._part(space.root, "").text
+        head += [ast.Use(dotted(each), NOWHERE) for each in sorted({name for name, _ in used} - {OWN, ABSTRACT})]
+        head += [ast.Abstract(named(name), None, NOWHERE) for catalogue, name in sorted(used) if catalogue == ABSTRACT]
+        pipeline = ast.Pipeline(self._part(space.root, ""), NOWHERE)
+        stages = [item for stage in self._stages.values() for item in stage]
         rules = [
-            f"{'forbid' if rule.forbidden else 'require'} {self._wording.expression(rule.expression)}"
-            for rule in space.constraints
+            ast.Rule(rule.forbidden, self._wording.expression(rule.expression), NOWHERE) for rule in space.constraints
         ]
-        task = [] if space.task is None else ["", f"task {space.task.kind} {{"]
-        task += [] if space.task is None else [*(f"  {line}" for line in describe_task(space.task)), "}"]
-        stages = [f"{stage}\n" if "\n" in stage else stage for stage in self._stages.values()]
-        parts = (*lines, *stages, f"pipeline = {pipeline}", *self._forbidden, *rules, *task)
-        return "\n".join((*parts, ""))
+        task = [] if space.task is None else [_task(space.task)]
+        return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NOWHERE)
 
     # ---- structures
 
-    def _node(self, node: Node, prefix: str) -> _Spelling:
+    def _node(self, node: Node, prefix: str) -> ast.Structure:
         """A step at the place that its addresses begin with."""
         match node:
             case Operator():
@@ -126,39 +119,37 @@ class _Writer:
             case Product(kind=Kind.SEQUENCE):
                 return self._sequence(node.children, prefix)
             case Product(kind=Kind.PARALLEL):
-                return _joined([self._part(child, prefix) for child in node.children], "&")
+                return _joined("&", [self._part(child, prefix) for child in node.children])
             case Product(kind=Kind.COLUMNS):
-                selectors = map(_selector, node.selectors)
-                parts = [(name, self._part(part, prefix)) for name, part in zip(selectors, node.children, strict=True)]
-                return _called("columns", [_Spelling(f"{n}: {p.text}", f"{n}: {p.title}") for n, p in parts])
+                parts = (self._part(child, prefix) for child in node.children)
+                return ast.Columns(tuple(zip(map(_selector, node.selectors), parts, strict=True)), (), NOWHERE)
             case Product(kind=Kind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
                 raise UnwritableError("a hyperparameter that stands in the pipeline by itself")
 
-    def _sequence(self, children: Sequence[Node], prefix: str) -> _Spelling:
+    def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
         """Steps one after the other; neighbours whose addresses begin with a further name stand in a group of it."""
-        parts: list[_Spelling] = []
+        parts: list[ast.Structure] = []
         runs = groupby(zip(groups_of(children, prefix), children, strict=True), lambda run: run[0])
         for name, steps in ((name, [step for _, step in run]) for name, run in runs):
             if not name:
                 parts.extend(self._node(step, prefix) for step in steps)
                 continue
             if name == OUTSIDE:
-                parts.append(_Spelling(f"({self._sequence(steps, '').text}) as {quoted(name)}", name))
+                parts.append(_group(self._sequence(steps, ""), name))
                 continue
             self._taken.setdefault(prefix, set()).add(name)
             inner = self._sequence(steps, below(prefix, name))
             # A group of one operator or decision would be another name for it.
-            text = inner.text if inner.sign in ("->", "&") else f"({inner.text} -> none)"
-            parts.append(_Spelling(f"({text}) as {name}", name))
-        return _joined(parts, "->") if parts else _Spelling("none", "none")
+            parts.append(_group(inner if _sign(inner) in ("->", "&") else _joined("->", [inner, _NONE]), name))
+        return _joined("->", parts) if parts else _NONE
 
-    def _part(self, node: Node, prefix: str) -> _Spelling:
+    def _part(self, node: Node, prefix: str) -> ast.Structure:
         """A step that may be a group as a whole."""
         return self._node(node, prefix) if is_sequence(node) else self._sequence((node,), prefix)
 
-    def _permutation(self, node: Product, prefix: str) -> _Spelling:
+    def _permutation(self, node: Product, prefix: str) -> ast.Structure:
         """The default order is the order of the text; those that there are not are forbidden."""
         order, *steps = node.children
         assert isinstance(order, Choice)
@@ -166,34 +157,31 @@ class _Writer:
             raise UnwritableError(f"a mark of the orders of `{order.key}`")
         natural = self._named("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
-        parts: list[_Spelling] = []
-        for place, label in enumerate(labels):
-            part = self._part(steps[node.labels.index(label)], prefix)
-            if _numbered(part.title, labels[:place]) != label:
-                name = written_name(label) if label != "none" else quoted(label)
-                part = _Spelling(f"{name}: {part.text}", f"{name}: {part.title}")
-            parts.append(part)
+        parts = tuple(self._part(steps[node.labels.index(label)], prefix) for label in labels)
+        given = (
+            None if _numbered(title(part), labels[:place]) == label else named(label)
+            for place, (part, label) in enumerate(zip(parts, labels, strict=True))
+        )
         missing = [*{order_name(each): None for each in permutations(labels) if order_name(each) not in order.places}]
         if missing:
-            path = self._wording.path(order.address)
-            self._forbidden.append(f"forbid {path} in {{{', '.join(map(written_name, missing))}}}")
-        written = _called("permute", parts)
-        return written if natural else _Spelling(f"({written.text}) as {order.name}", order.name)
+            forbidden = takes(self._wording.path(order.address), missing)
+            self._forbidden.append(ast.Rule(True, forbidden, NOWHERE))
+        written = ast.Permute(parts, (), NOWHERE, tuple(given))
+        return written if natural else _group(written, order.name)
 
-    def _choice(self, choice: Choice, prefix: str) -> _Spelling:
+    def _choice(self, choice: Choice, prefix: str) -> ast.Structure:
         if choice.address in self._declared:
             return self._stage(choice)
         natural = self._named(CHOICE, choice.name, choice.address, prefix) and not choice.first
         written = self._alternatives(choice)
-        if natural and len(written) > 1:
-            if written[0].text == "none":
-                rest = _either(written[1:]).apart
-                return _Spelling(f"{rest.text}?", f"{rest.title}?", "?")
-            return _either(written)
-        bar = "| " if len(written) == 1 else ""
-        return _Spelling(f"({bar}{_either(written).text}) as {choice.name}{' @first' * choice.first}", choice.name)
+        if not natural or len(written) == 1:
+            return _group(ast.Joined("|", written, NOWHERE), choice.name, _marks(first=choice.first))
+        if written[0] != _NONE:
+            return _joined("|", written)
+        rest = _joined("|", written[1:])
+        return ast.Maybe(_group(rest) if _sign(rest) else rest, NOWHERE)
 
-    def _stage(self, choice: Choice) -> _Spelling:
+    def _stage(self, choice: Choice) -> ast.Structure:
         """The name of a decision that is declared by itself."""
         called = choice.address
         if not is_word(called):
@@ -201,55 +189,56 @@ class _Writer:
         self._taken.setdefault("", set()).add(called)
         name = self._declared[called]
         if name not in self._stages:
-            self._stages[name] = ""
-            self._stages[name] = _declared(f"stage {name}{' @first' * choice.first} =", self._alternatives(choice))
-        return _Spelling(name if name == called else f"{name} as {called}", called)
+            self._stages[name] = []
+            alternatives = _joined("|", self._alternatives(choice))
+            self._stages[name].append(ast.Stage(named(name), _marks(first=choice.first), alternatives, NOWHERE))
+        return ast.Operator(dotted(name), None if name == called else named(called), None, (), NOWHERE)
 
-    def _alternatives(self, choice: Choice) -> list[_Spelling]:
-        return [
-            self._alternative(branch, choice, is_default=place == choice.default and place > 0)
-            for place, branch in enumerate(choice.branches)
-        ]
+    def _alternatives(self, choice: Choice) -> tuple[Alternative, ...]:
+        return tuple(self._alternative(branch, choice) for branch in choice.branches)
 
-    def _alternative(self, branch: Branch, choice: Choice, *, is_default: bool) -> _Spelling:
-        marks = f" @weight({literal(branch.weight)})" if branch.weight != 1.0 else ""
-        marks += " @default" if is_default else ""
+    def _alternative(self, branch: Branch, choice: Choice) -> Alternative:
+        is_default = branch is choice.branches[choice.default] and choice.default > 0
+        marks = _marks(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            return self._value(branch, choice)
-        if isinstance(node, Hyperparameter):
-            return self._range(branch, node, choice)
+            raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` as it is")
         if isinstance(node, Product) and not node.children and branch.name == "none":
-            return _Spelling(f"none{marks}", "none")
-        alias = f" as {written_name(branch.name)}"
+            return ast.Nothing(marks, NOWHERE)
         if isinstance(node, Operator) and base_of(node) in ("", prefix):
             # An operator of a package is called without it.
-            name, is_own = _operator_name(node), node.name == branch.name
-            text = f"{name}{'' if is_own else alias}{self._body(node, prefix)}{marks}"
-            return _Spelling(text, name if is_own else branch.name)
+            alias = None if node.name == branch.name else named(branch.name)
+            return ast.Operator(_operator_name(node), alias, self._body(node, prefix), marks, NOWHERE)
         own = self._node(node, prefix)
-        if own.title != branch.name or isinstance(node, Operator) or own.sign in ("|", "?"):
+        if title(own) != branch.name or isinstance(node, Operator) or _sign(own) in ("|", "?"):
             # In single brackets a name would be that of the operator or decision itself.
-            text = own.text if own.sign in ("->", "&") else f"({own.text})"
-            return _Spelling(f"({text}){alias}{marks}", branch.name)
-        if is_word(own.text):
-            return _Spelling(f"{own.text}{marks}", own.title)
-        return _Spelling(f"({own.text}){marks}", f"({own.title})")
+            return _group(own if _sign(own) in ("->", "&") else _group(own), branch.name, marks)
+        if isinstance(own, ast.Operator) and own.alias is None and own.body is None:
+            return replace(own, annotations=marks)
+        return _group(own, None, marks)
 
-    def _value(self, branch: Branch, choice: Choice) -> _Spelling:
+    def _nested(self, branch: Branch, choice: Choice) -> ast.Domain:
+        """An alternative of a decision that is the domain of a parameter."""
+        if branch.value is not None:
+            return self._value(branch, choice)
+        if isinstance(branch.node, Hyperparameter):
+            return self._range(branch, branch.node, choice)
+        return self._alternative(branch, choice)
+
+    def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
         """An alternative that is a plain value: it stands in a set, where nothing else can be said of it."""
         if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
             raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` as it is")
-        return _Spelling(f"{{{literal(branch.value)}}}", branch.name)
+        return ast.Values((value(branch.value),), False, NOWHERE)
 
-    def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> _Spelling:
+    def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
         """An alternative that is a range; a default that is not the decision's own is what it is without a word."""
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
         is_own = node.address == f"{choice.address}.{RANGE}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
             raise UnwritableError(f"the range of `{choice.key}` as it is")
-        return _Spelling(describe(node.domain), branch.name)
+        return domain(node.domain)
 
     # ---- names
 
@@ -281,12 +270,12 @@ class _Writer:
 
     # ---- operators
 
-    def _operator(self, operator: Operator, prefix: str) -> _Spelling:
+    def _operator(self, operator: Operator, prefix: str) -> ast.Operator:
         base = base_of(operator)
         called = base.removeprefix(f"{prefix}.") if base else self._free_name(operator, prefix)
         natural = self._named(operator.name, called, base or below(prefix, called), prefix)
-        name, body = _operator_name(operator), self._body(operator, base)
-        return _Spelling(f"{name}{body}", name) if natural else _Spelling(f"{name} as {called}{body}", called)
+        alias = None if natural else named(called)
+        return ast.Operator(_operator_name(operator), alias, self._body(operator, base), (), NOWHERE)
 
     def _free_name(self, operator: Operator, prefix: str) -> str:
         """A name for an operator of which no address speaks, that nothing else at its place needs."""
@@ -297,50 +286,42 @@ class _Writer:
             name = f"{operator.name}_{number}"
         return name
 
-    def _body(self, operator: Operator, base: str) -> str:
+    def _body(self, operator: Operator, base: str) -> ast.Body | None:
         siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
         shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
-        members = [self._member(child, siblings, shadowing) for child in operator.children]
-        members += [
-            f"{parameter_name(name)} = {self._fixed(value, below(base, name))}" for name, value in operator.fixed
-        ]
-        if not members:
-            return ""
-        short = f" {{ {', '.join(members)} }}"
-        if "\n" not in short and len(short) <= WIDTH and len(operator.children) <= 1:
-            return short
-        # Behind a line break `log =` and `pipeline =` would belong to what is before them.
-        ends = ["," if re.match(r"(log|pipeline)\b", member) else "" for member in members[1:]]
-        lines = (f"{_indented(member)}{end}\n" for member, end in zip(members, (*ends, ""), strict=True))
-        return " {\n" + "".join(lines) + "}"
+        members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
+        for name, fixed in operator.fixed:
+            members.append(ast.Fixed(named(name), self._fixed(fixed, below(base, name)), NOWHERE))
+        return ast.Body(tuple(members), NOWHERE) if members else None
 
-    def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> str:
+    def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+        name = named(child.name)
         if isinstance(child, Choice):
+            parts = tuple(self._nested(branch, child) for branch in child.branches)
             usual = child.branches[child.default]
-            value = usual.node.default if isinstance(usual.node, Hyperparameter) else usual.value
-            default = "" if value is None else f" = {literal(value)}"
-            return f"{parameter_name(child.name)} : {_either(self._alternatives(child)).text}{default}"
-        parts = [f"{parameter_name(child.name)} : {describe(child.domain)} = {literal(child.default)}"]
-        if child.prior is not None:
-            parts.append(describe_prior(child.prior))
-        if child.split is not None:
-            parts.append(f"@split({child.split})")
+            plain = usual.node.default if isinstance(usual.node, Hyperparameter) else usual.value
+            default = None if plain is None else value(plain)
+            several = parts[0] if len(parts) == 1 else ast.UnionDomain(parts, NOWHERE)
+            return ast.Parameter(name, several, default, None, (), NOWHERE)
+        condition = None
         if child.condition is not None:
             shadowed = self._wording.shadowed(child.condition, shadowing)
             if shadowed is not None:
                 raise UnwritableError(f"a condition of `{child.key}` over the stage `{shadowed}`, beside its namesake")
             around = child.address.removesuffix(f".{child.name}")
-            parts.append(f"when {self._wording.expression(child.condition, around, siblings)}")
-        return " ".join(parts)
+            condition = self._wording.expression(child.condition, around, siblings)
+        marks = _marks(prior=child.prior, split=child.split)
+        return ast.Parameter(name, domain(child.domain), value(child.default), condition, marks, NOWHERE)
 
-    def _fixed(self, value: Fixed, base: str) -> str:
-        match value:
+    def _fixed(self, fixed: Fixed, base: str) -> ast.Value:
+        match fixed:
             case Operator():
-                return f"{_operator_name(value)}{self._body(value, base) or ' {}'}"
+                body = self._body(fixed, base) or ast.Body((), NOWHERE)
+                return ast.OperatorValue(_operator_name(fixed), body, NOWHERE)
             case Named():
-                return literal(value.name)
+                return value(fixed.name)
             case _:
-                return literal(value)
+                return value(fixed)
 
 
 def _has_structures(choice: Choice) -> bool:
@@ -348,53 +329,80 @@ def _has_structures(choice: Choice) -> bool:
     return any(each.node != NOTHING and not isinstance(each.node, Hyperparameter) for each in choice.branches)
 
 
-# ---- spellings
+# ---- parts of a tree
 
 
-def _joined(parts: Sequence[_Spelling], sign: str) -> _Spelling:
+def _sign(structure: ast.Structure) -> str:
+    """The sign by which a structure is joined; empty where none does."""
+    match structure:
+        case ast.Joined(sign=sign):
+            return sign
+        case ast.Maybe():
+            return "?"
+        case _:
+            return ""
+
+
+def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> ast.Structure:
+    """Structures joined by a sign; in brackets what is joined itself, unless they are alternatives."""
     if len(parts) == 1:
         return parts[0]
-    apart = [part.apart for part in parts]
-    return _Spelling(f" {sign} ".join(p.text for p in apart), f" {sign} ".join(p.title for p in apart), sign)
+    return ast.Joined(sign, tuple(_group(part) if _sign(part) else part for part in parts), NOWHERE)
 
 
-def _called(word: str, parts: Sequence[_Spelling]) -> _Spelling:
-    text, title = ", ".join(part.text for part in parts), ", ".join(part.title for part in parts)
-    return _Spelling(f"{word}({text})", f"{word}({title})")
+def _group(part: ast.Structure, name: str | None = None, marks: Marks = ()) -> ast.Group:
+    return ast.Group(part, None if name is None else named(name), marks, NOWHERE)
 
 
-def _either(alternatives: Sequence[_Spelling]) -> _Spelling:
-    text, title = (" | ".join(part.text for part in alternatives), " | ".join(part.title for part in alternatives))
-    return _Spelling(text, title, "|" if len(alternatives) > 1 else "")
+def _marks(
+    *,
+    first: bool = False,
+    weight: float = 1.0,
+    default: bool = False,
+    prior: Prior | None = None,
+    split: int | None = None,
+) -> Marks:
+    """The annotations of what is not usual."""
+    found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
+    found += [("weight", (value(weight),))] if weight != 1.0 else []
+    found += [("default", ())] if default else []
+    if prior is not None:
+        distribution, numbers = named_prior(prior)
+        found.append(("prior", (value(distribution), *map(value, numbers))))
+    found += [("split", (value(split),))] if split is not None else []
+    return tuple(ast.Annotation(named(name), arguments, NOWHERE) for name, arguments in found)
 
 
-def _declared(head: str, alternatives: Sequence[_Spelling]) -> str:
-    """A stage with its alternatives on one line, or where that is long one on each."""
-    short = f"{head} {_either(alternatives).text}"
-    if "\n" not in short and len(short) <= WIDTH:
-        return short
-    return "\n".join((head, *(f"  | {_indented(part.text, 4).lstrip()}" for part in alternatives)))
-
-
-def _numbered(title: str, before: Sequence[str]) -> str:
+def _numbered(called: str, before: Sequence[str]) -> str:
     """What a permuted step is called: one that is called like one before it has a number after its name."""
-    called, number = title, 1
-    while called in before:
+    name, number = called, 1
+    while name in before:
         number += 1
-        called = f"{title}_{number}"
-    return called
+        name = f"{called}_{number}"
+    return name
 
 
-# ---- words
+def _operator_name(operator: Operator) -> ast.Dotted:
+    return dotted(operator.name if operator.catalogue in (OWN, ABSTRACT) else f"{operator.catalogue}.{operator.name}")
 
 
-def _indented(text: str, depth: int = 2) -> str:
-    return "\n".join(f"{' ' * depth}{line}" for line in text.split("\n"))
+def _selector(selector: Selector) -> ast.Word | ast.Text:
+    return ast.Text(selector.pattern, NOWHERE) if selector.kind == "pattern" else named(selector.kind)
 
 
-def _operator_name(operator: Operator) -> str:
-    return operator.name if operator.catalogue in (OWN, ABSTRACT) else f"{operator.catalogue}.{operator.name}"
-
-
-def _selector(selector: Selector) -> str:
-    return quoted(selector.pattern) if selector.kind == "pattern" else selector.kind
+def _task(task: Task) -> ast.Task:
+    """The task block; quantities are written by who knows their units."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    if task.goal is not None:
+        found.append((task.goal.direction, (task.goal.formula,)))
+    found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
+    if task.validation is not None:
+        kind, _, number = describe_validation(task.validation).removesuffix(")").partition("(")
+        found.append(("validate", (kind, number)))
+    if task.fidelity is not None:
+        found.append(("fidelity", ("samples", str(task.fidelity.first), positional(task.fidelity.factor))))
+    for limit in describe_limits(task.limits):
+        limited, kind, quantities = limit.split(" ", 2)
+        found.append((f"{limited} {kind}", (quantities,)))
+    settings = tuple(ast.Setting(keyword, tuple(map(named, each)), NOWHERE) for keyword, each in found)
+    return ast.Task(named(task.kind), settings, NOWHERE)

@@ -4,11 +4,12 @@ from typing import Literal, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.foreign import ActiveWithoutParent, AdviceLost, NothingToImport
-from spacelang.importers._expressions import Expressions, dotted, is_boolean, named, number, value, written_value
+from spacelang.importers._expressions import Expressions, is_boolean, number, written_value
 from spacelang.importers._foreign import Parameter, Range, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape
 from spacelang.syntax import ast
+from spacelang.syntax.making import dotted, named, value
 from spacelang.text import NOWHERE
 
 

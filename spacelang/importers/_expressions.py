@@ -7,9 +7,9 @@ from spacelang.importers._checking import holds
 from spacelang.importers._foreign import Condition, Every, Parameter, Range, Some, Test, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape, agree
-from spacelang.ir.domain import is_word
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
+from spacelang.syntax.making import dotted, takes, value
 from spacelang.text import NOWHERE
 
 
@@ -96,10 +96,7 @@ class Expressions:
         """That a decision takes one of some alternatives."""
         called = self._name(name, body, path)
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
-        if len(words) == 1:
-            return ast.IsTest(called, None if words[0] == "none" else dotted(words[0]), NOWHERE)
-        values = [ast.Keyword(None, NOWHERE) if word == "none" else dotted(word) for word in words]
-        return ast.Membership(called, tuple(values), NOWHERE)
+        return takes(called, words)
 
     def _name(self, name: str, body: Path, path: Path) -> ast.Dotted:
         """What a hyperparameter or decision in one body is called in another."""
@@ -132,33 +129,8 @@ def written_value(parameter: Parameter, given: Value) -> ast.Number | ast.Text |
     return number(given) if isinstance(domain, Range) else value(domain.readings[domain.place(given)])
 
 
-def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
-    """A value as it is written: a word where one can stand alone."""
-    match given:
-        case None | bool():
-            return ast.Keyword(given, NOWHERE)
-        case int() | float():
-            return ast.Number(given, NOWHERE)
-        case str():
-            return dotted(given) if is_word(given) else ast.Text(given, NOWHERE)
-        case tuple():
-            return ast.Tuple(tuple(map(value, given)), NOWHERE)
-        case _:
-            assert_never(given)
-
-
 def number(given: Value) -> ast.Number:
     """A number; whole ones without a point."""
     assert isinstance(given, int | float)
     whole = isinstance(given, float) and given.is_integer() and abs(given) < 1e6
     return ast.Number(int(given) if whole else given, NOWHERE)
-
-
-def dotted(text: str) -> ast.Dotted:
-    """A name; those of hyperparameters may be no words."""
-    return ast.Dotted(tuple(map(named, text.split("."))), NOWHERE)
-
-
-def named(text: str) -> ast.Word:
-    """A single name."""
-    return ast.Word(text, NOWHERE, ticked=not is_word(text))

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.importers._bodies import Bodies, alternatives
 from spacelang.importers._clauses import Constraints
-from spacelang.importers._expressions import Expressions, dotted
+from spacelang.importers._expressions import Expressions
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape
 from spacelang.importers._sharing import share
 from spacelang.syntax import ast
+from spacelang.syntax.making import dotted
 from spacelang.syntax.printer import format_file
 from spacelang.text import NOWHERE
 

@@ -128,12 +128,7 @@ def _spell_parameter(name: ast.Word) -> str:
 def _tested(operator: ast.Dotted | None) -> str:
     if operator is None:
         return "none"
-    return spell_path(operator) if len(operator.words) > 1 else _apart_from_none(operator.words[0])
-
-
-def _apart_from_none(name: ast.Word) -> str:
-    """A name where the keyword `none` may stand as well."""
-    return spell_text("none") if name.text == "none" else spell_name(name)
+    return spell_path(operator) if len(operator.words) > 1 else spell_label(operator.words[0])
 
 
 def spell_number(number: float) -> str:
@@ -249,15 +244,17 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
         case ast.Permute(parts=parts, annotations=annotations):
             labels = structure.labels or (None,) * len(parts)
             text = ", ".join(
-                f"{_label(label)}{spell_structure(part)}" for label, part in zip(labels, parts, strict=True)
+                (f"{spell_label(label)}: " if label is not None else "") + spell_structure(part)
+                for label, part in zip(labels, parts, strict=True)
             )
             return f"permute({text}){spell_annotations(annotations)}"
         case _:
             assert_never(structure)
 
 
-def _label(label: ast.Word | None) -> str:
-    return f"{_apart_from_none(label)}: " if label is not None else ""
+def spell_label(label: ast.Word) -> str:
+    """The name of a permuted step, where the keyword `none` may stand as well."""
+    return spell_text("none") if label.text == "none" else spell_name(label)
 
 
 def spell_selector(selector: ast.Word | ast.Text) -> str:

@@ -136,11 +136,11 @@ forbid e.SVC.kernel == poly and e.SVC.degree > 4
 space a
 
 stage a = PCA
-stage e =
-  | SVC {
-      kernel : {rbf} = rbf
-      tol : float[1.0, 2.0] = 1.5
-    }
+
+stage e = SVC {
+  kernel : {rbf} = rbf
+  tol    : float[1.0, 2.0] = 1.5
+}
 
 pipeline = a -> e
 """

@@ -236,7 +236,8 @@ def test_a_space_written_anew_is_the_space(drawn: Drawn) -> None:
     space = found.space
     if space is None:
         return
-    text = format_text(as_text(space))
+    text = as_text(space)
+    assert format_text(text) == text
     again = check(Source("again.space", text))
     if found.symbols and again.space is None:
         # What this data makes impossible is a mistake where numbers stand for the data.

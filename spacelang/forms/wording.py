@@ -1,0 +1,150 @@
+"""Values, domains, addresses and expressions of a space as parts of a syntax tree."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal, TypeAlias, assert_never
+
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union, parts
+from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.value import same
+from spacelang.solver.groups import scope
+from spacelang.syntax import ast
+from spacelang.syntax.making import named, takes, value
+from spacelang.text import NOWHERE
+
+SYMBOLS: Final = ("n_samples", "n_features", "n_classes")
+"""Words that stand for the data wherever nothing else is called like them."""
+
+Path: TypeAlias = tuple[ast.Word, ...]
+
+
+def domain(found: Domain) -> ast.Range | ast.Booleans | ast.Values | ast.UnionDomain:
+    """A domain."""
+    match found:
+        case Union():
+            return ast.UnionDomain(tuple(map(domain, found.parts)), NOWHERE)
+        case Categorical() if same(found.values, BOOLEANS.values):
+            return ast.Booleans(NOWHERE)
+        case Categorical() | Ordinal():
+            return ast.Values(tuple(map(value, found.values)), isinstance(found, Ordinal), NOWHERE)
+        case Grid():
+            step = None if found.is_consecutive else ast.Number(found.step, NOWHERE)
+            return _range("int" if found.is_integral else "float", found, step, (False, False))
+        case Real():
+            return _range("float", found, None, (found.lower_open, found.upper_open))
+        case _:
+            assert_never(found)
+
+
+def _range(
+    kind: Literal["float", "int"], found: Grid | Real, step: ast.Number | None, is_open: tuple[bool, bool]
+) -> ast.Range:
+    lower, upper = ast.Number(found.lower, NOWHERE), ast.Number(found.upper, NOWHERE)
+    return ast.Range(kind, lower, upper, *is_open, named("log") if found.log else None, step, NOWHERE)
+
+
+class Wording:
+    """What the decisions and hyperparameters of a space are called in expressions."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._paths: dict[str, Path] = {}
+        self._places: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for variable in space.variables.values():
+            address, before = variable.address, ""
+            path: Path = ()
+            for owner, branch in reversed(variable.owners):
+                if address.startswith(f"{owner}.{branch}."):
+                    before, path = f"{owner}.{branch}", (*self._paths[owner], ast.Word(branch, NOWHERE))
+                    break
+            own = tuple(address[len(before) + bool(before) :].split("."))
+            self._paths[address], self._places[address] = (*path, *map(named, own)), (before, own)
+
+    def place(self, address: str) -> tuple[str, tuple[str, ...]]:
+        """The alternative that an address lies in (empty for none), and the words behind it."""
+        return self._places[address]
+
+    def path(self, address: str) -> ast.Dotted:
+        """The address as expressions have it."""
+        return _dotted(self._paths[address])
+
+    def shadowed(self, expression: Expr, siblings: Collection[str]) -> str | None:
+        """A decision of the expression that goes by the name of a sibling, so that no text can mean it there."""
+        return next((address for address in scope(expression) if address in siblings), None)
+
+    def expression(self, expression: Expr, around: str = "", siblings: Collection[str] = ()) -> ast.Expression:
+        """An expression as a condition in the body of the operator at an address says it; without one, as a file does.
+
+        There hyperparameters beside it go by their own names, as far as nothing else could be meant.
+        """
+        names = {address: self._paths[address] for address in scope(expression)}
+        if around:
+            words = {*SYMBOLS, *self._words(names)}
+            for address in names:
+                before, _, own = address.rpartition(".")
+                if before == around and own in siblings and own not in words:
+                    names[address] = (named(own),)
+        return _written(expression, names, self._paths)
+
+    def _words(self, addresses: Iterable[str]) -> Iterable[str]:
+        """The strings among the values of hyperparameters: a word beside one of them is such a value."""
+        for address in addresses:
+            node = self._space.variables[address].node
+            if isinstance(node, Hyperparameter):
+                for part in parts(node.domain):
+                    if isinstance(part, Categorical):
+                        yield from (each for each in part.values if isinstance(each, str))
+
+
+def _written(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
+    """The expression with its addresses as they are written; behind a constant always as a whole path."""
+    match expression:
+        case And(terms) | Or(terms):
+            is_all = isinstance(expression, And)
+            written = tuple(_written(term, names, paths) for term in terms)
+            return ast.Logical("and" if is_all else "or", written, NOWHERE) if terms else ast.Keyword(is_all, NOWHERE)
+        case Not(term):
+            return ast.Unary("not", _written(term, names, paths), NOWHERE)
+        case Compare(relation, left, right):
+            names = names if isinstance(left, Reference) and not isinstance(right, Reference) else paths
+            is_constant = isinstance(left, Constant) and isinstance(right, Constant)
+            side = _side if is_constant else _term
+            return ast.Binary(relation, side(left, names), side(right, names), NOWHERE)
+        case In(item, values):
+            one = _side(item, names)
+            # Never true is that a thing differs from itself.
+            nothing = ast.Binary("!=", one, one, NOWHERE)
+            return ast.Membership(one, tuple(map(value, values)), NOWHERE) if values else nothing
+        case Is(address, branches):
+            return takes(_dotted(names[address]), branches)
+        case Active(address):
+            return ast.Binary("==", _dotted(names[address]), _dotted(names[address]), NOWHERE)
+        case Constant() | Reference() | Arithmetic() | Call():
+            return _term(expression, names)
+        case _:
+            assert_never(expression)
+
+
+def _side(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+    """What no hyperparameter stands beside: a string without quotes would be the name of one."""
+    if isinstance(expression, Constant) and isinstance(expression.value, str):
+        return ast.Text(expression.value, NOWHERE)
+    return _term(expression, names)
+
+
+def _dotted(path: Path) -> ast.Dotted:
+    return ast.Dotted(path, NOWHERE)
+
+
+def _term(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+    match expression:
+        case Constant():
+            return value(expression.value)
+        case Reference(address):
+            return _dotted(names[address])
+        case Arithmetic(operation, left, right):
+            return ast.Binary(operation, _term(left, names), _term(right, names), NOWHERE)
+        case Call(function, arguments):
+            return ast.FunctionCall(named(function), tuple(_term(each, names) for each in arguments), NOWHERE)
+        case _:
+            return _written(expression, names, names)

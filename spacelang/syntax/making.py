@@ -1,0 +1,44 @@
+"""Parts of a syntax tree that no author has written."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from spacelang.ir.domain import is_word
+from spacelang.ir.value import Value
+from spacelang.syntax import ast
+from spacelang.text import NOWHERE
+
+
+def named(text: str) -> ast.Word:
+    """A single name; those of hyperparameters may be no words."""
+    return ast.Word(text, NOWHERE, ticked=not is_word(text))
+
+
+def dotted(text: str) -> ast.Dotted:
+    """Names with points between them."""
+    return ast.Dotted(tuple(map(named, text.split("."))), NOWHERE)
+
+
+def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
+    """A value as it is written: a word where one can stand alone."""
+    match given:
+        case None | bool():
+            return ast.Keyword(given, NOWHERE)
+        case int() | float():
+            return ast.Number(given, NOWHERE)
+        case str():
+            return dotted(given) if is_word(given) else ast.Text(given, NOWHERE)
+        case tuple():
+            return ast.Tuple(tuple(map(value, given)), NOWHERE)
+        case _:
+            assert_never(given)
+
+
+def takes(decision: ast.Dotted, alternatives: Sequence[str]) -> ast.Expression:
+    """That a decision takes one of some alternatives."""
+    if not alternatives:
+        return ast.Keyword(value=False, span=NOWHERE)
+    if len(alternatives) == 1:
+        (only,) = alternatives
+        return ast.IsTest(decision, None if only == "none" else ast.Dotted((named(only),), NOWHERE), NOWHERE)
+    return ast.Membership(decision, tuple(value(None if each == "none" else each) for each in alternatives), NOWHERE)

@@ -1,0 +1,42 @@
+"""What structures are called that their author gives no name."""
+
+from collections.abc import Iterator
+
+from spacelang.syntax import ast
+from spacelang.syntax.spelling import spell_label, spell_selector
+
+
+def title(structure: ast.Structure) -> str:
+    """What a structure is called where its author gives it no name: itself, without bodies."""
+    match structure:
+        case ast.Nothing():
+            return "none"
+        case ast.Operator():
+            return structure.name.text if structure.alias is None else structure.alias.text
+        case ast.Group():
+            return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
+        case ast.Maybe():
+            return f"{title(structure.part)}?"
+        case ast.Joined():
+            return f" {structure.sign} ".join(map(title, structure.parts))
+        case ast.Columns():
+            return f"columns({', '.join(f'{_said(each)}: {title(part)}' for each, part in structure.parts)})"
+        case ast.Permute():
+            return f"permute({', '.join(_labelled(structure))})"
+
+
+def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
+    """What each permuted step is called in the orders: its own name, else itself."""
+    given = permutation.labels or (None,) * len(permutation.parts)
+    return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
+
+
+def _labelled(permutation: ast.Permute) -> Iterator[str]:
+    given = permutation.labels or (None,) * len(permutation.parts)
+    for part, label in zip(permutation.parts, given, strict=True):
+        yield f"{label.span.text or spell_label(label)}: {title(part)}" if label is not None else title(part)
+
+
+def _said(selector: ast.Word | ast.Text) -> str:
+    """As its author has written it, where somebody has."""
+    return selector.span.text or spell_selector(selector)

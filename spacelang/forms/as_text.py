@@ -6,7 +6,6 @@ not any more, its name follows in quotes.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby, permutations
 from typing import Final, Literal, TypeAlias
 
@@ -213,8 +212,9 @@ class _Writer:
         if title(own) != branch.name or isinstance(node, Operator) or _sign(own) in ("|", "?"):
             # In single brackets a name would be that of the operator or decision itself.
             return _group(own if _sign(own) in ("->", "&") else _group(own), branch.name, marks)
-        if isinstance(own, ast.Operator) and own.alias is None and own.body is None:
-            return replace(own, annotations=marks)
+        # What stands behind the name of a stage marks the stage; behind a name in brackets it marks the alternative.
+        if isinstance(own, ast.Operator) and own.alias is None and own.body is None and not marks:
+            return own
         return _group(own, None, marks)
 
     def _nested(self, branch: Branch, choice: Choice) -> ast.Domain:

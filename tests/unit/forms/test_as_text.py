@@ -24,6 +24,7 @@ from spacelang.reductions.restriction import restricted
 from spacelang.resources import folder
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default as default_of
+from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 
 BUNDLED = {path.stem: path for path in sorted(folder("spaces").glob("*.space"))}
@@ -39,7 +40,9 @@ def read(text: str) -> Space:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_spaces_come_back(name: str) -> None:
     space = read(BUNDLED[name].read_text(encoding="utf-8"))
-    again = read(as_text(space))
+    text = as_text(space)
+    assert format_text(text) == text
+    again = read(text)
     assert again.root == space.root
     assert sorted(map(repr, again.constraints)) == sorted(map(repr, space.constraints))
     assert (again.name, again.title, again.task) == (space.name, space.title, space.task)
@@ -150,6 +153,12 @@ def test_steps_that_orders_call_otherwise_are_labelled() -> None:
 
 def test_an_operator_of_which_nothing_is_said_leaves_its_name_to_another() -> None:
     space = read("pipeline = PCA as first -> PCA { n_components : int[1, 3] } -> SVC")
+    assert read(as_text(space)).root == space.root
+
+
+def test_the_name_of_a_stage_is_marked_as_an_alternative() -> None:
+    text = "stage first = PCA | none\nstage other = ((StandardScaler | (first) @default) & Normalizer) | none\n"
+    space = read(f"{text}pipeline = other -> SVC")
     assert read(as_text(space)).root == space.root
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
-from spacelang.forms.paths import worded
 from spacelang.forms.printer import show_expression
+from spacelang.forms.wording import worded
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.expr import Is, renamed
 from spacelang.ir.prior import describe as describe_prior

@@ -1,15 +1,32 @@
 """Values, domains, addresses and expressions of a space as parts of a syntax tree."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias, assert_never
 
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union, parts
-from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union, is_word, parts, quoted
+from spacelang.ir.expr import (
+    Active,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+    renamed,
+)
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
 from spacelang.solver.groups import scope
+from spacelang.solver.rebuilding import rebuilt
 from spacelang.syntax import ast
 from spacelang.syntax.making import named, takes, value
+from spacelang.syntax.spelling import spell_reference
 from spacelang.text import NOWHERE
 
 SYMBOLS: Final = ("n_samples", "n_features", "n_classes")
@@ -148,3 +165,30 @@ def _term(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
             return ast.FunctionCall(named(function), tuple(_term(each, names) for each in arguments), NOWHERE)
         case _:
             return _written(expression, names, names)
+
+
+def worded(space: Space) -> Space:
+    """The space to be shown: its conditions and constraints call things as texts do, and so mean nothing any more."""
+    wording = Wording(space)
+    names = {address: spell_reference(wording.path(address)) for address in space.variables}
+
+    def said(expression: Expr) -> Expr:
+        match expression:
+            case And(terms) | Or(terms):
+                return replace(expression, terms=tuple(map(said, terms)))
+            case Not(term):
+                return Not(said(term))
+            case Is(address, branches):
+                return Is(names[address], tuple(map(_called, branches)))
+            case _:
+                return renamed(expression, names)
+
+    def told(node: Hyperparameter) -> Hyperparameter:
+        return node if node.condition is None else replace(node, condition=said(node.condition))
+
+    rules = tuple(replace(rule, expression=said(rule.expression)) for rule in space.constraints)
+    return replace(space, root=rebuilt(space.root, told), constraints=rules)
+
+
+def _called(branch: str) -> str:
+    return branch if is_word(branch) or branch == "none" else quoted(branch)

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.cells import visible
-from spacelang.forms.paths import worded
 from spacelang.forms.printer import show_expression
+from spacelang.forms.wording import worded
 from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from spacelang.forms.printer import show_expression
-from spacelang.forms.wording import worded
 from spacelang.ir.domain import describe, literal
 from spacelang.ir.expr import Is, renamed
 from spacelang.ir.prior import describe as describe_prior
@@ -101,6 +100,9 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
 
     What belongs to a decision, an alternative or an operator that only one of them has is not told apart.
     """
+    # The words of the language come with its syntax tree, which those do without who never compare.
+    from spacelang.forms.wording import worded
+
     before, after = dict(_facts(worded(first))), dict(_facts(worded(second)))
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []

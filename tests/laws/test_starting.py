@@ -1,5 +1,6 @@
 """A starting space is a space: it passes `check` without a warning, and what is drawn of it fits data like that."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ LABELS: dict[str, Any] = {
     "three": [f'class "{place % 3}"\n' for place in range(ROWS)],
     "price": RNG.normal(size=ROWS),
 }
+IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
+PLAIN: Any = {"optimizer": "random", "seed": 1, "workers": 0}
+"""How drawn pipelines are tried."""
+pytestmark = pytest.mark.filterwarnings("ignore:`limit trial.*not enforced without workers")
 USABLE = [name for name in COLUMNS if name not in {"empty", "when"}]
 
 
@@ -79,21 +84,22 @@ def test_depends_on_the_data() -> None:
 def test_what_is_drawn_fits(label: str) -> None:
     table = pd.DataFrame(COLUMNS).drop(columns="when")
     space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
-    found = sl.search(space, table, LABELS[label], optimizer="random", trials=12, seed=1)
-    assert len(found.outcome.records) == 12
+    trials = 40 if IS_FULL else 6
+    found = sl.search(space, table, LABELS[label], validate="holdout(0.3)", trials=trials, **PLAIN)
+    assert len(found.outcome.records) == trials
     assert found.outcome.failed == 0
 
 
 def test_dates_are_left_out_where_nothing_else_is_selected() -> None:
     table = pd.DataFrame({name: COLUMNS[name] for name in ("size", "when")})
     space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
-    assert sl.search(space, table, LABELS["two"], optimizer="random", trials=2).outcome.failed == 0
+    assert sl.search(space, table, LABELS["two"], trials=1, **PLAIN).outcome.failed == 0
 
 
 def test_sparse_features_stay_sparse() -> None:
     features = sparse.random_array((ROWS, 40), density=0.05, rng=0).tocsr()
     space = sl.parse(starting_space(profile(make_table(features, LABELS["two"])), "a.arff"))
-    found = sl.search(space, features, LABELS["two"], optimizer="random", trials=8)
+    found = sl.search(space, features, LABELS["two"], validate="holdout(0.3)", trials=6, **PLAIN)
     assert found.outcome.failed == 0
 
 

@@ -52,12 +52,6 @@ class Piece:
             case Categorical():
                 return 0, 1
 
-    def number(self, value: Value) -> int:
-        """The number of a value that lies in it."""
-        if self.is_continuous:
-            return self.first
-        return self.first + self.part.index_of(value)
-
     def value(self, number: int) -> Value:
         """The value of a number of a finite part."""
         return self.part.at(number - self.first)

@@ -17,12 +17,6 @@ def is_held(part: Simple) -> bool:
     return part.size is None or part.last_index < EXACT
 
 
-def check_held(node: Hyperparameter) -> None:
-    """Raise ValueError for a hyperparameter that no coding holds."""
-    if not all(map(is_held, parts(node.domain))):
-        raise ValueError(f"no coding holds `{node.key}`: {BEYOND}")
-
-
 def unheld(space: Space) -> Iterator[tuple[Hyperparameter, Simple]]:
     """The hyperparameters of a space that no coding holds, each with the parts of its domain that are to blame."""
     for node in space.hyperparameters:

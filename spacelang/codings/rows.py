@@ -1,14 +1,17 @@
 """Configurations as rows of floats, many at once, with a missing value for what is inactive, and back."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from spacelang.codings.domains import Coding, Rows
 from spacelang.draws.codes import Array, Codes
 from spacelang.draws.columns import Column, Columns
+from spacelang.draws.tabulating import Tabulator
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 
@@ -54,8 +57,9 @@ class RowCoding:
         """How many columns there are."""
         return self.fields[-1].end if self.fields else 0
 
-    def encode(self, columns: Columns) -> Rows:
+    def encode(self, members: Sequence[Configuration] | Columns) -> Rows:
         """The rows of members, shape (n, width)."""
+        columns = members if isinstance(members, Columns) else self._tabulator.columns(members)
         found = np.full((len(columns), self.width), self.missing, order="F")
         for field in self.fields:
             drawn = _drawn(columns, field.variable)
@@ -88,6 +92,10 @@ class RowCoding:
         """In which rows a field is not missing."""
         first = rows[:, field.start]
         return np.asarray(first == first if math.isnan(self.missing) else first != self.missing)  # noqa: PLR0124 - NaN
+
+    @cached_property
+    def _tabulator(self) -> Tabulator:
+        return Tabulator(self.space)
 
 
 def domain_of(variable: Variable) -> Domain:

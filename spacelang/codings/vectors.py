@@ -1,14 +1,12 @@
 """Configurations of all structures as vectors of the unit cube, and back: for those who model decisions and values."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 
-from spacelang.codings.domains import Parted, Rows
+from spacelang.codings.domains import Rows, parted
 from spacelang.codings.rows import Field, RowCoding, domain_of
 from spacelang.draws.codes import decoded
-from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
@@ -17,7 +15,7 @@ from spacelang.ir.walk import assemble, reached
 
 
 class VectorCoding:
-    """Vectors with the columns of all decisions and hyperparameters that have several values, as `Parted` has them.
+    """Vectors with the columns of all decisions and hyperparameters that have several values, as `parted` has them.
 
     What is not reached, not active or not taken is NaN. A vector without any NaN stands for the configuration whose
     decisions it says and whose values are those of what is active there.
@@ -26,7 +24,7 @@ class VectorCoding:
     def __init__(self, space: Space) -> None:
         self.space = space
         several = [each for each in space.variables.values() if domain_of(each).size != 1]
-        self._rows = RowCoding(space, Parted, variables=several)
+        self._rows = RowCoding(space, parted, variables=several)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -40,7 +38,7 @@ class VectorCoding:
 
     def encode(self, configurations: Sequence[Configuration]) -> Rows:
         """The vectors of members, (n, width)."""
-        return self._rows.encode(self._tabulator.columns(configurations))
+        return self._rows.encode(configurations)
 
     def decode(self, vectors: Rows) -> Iterator[Configuration | None]:
         """What vectors (n, width) without any NaN stand for, one by one; None for those that a constraint excludes."""
@@ -57,10 +55,6 @@ class VectorCoding:
         structure = {each.address: branch for each, branch in reached(self.space, branch_of) if branch is not None}
         found = assemble(self.space, structure, value_of)
         return None if self.space.constraints and exclusion(self.space, found) is not None else found
-
-    @cached_property
-    def _tabulator(self) -> Tabulator:
-        return Tabulator(self.space)
 
 
 def _values(field: Field, columns: Rows) -> list[Value]:

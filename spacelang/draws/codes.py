@@ -50,7 +50,7 @@ def code_type(domain: Domain) -> DTypeLike:
     return object if mixed or object in types else np.result_type(*types).type
 
 
-def code_of(domain: Domain, value: Value) -> tuple[int, object]:
+def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
     """The place of the part that a member lies in, and its code there."""
     place = part_of(parts(domain), value)
     part = parts(domain)[place]

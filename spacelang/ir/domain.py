@@ -158,6 +158,10 @@ class Grid:
         number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
         return round(Fraction(number * below - start * divisor, step * divisor))
 
+    def position(self, number: float | Fraction) -> Fraction:
+        """Where a number lies among the members, exactly: 2 at the one with index 2, 2.5 half-way to the next one."""
+        return (decimal(number) - decimal(self.lower)) / decimal(self.step)
+
     def find(self, value: Value) -> Value | Missing:
         """The member equal to `value`, as an int or a float; MISSING where there is none."""
         number = exact_integer(value) if self.is_integral else exact_float(value)

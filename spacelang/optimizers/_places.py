@@ -15,8 +15,8 @@ from spacelang.draws.codes import Array
 from spacelang.ir.asking import Later
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._boxes import dimensions_of
 from spacelang.optimizers._configurations import Configurations
+from spacelang.optimizers._dimensions import dimensions_of
 from spacelang.optimizers._fidelity import fidelity
 from spacelang.optimizers._selection import Selection
 from spacelang.optimizers._turn import Memory, Turn

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from spacelang.draws.columns import Columns
 from spacelang.draws.neighbours import Neighbourhood
 from spacelang.draws.sampling import Sampler
-from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Space
@@ -165,8 +164,6 @@ class StructuralTree:
 
     def encode_all(self, configurations: Sequence[Configuration] | Columns) -> Vector:
         """Members as rows, exactly; what is inactive is -1 (see `_vectors`)."""
-        if not isinstance(configurations, Columns):
-            configurations = self._tabulator.columns(configurations)
         return self._vectors.encode(configurations)
 
     def decode_all(self, vectors: Vector) -> list[Configuration]:
@@ -239,10 +236,6 @@ class StructuralTree:
     @cached_property
     def _vectors(self) -> Vectors:
         return Vectors(self.space, self.decisions)
-
-    @cached_property
-    def _tabulator(self) -> Tabulator:
-        return Tabulator(self.space)
 
     @cached_property
     def _keys(self) -> dict[str, str]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from spacelang.codings.domains import Rows, Selected
-from spacelang.codings.rows import RowCoding, domain_of
+from spacelang.codings.domains import Rows, selected
+from spacelang.codings.rows import RowCoding
 from spacelang.draws.columns import Columns
 from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Simple, literal, parts
+from spacelang.ir.domain import Categorical, Grid, Simple, literal
 from spacelang.ir.membership import exclusion
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
@@ -150,7 +149,7 @@ class RandomArrays:
 
     def encode_all(self, configurations: Sequence[Configuration]) -> Rows:
         """The rows of members, (n, d)."""
-        return self._coding.encode(self._tabulator.columns(configurations))
+        return self._coding.encode(configurations)
 
     def decode_all(self, rows: Rows) -> list[Configuration]:
         """The configurations of rows, column by column; raises ValueError for numbers that stand for nothing."""
@@ -199,15 +198,11 @@ class RandomArrays:
 
     @cached_property
     def _coding(self) -> RowCoding:
-        return RowCoding(self.space, Selected)
+        return RowCoding(self.space, selected)
 
     @cached_property
     def _described(self) -> tuple[Column, ...]:
         return columns_of(self.space)
-
-    @cached_property
-    def _tabulator(self) -> Tabulator:
-        return Tabulator(self.space)
 
     def _edges(self) -> Iterator[str]:
         for column in self._described:
@@ -231,8 +226,8 @@ class RandomArrays:
     def _specifications(self) -> Iterator[Mapping[str, object]]:
         """For each variable its key, where it starts, and how its numbers are read, part by part."""
         for field in self._coding.fields:
-            several = parts(domain_of(field.variable))
-            yield {"key": field.variable.key, "start": field.start, "parts": [_read_as(part) for part in several]}
+            read = [_read_as(part) for part in field.coding.parts]
+            yield {"key": field.variable.key, "start": field.start, "parts": read}
 
 
 def _read_as(part: Simple) -> tuple[object, ...]:

@@ -21,8 +21,9 @@ from typing import Final, assert_never
 
 import numpy as np
 
+from spacelang.draws.codes import code_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, part_of, parts
+from spacelang.ir.domain import Domain
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, nested
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.value import Value
@@ -176,9 +177,4 @@ def _parameters(node: Operator | Hyperparameter) -> Iterator[Hyperparameter | Ch
 
 def number_of(domain: Domain, value: Value) -> float:
     """A value as a number: itself in a range, its place, from 0, in a set."""
-    several = parts(domain)
-    part = several[part_of(several, value)]
-    if isinstance(part, Categorical):
-        return float(part.index_of(value))
-    assert isinstance(value, int | float)
-    return float(value)
+    return float(code_of(domain, value)[1])

@@ -14,7 +14,7 @@ from spacelang.codings.indexed import Piece
 from spacelang.codings.intervals import Interval
 from spacelang.codings.members import half_up
 from spacelang.draws.codes import Array
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, literal
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
 from spacelang.ir.value import to_json
 
 Owner: TypeAlias = tuple[str, str] | None
@@ -192,7 +192,4 @@ def shown(piece: Piece) -> str:
         case Ordinal() | Categorical():
             return "{" + ", ".join(map(literal, part.values)) + "}"
         case Grid() | Real():
-            opening = "(" if isinstance(part, Real) and part.lower_open else "["
-            closing = ")" if isinstance(part, Real) and part.upper_open else "]"
-            step = "" if isinstance(part, Real) or part.is_consecutive else f" step {literal(part.step)}"
-            return f"{opening}{literal(part.lower)}, {literal(part.upper)}{closing}{' log' if part.log else ''}{step}"
+            return describe(part).removeprefix("float").removeprefix("int")

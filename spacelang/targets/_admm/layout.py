@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 from spacelang.codings.indexed import Indexed
+from spacelang.draws.tabulating import coded
 from spacelang.forms.printer import show_expression
-from spacelang.ir.domain import Categorical, Domain, Missing, contains, members, parts
+from spacelang.ir.domain import Categorical, Domain, Missing, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import identity
@@ -189,15 +192,15 @@ class _Writer:
         coding, integer = Indexed(domain, node.domain), None
         given = domain.find(node.default)
         default = domain.middle if isinstance(given, Missing) else given
+        whole, numbers = coding.encode(coded(node.domain, [default]))
         if coding.is_discrete:
-            integer = len(self._integers)
-            code = next(piece.number(default) for piece in coding.pieces if contains(piece.part, default))
+            integer, code = len(self._integers), int(whole[0])
             excluded = self._holes(node.address, coding)
             self._integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
         first = len(self._numbers)
-        for place, piece in enumerate(coding.ranges):
+        for place, (piece, (given,)) in enumerate(zip(coding.ranges, numbers, strict=True)):
             name = node.key if len(coding.ranges) == 1 else f"{node.key} ({place + 1})"
-            start = default if contains(piece.part, default) else piece.part.middle
+            start = piece.part.middle if np.isnan(given) else float(given)
             assert isinstance(start, float)
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return Slot(node.address, coding, integer, tuple(range(first, len(self._numbers))))

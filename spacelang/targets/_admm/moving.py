@@ -7,8 +7,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from spacelang.draws.codes import code_of
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, contains, part_of, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, contains, part_of, run
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.rationals import decimal
@@ -222,9 +223,7 @@ def _around(cell: Grid | Real, centre: Fraction, distance: Fraction) -> Simple |
         start = replace(cell, lower=float(lower), lower_open=False) if lower > decimal(cell.lower) else cell
         found = replace(start, upper=float(upper), upper_open=False) if upper < decimal(cell.upper) else start
         return found if found.lower <= found.upper and contains(found, found.middle) else None
-    origin, step = decimal(cell.lower), decimal(cell.step)
-    low = max(0, math.ceil((lower - origin) / step))
-    high = min(cell.last_index, math.floor((upper - origin) / step))
+    low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
     return None if low > high else run(cell, low, high)
 
 
@@ -236,41 +235,20 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
     found = cell.find(value)
     if not isinstance(found, Missing):
         return found
-    own, other = part_of(parts(domain), cell.middle), part_of(parts(domain), value)
-    if isinstance(cell, Categorical):
-        whole = parts(domain)[own]
-        return min(cell.values, key=lambda each: _distance(whole, own, each, other, value))
+    (own, _), (other, code) = code_of(domain, cell.middle), code_of(domain, value)
     if own != other:
-        return cell.middle if cell.size is None else cell.least if other < own else cell.greatest
-    assert is_number(value)
-    if isinstance(cell, Real):
-        return min(max(value, cell.least), cell.greatest)  # type: ignore[type-var]
-    step, start = decimal(cell.step), decimal(cell.lower)
-    index = math.floor((decimal(value) - start) / step + Fraction(1, 2))
-    return cell.at(min(max(index, 0), cell.last_index))
-
-
-def _distance(whole: Simple, own: int, each: Value, other: int, value: Value) -> tuple[float, float]:
-    """How far a value of a part is from another of the domain, and which of two as far comes first."""
-    at = _place(whole, each)
-    if own != other:
-        return (at if other < own else -at), 0
-    far = at - _place(whole, value)
-    return abs(far), -far
-
-
-def _place(part: Simple, value: Value) -> float:
-    """The place of a value in a set, a number itself."""
-    if isinstance(part, Categorical):
-        return part.index_of(value)
-    assert isinstance(value, int | float)
-    return value
+        return cell.middle if cell.size is None else cell.at(0 if other < own else cell.last_index)
+    match cell:
+        case Real():
+            number: float = min(max(code, cell.least), cell.greatest)
+            return number
+        case Grid():
+            return cell.at(min(max(math.floor(cell.position(code) + Fraction(1, 2)), 0), cell.last_index))
+        case Categorical():
+            return min(reversed(cell.values), key=lambda each: _far(each, value, domain))
 
 
 def _far(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
     """How far two values of a domain are from each other: parts of a union first."""
-    own, other = part_of(parts(domain), near), part_of(parts(domain), wanted)
-    if own != other:
-        return abs(own - other), 0
-    part = parts(domain)[own]
-    return 0, abs(_place(part, near) - _place(part, wanted))
+    (own, here), (other, there) = code_of(domain, near), code_of(domain, wanted)
+    return (abs(own - other), 0) if own != other else (0, abs(here - there))

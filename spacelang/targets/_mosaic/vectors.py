@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spacelang.codings.domains import Rows, Selected
+from spacelang.codings.domains import Coding, Rows, selected
 from spacelang.codings.members import to_unit
-from spacelang.codings.rows import Field, RowCoding, domain_of
-from spacelang.ir.domain import Categorical, Domain, contains, parts
+from spacelang.codings.rows import Field, RowCoding
+from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Space
 
 INACTIVE = -1.0
@@ -30,10 +30,9 @@ class Vectors(RowCoding):
         self.names: tuple[str, ...] = tuple(name for field in self.fields for name in _names(field))
         """What each column is: an address, for the column of a part with a word behind it."""
         self._ranges = [
-            (field, place if len(several) > 1 else None, part)
+            (field, place, part)
             for field in self.fields
-            for several in (parts(domain_of(field.variable)),)
-            for place, part in enumerate(several)
+            for place, part in enumerate(field.coding.parts)
             if not isinstance(part, Categorical)
         ]
 
@@ -44,19 +43,18 @@ class Vectors(RowCoding):
         """
         found = vectors.copy(order="K")
         for field, place, part in self._ranges:
-            is_mine = self.is_active(field, vectors) if place is None else vectors[:, field.start] == place
+            is_mine = vectors[:, field.start] == place if field.coding.has_part else self.is_active(field, vectors)
             rows = np.flatnonzero(is_mine)
             if len(rows):
                 found[rows, field.end - 1] = to_unit(part, vectors[rows, field.end - 1])
         return found
 
 
-def _selected(domain: Domain) -> Selected:
-    (first, *others) = parts(domain)
-    return Selected(domain, marked=not (others or isinstance(first, Categorical)) and contains(first, -1))
+def _selected(domain: Domain) -> Coding:
+    return selected(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
 
 
 def _names(field: Field) -> Iterator[str]:
-    if field.coding.width > 1:
+    if field.coding.has_part:
         yield f"{field.variable.address} (part)"
     yield field.variable.address

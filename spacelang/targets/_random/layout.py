@@ -31,7 +31,7 @@ class Column:
 
 
 def columns_of(space: Space) -> tuple[Column, ...]:
-    """The columns of a space, in the order of the text: as `codings.domains.Selected` writes them."""
+    """The columns of a space, in the order of the text: as `codings.domains.selected` writes them."""
     names = Names(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.of(each.node)))

@@ -17,7 +17,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, order_of
-from spacelang.optimizers._boxes import dimensions_of
+from spacelang.optimizers._dimensions import dimensions_of
 from spacelang.optimizers._halving import brackets_on
 from spacelang.optimizers._places import Observed, Place
 from spacelang.optimizers.bohb import Bohb

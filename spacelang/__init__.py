@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         parse,
         search,
     )
+    from spacelang.api.search_cv import SpaceSearchCV
     from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
     from spacelang.runtime.judging.constraints import Constraint
@@ -38,6 +39,7 @@ __all__ = [
     "Result",
     "Space",
     "SpaceError",
+    "SpaceSearchCV",
     "ask_and_tell",
     "compare",
     "import_space",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",
     "Constraint": "spacelang.runtime.judging.constraints",
     **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),

@@ -15,7 +15,7 @@ from spacelang.api.result import Result
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Fidelity
-from spacelang.ir.trial import Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
@@ -83,8 +83,14 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
         workers=Workers(batch),
         initial=None if initial is None else read_initial(initial),
     )
-    prepared = experiment.by(optimizer, optimizer_options).prepared()
-    executor, heard, first = told.crew(prepared.objective, experiment.workers), _Heard(), prepared.initial()
+    return asking(experiment.by(optimizer, optimizer_options).prepared(), store=store, resume=resume)
+
+
+def asking(prepared: Prepared, *, store: str | PathLike[str] | None = None, resume: bool = False) -> "AskAndTell":
+    """The same of an experiment that can begin, whose trials the caller evaluates; raises as `Prepared.steps` does."""
+    from spacelang.runtime.executors.elsewhere import Elsewhere
+
+    executor, heard, first = Elsewhere(prepared.experiment.workers.count), _Heard(), prepared.initial()
     going = prepared.steps(executor, initial=first, store=store, resume=resume, listener=heard)
     return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
 
@@ -110,12 +116,6 @@ class Outside(Data):
         """By its fidelities, where it has several."""
         return super().fidelity(space, aim) if self.fidelities is None else grid_of(self.fidelities)
 
-    def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Elsewhere":  # noqa: ARG002 - none works here
-        """Places for jobs that the program takes."""
-        from spacelang.runtime.executors.elsewhere import Elsewhere
-
-        return Elsewhere(workers.count)
-
 
 class Asked:
     """A configuration that an optimizer wants to know the loss of; tell it exactly once.
@@ -126,6 +126,7 @@ class Asked:
     def __init__(self, run: "_Run", job: "Job") -> None:
         box, request = run.prepared.objective, job.request
         size = box.training_size
+        self.request: Request = request
         self.configuration: Configuration = request.configuration
         self.fidelity = None if len(fidelities_of(box) or ()) < 2 else min(request.fidelity or size, size)
         self.answer: Trial | None = None

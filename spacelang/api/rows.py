@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from spacelang.api.experiment import Data, Experiment
 from spacelang.api.space import Space
-from spacelang.ir.task import CrossValidation, Goal, Task
+from spacelang.ir.task import CrossValidation, Given, Goal, Task, Validation
 from spacelang.plugins import Part
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Rows(Data):
         table, others = set_apart(self.table, read_test(experiment.test, str(self.table.target.name)), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
         said = experiment.validation or table.validation or task.validation
-        dataset = check_labels(table, kind, folds=said.folds if isinstance(said, CrossValidation) else 2)
+        dataset = check_labels(table, kind, folds=_parts(said))
         tested = None if others is None else made_alike(others, table, dataset)
         recorded = replace(
             experiment.recorded,
@@ -60,6 +60,17 @@ class Rows(Data):
         beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
         settings = Settings(goal, said or default_validation(dataset), task.bounds, seed, **beside)
         return DataObjective(space.checked, dataset, settings, tested=tested)
+
+
+def _parts(validation: Validation | None) -> int:
+    """How many rows each class needs: one for each part that the rows are split into."""
+    match validation:
+        case CrossValidation(folds):
+            return folds
+        case Given():
+            return 1  # whoever gives the splits has made them
+        case _:
+            return 2
 
 
 def needs_training_loss(optimizer: Part | None) -> bool:

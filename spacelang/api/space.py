@@ -68,6 +68,10 @@ class Space:
 
         return space_html(self.checked, self.structures, self.configurations)
 
+    def __deepcopy__(self, _: dict[int, object]) -> "Space":
+        """The space itself, which nobody changes: scikit-learn copies the parameters of estimators."""
+        return self
+
     def bind(self, **numbers: int) -> "Space":
         """The space for data of this size: `bind(n_features=20)`; what was bound before and is not given stays.
 

@@ -91,7 +91,7 @@ def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
     if len(labels) != rows.shape[0]:
         raise DataError(f"{rows.shape[0]} rows of features do not fit {len(labels)} labels")
     label_name = str(getattr(target, "name", None) or "target")
-    return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name), ONE_LABEL))
+    return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name).infer_objects(), ONE_LABEL))
 
 
 def _shipped(name: str) -> pd.DataFrame:
@@ -166,7 +166,8 @@ def make_features(features: Any, name: str = UNNAMED) -> Features:
     array = _array(features, "features")
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
-    return pd.DataFrame(array, columns=unnamed(array.shape[1]))
+    # Numbers that a program holds as objects are numbers; it may hold others beside them.
+    return pd.DataFrame(array, columns=unnamed(array.shape[1])).infer_objects()
 
 
 def unnamed(count: int) -> list[str]:

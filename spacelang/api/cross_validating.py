@@ -1,0 +1,157 @@
+"""What a search is while scikit-learn evaluates its trials: splits, budget, losses of scores, failures."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from time import perf_counter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from spacelang.api.experiment import Prepared
+from spacelang.api.space import Space
+from spacelang.ir.task import CrossValidation, Holdout
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.split import stratified_order
+from spacelang.runtime.judging.metric import NEGATED
+from spacelang.runtime.pipelines.estimator import SpaceEstimator
+
+Indices: TypeAlias = npt.NDArray[np.int64]
+"""Numbers of rows."""
+
+SCORE: Final = "score"
+"""What scikit-learn calls the one score of a search that has no other."""
+
+
+class Tried(SpaceEstimator):
+    """One that fails where it is scored: scikit-learn ends a search as soon as all that it fits at a time fails."""
+
+    def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "Tried":
+        """Fit the pipeline, or keep why that cannot be."""
+        try:
+            super().fit(features, labels, sample_weight)
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything; a search outlives it
+            self.error_ = error
+        return self
+
+    @property
+    def pipeline_(self) -> Any:
+        """The fitted pipeline; raises what its fit has raised."""
+        if hasattr(self, "error_"):
+            raise self.error_
+        return self.fitted_
+
+    @pipeline_.setter
+    def pipeline_(self, fitted: Any) -> None:
+        self.fitted_ = fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Splits that are known, as a splitter of scikit-learn."""
+
+    splits: list[tuple[Indices, Indices]]
+
+    def split(self, X: Any = None, y: Any = None, **_: Any) -> list[tuple[Indices, Indices]]:  # noqa: N803, ARG002
+        """Training and held-out rows of each."""
+        return self.splits
+
+    def get_n_splits(self, X: Any = None, y: Any = None, **_: Any) -> int:  # noqa: N803, ARG002
+        """How many there are."""
+        return len(self.splits)
+
+
+@dataclass(slots=True)
+class Run:
+    """A search on its way, of trials that scikit-learn evaluates, of which `failed` out of `made` failed."""
+
+    prepared: Prepared
+    estimator: SpaceEstimator
+    data: tuple[Any, Any]
+    splits: Splits
+    seconds: float | None
+    begun: float = field(default_factory=perf_counter)
+    made: int = 0
+    failed: int = 0
+
+    @property
+    def size(self) -> int:
+        """The training rows of a trial on all of them."""
+        return self.prepared.objective.training_size
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is time left."""
+        return self.seconds is None or perf_counter() - self.begun < self.seconds
+
+    def first(self, rows: int) -> Splits:
+        """The splits with so many of their training rows, all classes among them, those of fewer in those of more."""
+        objective = self.prepared.objective
+        assert isinstance(objective, DataObjective)
+        target, few = objective.dataset.target.to_numpy(), []
+        for training, held_out in self.splits.splits:
+            rng = np.random.default_rng(self.prepared.experiment.seed)
+            is_classification = objective.dataset.kind == "classification"
+            order = stratified_order(target[training], rng) if is_classification else rng.permutation(len(training))
+            few.append((training[order[:rows]], held_out))
+        return Splits(few)
+
+    def loss(self, score: float) -> float | None:
+        """The loss of a score; None for that of a failure."""
+        self.made += 1
+        if not isfinite(score):
+            self.failed += 1
+            return None
+        return -score if self.prepared.objective.metric.name.startswith(NEGATED) else 1 - score
+
+    def check_successes(self) -> None:
+        """Warn of trials that failed; raises ValueError where all did."""
+        if self.failed == 0 < self.made:
+            return
+        if not self.made:
+            raise ValueError("the time was used up before the first trial")
+        what = f"{self.failed} of {self.made} trials failed"
+        if self.failed == self.made:
+            why = self._why()
+            raise ValueError(f"{what}; the default pipeline: {why}" if why else what) from why
+        warnings.warn(f"{what}: `error_score='raise'` shows why the first did", FitFailedWarning, stacklevel=5)
+
+    def _why(self) -> Exception | None:
+        """What the default pipeline raises; None where it can be fitted."""
+        tried: Exception | None = getattr(clone(self.estimator).fit(*self.data), "error_", None)
+        return tried
+
+
+def task_scorer(space: Space) -> str | None:
+    """The scorer that the task of a space maximises; None where it says nothing, or minimises what is a score."""
+    goal = None if space.task is None else space.task.goal
+    return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
+
+
+def task_splitter(space: Space, seed: int) -> Any:
+    """The splits that the task of a space says; None where it says nothing."""
+    validation = None if space.task is None else space.task.validation
+    is_classification = is_classifier(SpaceEstimator(space.checked))
+    match validation:
+        case Holdout(share):
+            return (StratifiedShuffleSplit if is_classification else ShuffleSplit)(
+                1, test_size=share, random_state=seed
+            )
+        case CrossValidation(folds):
+            kind = StratifiedKFold if is_classification else KFold
+            return kind(folds, shuffle=True, random_state=seed)
+        case _:
+            return None
+
+
+def searched_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.float64]:
+    """The mean scores that are searched; raises ValueError where nothing says which of several that is."""
+    name = refit if isinstance(refit, str) and f"mean_test_{refit}" in results else SCORE
+    if f"mean_test_{name}" not in results:
+        raise ValueError("of several scores the one to search is that which `refit` names: it names none")
+    return np.asarray(results[f"mean_test_{name}"], dtype=np.float64)

@@ -1,0 +1,247 @@
+"""A search as a meta-estimator of scikit-learn: trials are fitted and scored by its own cross-validation."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby, starmap
+from math import ceil
+from numbers import Integral
+from os import PathLike
+from time import perf_counter
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from spacelang.api.asking import Asked, asking
+from spacelang.api.cross_validating import SCORE, Run, Splits, Tried, searched_scores, task_scorer, task_splitter
+from spacelang.api.executing import trial_limits, unenforced
+from spacelang.api.experiment import Experiment, budget_of
+from spacelang.api.initial import Initial, read_initial
+from spacelang.api.rows import Rows
+from spacelang.api.space import Space, opened
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.split import Split
+from spacelang.runtime.executors import Workers
+from spacelang.runtime.pipelines.estimator import SpaceEstimator
+from spacelang.runtime.pipelines.taking import form_of
+
+SEEDS: Final = 2**31 - 1
+"""From so many seeds one is drawn where `random_state` is no number."""
+
+RESOURCE: Final = "n_resources"
+"""The column of `cv_results_` with the rows that a trial trained on, called as in scikit-learn's halving."""
+
+
+class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """A search of a space by an optimizer, as an estimator: `fit`, `predict`, `score`, and the rest of `GridSearchCV`.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from spacelang import SpaceSearchCV, parse
+    >>> features, labels = load_iris(return_X_y=True)
+    >>> space = parse("space s stage model = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, 9] = 5 }")
+    >>> search = SpaceSearchCV(space, trials=4, random_state=0).fit(features, labels)
+    >>> len(search.cv_results_["params"]), bool(search.best_score_ > 0.9)
+    (4, True)
+
+    `space` is a `Space`, or what `load` takes. `optimizer` with its `optimizer_options`, `initial` configurations and
+    the packages to `allow` are those of `search`; the search ends after so many `trials` or so much `time` (`"60s"` or
+    seconds), a minute where neither is said, nor by the task of the space. `cv scoring refit n_jobs error_score verbose
+    pre_dispatch return_train_score` are scikit-learn's. Where `scoring` or `cv` is None they are as the task says, else
+    the score of the estimators and five folds. All chance comes from `random_state`: an integer makes a search that
+    can be repeated. All trials are judged on the same splits.
+
+    After `fit` the attributes are those of `GridSearchCV`: `best_params_` is a configuration, `best_estimator_` a
+    `Pipeline` of scikit-learn, with what prepares the data before it, `cv_results_` has a column `param_KEY` for each
+    key of configurations, and `n_resources` with the training rows of trials: optimizers that begin on few compare
+    those on all rows alone in the end.
+
+    Of several scores the one that `refit` names is searched. Weights of rows go to the last steps of pipelines: one
+    that takes none fails. What `limit trial` says is not enforced, and a task that is `subject to` something else than
+    a score is refused: `search` has processes for both. Raises ValueError for what no search can begin with, and where
+    no trial succeeds, and as `load` does.
+    """
+
+    best_estimator_: Any
+    _checked_cv_orig: Any
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: each for name, each in BaseSearchCV._parameter_constraints.items() if name != "estimator"},
+        "random_state": ["random_state"],
+    }
+
+    def __init__(  # noqa: PLR0913 - parameters of estimators are flat
+        self,
+        space: Space | str | PathLike[str],
+        *,
+        optimizer: str | None = None,
+        optimizer_options: Mapping[str, Any] | None = None,
+        trials: int | None = None,
+        time: str | float | None = None,
+        initial: Initial | None = None,
+        allow: Iterable[str] = (),
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        # Not by the initializer of the base class, which wants an estimator: here that is made of the space.
+        self.space = space
+        self.optimizer = optimizer
+        self.optimizer_options = optimizer_options
+        self.trials = trials
+        self.time = time
+        self.initial = initial
+        self.allow = allow
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.cv = cv
+        self.verbose = verbose
+        self.pre_dispatch = pre_dispatch
+        self.random_state = random_state
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+
+    @property
+    def estimator(self) -> SpaceEstimator:
+        """The estimator whose parameters are searched: the default configuration of the space."""
+        run: Run | None = getattr(self, "_run", None)
+        return SpaceEstimator(self._space().checked) if run is None else run.estimator
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:  # noqa: N803 - scikit-learn's names
+        """Search on n rows of features and n labels; `params` are weights of rows, groups, and what is routed."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if getattr(X, "shape", ())[1:] == (0,):
+            raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        labels = column_or_1d(y, warn=True)
+        if is_classifier(self.estimator):
+            check_classification_targets(labels)
+        try:
+            super().fit(X, labels, **params)
+        finally:
+            self.__dict__.pop("_run", None)
+        if self.refit:
+            # A pipeline of scikit-learn alone, which raises what it could not be fitted for.
+            self.best_estimator_ = self.best_estimator_.pipeline_
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Missing values and categories are prepared for pipelines that do not take them.
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _space(self) -> Space:
+        return opened(self.space, self.allow, None)
+
+    def _seed(self) -> int:
+        given = self.random_state
+        return int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(SEEDS))
+
+    # ---- what the base class asks for on its way
+
+    def _get_scorers(self) -> tuple[Any, str]:
+        """By the goal of the task where nothing else is said."""
+        said = task_scorer(self._space())
+        if self.scoring is None and said is not None:
+            return check_scoring(self.estimator, said), SCORE
+        found: tuple[Any, str] = super()._get_scorers()
+        return found
+
+    def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:  # noqa: N803
+        """Make splits, the same for all trials, and see that a run can begin."""
+        seed, space = self._seed(), self._space()
+        said = task_splitter(space, seed) if self.cv is None else None
+        self._checked_cv_orig = Splits([*(said or self._checked_cv_orig).split(X, y, **split_params)])
+        self._run = self._begun(space, X, y, seed)
+
+    def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
+        """Ask for configurations and tell what they come to, until the budget is used up."""
+        run = self._run
+        with asking(run.prepared) as search, warnings.catch_warnings():
+            # How each failure came about is no news in a search: they are counted in the end.
+            for message in ("Scoring failed", "One or more of the"):
+                warnings.filterwarnings("ignore", message=message)
+            while run.goes_on and (asked := search.ask()):
+                for fidelity, group in groupby(asked, key=lambda each: each.request.fidelity):
+                    self._tell([*group], fidelity, evaluate_candidates)
+        run.check_successes()
+
+    def _tell(self, asked: list[Asked], fidelity: int | None, evaluate_candidates: Any) -> None:
+        """Have scikit-learn evaluate some configurations, on so many training rows, and tell what came of them."""
+        run, began = self._run, perf_counter()
+        rows = min(fidelity or run.size, run.size)
+        results = evaluate_candidates(
+            [each.configuration.to_dict() for each in asked],
+            cv=self._checked_cv_orig if rows == run.size else run.first(rows),
+            more_results={RESOURCE: [rows] * len(asked)},
+        )
+        seconds, scores = (perf_counter() - began) / len(asked), searched_scores(results, self.refit)[-len(asked) :]
+        for each, score in zip(asked, scores, strict=True):
+            each.tell(run.loss(float(score)), cost=seconds)
+
+    @staticmethod
+    def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
+        """The best of the trials on all rows; of the others where none of these succeeded."""
+        if callable(refit):
+            found: int = BaseSearchCV._select_best_index(refit, refit_metric, results)
+            return found
+        scores, rows = np.asarray(results[f"mean_test_{refit_metric}"]), np.asarray(results[RESOURCE])
+        most = rows[np.isfinite(scores)].max()
+        return int(np.nanargmax(np.where(rows == most, scores, np.nan)))
+
+    def _metric(self, space: Space) -> str | None:
+        """The name of the scorer that is searched; None where it has none."""
+        if self.scoring is None:
+            return task_scorer(space) or ("accuracy" if is_classifier(self.estimator) else "r2")
+        several = self.scoring if isinstance(self.scoring, Mapping) else {}
+        named = self.scoring if isinstance(self.scoring, str) else several.get(self.refit, self.refit)
+        return named if isinstance(named, str) and not callable(self.scoring) else None
+
+    def _begun(self, space: Space, features: Any, labels: Any, seed: int) -> "Run":
+        if space.task is not None and space.task.bounds:
+            bound = space.task.bounds[0].name
+            raise ValueError(f"the space is subject to `{bound}`, which no scorer gives: use `spacelang.search`")
+        if (ignored := unenforced(Workers(0, limits=trial_limits(space, None)))) is not None:
+            warnings.warn(ignored, stacklevel=4)
+        splits = self._checked_cv_orig.splits
+        budget = budget_of(space, self.time, self.trials)
+        try:
+            table = make_table(features, labels)
+            experiment = Experiment(
+                space=space,
+                data=Rows(replace(table, splits=tuple(starmap(Split, splits)))),
+                budget=Budget(trials=budget.trials),
+                seed=seed,
+                metric=self._metric(space),
+                workers=Workers(max(1, ceil(effective_n_jobs(self.n_jobs) / len(splits)))),
+                initial=None if self.initial is None else read_initial(self.initial),
+            )
+            prepared = experiment.by(self.optimizer, self.optimizer_options).prepared()
+        except InputError as error:
+            raise ValueError(f"{error.message}{f': {error.help}' if error.help else ''}") from error
+        state = None if self.random_state is None else seed
+        objective = prepared.objective
+        assert isinstance(objective, DataObjective)
+        if experiment.metric is None:
+            objective.scale = None  # scores of which nothing is known may come to anything
+        form = form_of(features, objective.dataset.features, objective.preparation)
+        kind = SpaceEstimator if self.error_score == "raise" else Tried
+        estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
+        return Run(prepared, estimator, (features, labels), self._checked_cv_orig, budget.seconds)

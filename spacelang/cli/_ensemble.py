@@ -56,7 +56,7 @@ class Election:
     def tell(self, ensemble: "Ensemble", finale: "Finale", data: str) -> None:
         """Print what is known behind the code, and the score on test rows beside that of the best pipeline."""
         from spacelang.report.code import fitting
-        from spacelang.report.ensembles import interval, tested
+        from spacelang.report.reached import interval, tested
 
         formula = self.objective.metric.formula
         if not ensemble.members:

@@ -61,8 +61,7 @@ class Ending:
     def _as_text(self) -> int:
         from rich.console import Console
 
-        from spacelang.report.ensembles import tested
-        from spacelang.report.reached import kept_to
+        from spacelang.report.reached import kept_to, tested
         from spacelang.report.summary import print_summary
 
         outcome = self.found.outcome

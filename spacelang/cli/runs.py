@@ -1,4 +1,4 @@
-"""`spacelang runs`: the runs that are stored in a folder."""
+"""`spacelang runs`: the runs that are stored in files and folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +18,14 @@ PICTURES: Final = (".svg", ".txt")
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="The folder with the stores.")] = Path("runs"),
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUNS]…", help="Stores of runs and folders with stores; else `runs`."),
+    ] = None,
+    *,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the trials of one run, whose store is named instead of a folder."),
+        typer.Option(metavar="FILE", help="Write the trials of one run, whose store is named: `.csv` or `.parquet`."),
     ] = None,
     tree: Annotated[
         Path | None,
@@ -29,24 +33,34 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best loss; or write the trials of one, or its tree."""
-    from spacelang.runtime.errors import InputError
-    from spacelang.runtime.storing.runs import runs
+    """List stored runs with space, data, optimizer, state and best loss; or write the trials of one, or its tree.
 
+    What else is in a folder is passed over.
+
+    Example: `spacelang runs runs old/*.db`
+    """
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.runs import FOLDER, runs
+
+    found = places or [Path(FOLDER)]
+    if (export is not None or tree is not None) and len(found) > 1:
+        fail(f"{len(found)} stores are named, and `{'--tree' if export is None else '--export'}` is of one")
     try:
         if export is not None:
-            _export(folder, export)
+            _export(found[0], export)
         if tree is not None:
-            _draw(folder, tree)
+            _draw(found[0], tree)
         if export is not None or tree is not None:
             return
-        listing = runs(folder)
+        listing = runs(*found)
     except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
     if json:
-        print_json([_document(run) for run in listing.runs])
+        from spacelang.report.stored import listed
+
+        print_json([listed(run) for run in listing.runs])
     else:
-        _print(listing)
+        _print(listing, is_one_folder=len(found) == 1)
 
 
 def _export(store: Path, table: Path) -> None:
@@ -75,30 +89,9 @@ def _draw(store: Path, picture: Path) -> None:
         fail(f"cannot write `{picture}`: {(error.strerror or str(error)).lower()}")
 
 
-def _document(run: "Summary") -> dict[str, object]:
-    from spacelang.report.reached import score_document
-
-    return {
-        "store": str(run.path),
-        "space": run.space,
-        "data": run.data.name,
-        "optimizer": run.optimizer,
-        "seed": run.seed,
-        "metric": run.metric,
-        "validation": run.validation,
-        "state": run.state.value,
-        "trials": run.trials,
-        "loss": run.best,
-        "feasible": run.feasible,
-        "started": run.started,
-        "seconds": run.seconds,
-        "test": None if run.test is None else score_document(run.test),
-    }
-
-
-def _print(listing: "Listing") -> None:
+def _print(listing: "Listing", *, is_one_folder: bool) -> None:
     head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss", "validation")
-    lines = [tuple(map(visible, _cells(run))) for run in listing.runs]
+    lines = [tuple(map(visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
     if lines:
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         typer.secho(_line(head, widths), bold=True)
@@ -107,12 +100,16 @@ def _print(listing: "Listing") -> None:
     else:
         typer.echo("no runs are stored there")
     for path, error in listing.others:
-        typer.echo(f"{visible(path.name)}: {visible(error.message)}", err=True)
+        typer.echo(f"{visible(_name(path, is_one_folder))}: {visible(error.message)}", err=True)
+
+
+def _name(path: Path, is_one_folder: bool) -> str:
+    return path.name if is_one_folder else str(path)
 
 
 def _cells(run: "Summary") -> tuple[str, ...]:
     best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " beyond a bound")
-    names = (run.path.name, run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
+    names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
     return (*names, f"{run.trials:,}", best, run.metric, run.validation)
 
 

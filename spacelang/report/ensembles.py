@@ -8,7 +8,6 @@ from spacelang.report.summary import passed_over
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spacelang.ir.trial import TestScore
     from spacelang.runtime.ensembles.assembling import Choice, Ensemble, Member
 
 
@@ -55,23 +54,6 @@ def electorate(members: "Sequence[Member]") -> str:
     """How many votes each has, those with most votes first."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     return ", ".join(f"{member.votes} x trial {member.record.index}" for member in ranked)
-
-
-def tested(score: "TestScore", formula: str) -> str:
-    """A score on test rows in words."""
-    if score.loss is None:
-        return f"on the {score.rows} rows that no trial saw it has no loss: {score.reason}"
-    return f"on {score.rows} rows that no trial saw: {interval(score, formula)}"
-
-
-def interval(score: "TestScore", formula: str) -> str:
-    """A loss on test rows and within which bounds it may lie, or why there is none of these."""
-    if score.loss is None:
-        return score.reason
-    said = f"{formula} {score.loss:.3g}"
-    if score.low is None or score.high is None:
-        return f"{said}; {score.reason}"
-    return f"{said} [{score.low:.3g}, {score.high:.3g}]"
 
 
 def _counted(number: int, noun: str) -> str:

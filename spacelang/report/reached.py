@@ -29,6 +29,23 @@ def score_document(score: "TestScore") -> dict[str, object]:
     }
 
 
+def tested(score: "TestScore", formula: str) -> str:
+    """A score on test rows in words."""
+    if score.loss is None:
+        return f"on the {score.rows} rows that no trial saw it has no loss: {score.reason}"
+    return f"on {score.rows} rows that no trial saw: {interval(score, formula)}"
+
+
+def interval(score: "TestScore", formula: str) -> str:
+    """A loss on test rows and within which bounds it may lie, or why there is none of these."""
+    if score.loss is None:
+        return score.reason
+    said = f"{formula} {score.loss:.3g}"
+    if score.low is None or score.high is None:
+        return f"{said}; {score.reason}"
+    return f"{said} [{score.low:.3g}, {score.high:.3g}]"
+
+
 def _document(each: "Reached") -> dict[str, object]:
     numbers = {"value": each.value, "low": each.low, "high": each.high}
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}

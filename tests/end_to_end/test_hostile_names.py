@@ -81,6 +81,10 @@ COMMANDS = (
     ("compare", "plain.space", "--data", "table:evil.npz", "--optimizers", "random", "--trials", "2", "-o", "c"),
     ("runs",),
     ("runs", "--json"),
+    ("runs", "runs/evil.db", "evil.csv"),
+    ("show", "runs/evil.db"),
+    ("show", "runs/evil.db", "--json"),
+    ("show", "evil.csv"),
     ("runs", "runs/evil.db", "--export", f"{EVIL}.txt"),
 )
 

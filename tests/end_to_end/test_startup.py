@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import TOY, spacelang
+from storing import stored
 
 from spacelang.cli._app import COMMANDS
 
@@ -21,6 +22,8 @@ LIGHT_COMMANDS = [
     ["explain", "SL301"],
     ["catalogue", "PCA"],
     ["spaces"],
+    ["show", "run.db"],
+    ["runs", "."],
     ["--version"],
     ["--help"],
     ["check", "wrong.space"],
@@ -148,6 +151,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("startup") / "home"
     made.mkdir()
     (made / "toy.space").write_text(TOY, encoding="utf-8")
+    stored(made / "run.db")
     (made / "wrong.space").write_text("stage e = GausianNB\n", encoding="utf-8")
     (made / "unsaid.space").write_text("stage e = = GaussianNB\n", encoding="utf-8")
     (made.parent / "secret.space").write_text("stage x = GaussianNB\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
+from math import isfinite
 from platform import python_version
 from typing import Any, Final, TypeVar
 
@@ -191,7 +192,33 @@ def from_texts(texts: Mapping[str, str]) -> Header:
         "initial": None if initial is None else tuple(initial),
         "budget": Allowance(**facts["budget"]),
     }
-    return Header(**facts | read)
+    return _checked(Header(**facts | read))
+
+
+def _checked(header: Header) -> Header:
+    """The header; raises TypeError where a fact is not of its kind, as one of a stranger's file need not be."""
+    data, budget = header.data, header.budget
+    mappings = (header.options, header.settings, header.versions, header.meta_features)
+    if not all(isinstance(each, dict) for each in mappings):
+        raise TypeError("a fact that has names has none")
+    said = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
+    named = (text for each in mappings[:3] for text in each.values())
+    texts = (*said, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()), *named)
+    if not all(type(each) is str for each in texts):
+        raise TypeError("a fact that is a text is none")
+    counts = (header.training_size, header.seed, data.rows, data.columns, *_there(budget.trials))
+    amounts = (*_there(budget.seconds), *header.meta_features.values())
+    if not all(type(each) is int for each in counts) or not all(map(_is_finite, amounts)):
+        raise TypeError("a fact that is a number is none")
+    return header
+
+
+def _there(value: T | None) -> tuple[T, ...]:
+    return () if value is None else (value,)
+
+
+def _is_finite(value: object) -> bool:
+    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]
 
 
 def _canonical(value: object) -> str:

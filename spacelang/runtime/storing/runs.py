@@ -1,4 +1,4 @@
-"""The stores of a folder, for those who ask what they have run, and where a run is kept that nobody gave a place."""
+"""The stores of some places, for those who ask what they have run, and where a run is kept that nobody gave a place."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,8 @@ from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
-from spacelang.runtime.storing.stored import State
+from spacelang.runtime.storing.stored import APPLICATION, State
+from spacelang.runtime.storing.stored_run import StoredRun
 
 FOLDER: Final = "runs"
 """Where runs are kept that were given no place, in the folder in which they are started."""
@@ -21,6 +22,12 @@ SUFFIX: Final = ".db"
 
 LONGEST: Final = 60
 """So many characters of the name of a space are in that of a file."""
+
+SQLITE: Final = b"SQLite format 3\0"
+"""How an SQLite file begins."""
+
+MARK: Final = slice(68, 72)
+"""The bytes in which it says whose it is (https://sqlite.org/fileformat2.html#the_database_header)."""
 
 COMPANIONS: Final = ("-journal", "-wal", "-shm")
 """How the names of files end that SQLite puts beside a store."""
@@ -52,47 +59,48 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The runs of a folder, the latest first, and the files that are none, each with what they are instead."""
+    """The runs of some places, the latest first, and stores that cannot be read, each with the reason."""
 
     runs: tuple[Summary, ...]
     others: tuple[tuple[Path, StoreError], ...]
 
 
-def runs(folder: Path) -> Listing:
-    """What is stored in a folder, without what is in folders inside of it; raises StoreError where there is none.
+def runs(*places: Path) -> Listing:
+    """What is stored in files and folders, each once; raises StoreError for a place that is not there.
 
-    Files of the system and of SQLite (`.hidden`, `RUN.db-journal`) are left out.
+    Of a folder, without what is in folders inside of it, strangers are passed over in silence: files of the system,
+    those that SQLite puts beside a store (`RUN.db-wal`), and whatever else is no store (`is_stranger`).
     """
     found, others = [], []
-    for path in _files(folder):
+    for path in dict.fromkeys(each for place in places for each in _files(place)):
         try:
-            found.append(summary(path))
+            with Store.read(path) as run:
+                found.append(summary(run))
         except StoreError as error:
             others.append((path, error))
     found.sort(key=lambda each: (each.started, each.path.name), reverse=True)
     return Listing(tuple(found), tuple(others))
 
 
-def summary(path: Path) -> Summary:
-    """The run of a store in a line; raises StoreError. Trials are not read one by one: a damaged one may go unseen."""
-    with Store.read(path) as run:
-        header, best, sessions = run.header, run.best, run.sessions
-        return Summary(
-            path=path,
-            space=header.space,
-            data=header.data,
-            metric=header.metric,
-            validation=header.validation,
-            optimizer=header.optimizer,
-            seed=header.seed,
-            state=run.state,
-            trials=run.count,
-            best=None if best is None else best[1],
-            feasible=best is not None and best[2],
-            started=sessions[0].started if sessions else "",
-            seconds=run.seconds,
-            test=None if run.test is None else run.test.score,
-        )
+def summary(run: StoredRun) -> Summary:
+    """A run in a line; raises StoreError. Trials are not read one by one: a damaged one may go unseen."""
+    header, best, sessions, test = run.header, run.best, run.sessions, run.test
+    return Summary(
+        path=run.path,
+        space=header.space,
+        data=header.data,
+        metric=header.metric,
+        validation=header.validation,
+        optimizer=header.optimizer,
+        seed=header.seed,
+        state=run.state,
+        trials=run.count,
+        best=None if best is None else best[1],
+        feasible=best is not None and best[2],
+        started=sessions[0].started if sessions else "",
+        seconds=run.seconds,
+        test=None if test is None else test.score,
+    )
 
 
 def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path:
@@ -118,16 +126,30 @@ def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path
     raise AssertionError("there are always more numbers")
 
 
-def _files(folder: Path) -> Iterable[Path]:
+def is_stranger(path: Path) -> bool:
+    """Whether a file of a folder has nothing to do with runs.
+
+    So it is where it is an SQLite file of another program, and where it is called like no store and has no mark of one.
+    A file that is called like one and is none may be what is left of a store: that is told.
+    """
+    if path.name.startswith(".") or path.name.endswith(COMPANIONS) or not path.is_file():
+        return True
     try:
-        paths = sorted(folder.iterdir())
+        with path.open("rb") as file:
+            begin = file.read(MARK.stop)
+    except OSError:
+        return path.suffix != SUFFIX
+    if begin.startswith(SQLITE) and len(begin) == MARK.stop:
+        return int.from_bytes(begin[MARK], "big") != APPLICATION
+    return path.suffix != SUFFIX
+
+
+def _files(place: Path) -> Iterable[Path]:
+    """A file, or those of a folder that are no strangers."""
+    try:
+        return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_stranger(path)]
     except NotADirectoryError as error:
-        what = f"name its folder, or have its trials written: `spacelang runs {folder} --export trials.csv`"
-        raise StoreError(f"`{folder}` cannot be listed: it is no folder", what) from error
+        raise StoreError(f"`{place}` is no regular file and no folder", "name stores, or folders of them") from error
     except OSError as error:
-        raise StoreError(f"the folder `{folder}` cannot be listed: {error.strerror or error}") from error
-    return [
-        path
-        for path in paths
-        if path.is_file() and not path.name.startswith(".") and not path.name.endswith(COMPANIONS)
-    ]
+        what = f"`{place}` cannot be listed: {(error.strerror or str(error)).lower()}"
+        raise StoreError(what, "name stores, or folders of them") from error

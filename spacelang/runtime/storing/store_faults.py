@@ -29,6 +29,15 @@ def told(path: Path) -> Iterator[None]:
         raise StoreError(f"`{path}`: {error.strerror or error}") from error
 
 
+@contextmanager
+def sound(path: Path, what: str = "") -> Iterator[None]:
+    """Raise as a StoreError what making sense of a stranger's values raises; `what` says what they are of."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise damaged(path, f"{what}{str(error) or type(error).__name__}") from error
+
+
 def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 - one for each kind
     """The error that tells a user what SQLite's error means."""
     name = getattr(error, "sqlite_errorname", "")

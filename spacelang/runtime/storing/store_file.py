@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storing.header import Header, from_texts, to_texts
-from spacelang.runtime.storing.store_faults import ANOTHER, StoreError, damaged, in_use, is_writable, moved, told
+from spacelang.runtime.storing.store_faults import (
+    ANOTHER,
+    StoreError,
+    damaged,
+    in_use,
+    is_writable,
+    moved,
+    sound,
+    told,
+)
 from spacelang.runtime.storing.stored import APPLICATION, FORMER_LAYOUTS, LAYOUTS, TABLES, VERSION, State, digest
 
 PATIENCE: Final = 30_000
@@ -141,12 +150,13 @@ DIGEST_OF_HEADER: Final = "digest"
 
 
 def read_header(path: Path, connection: sqlite3.Connection) -> tuple[Header, bytes]:
-    """The header and its digest, to which that of the first trial is tied."""
+    """The header and its digest, to which that of the first trial is tied; raises StoreError for what is none."""
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    said, root = facts.pop(DIGEST_OF_HEADER, None), _digest_of(facts)
-    if said != root.hex():
-        raise damaged(path, "its header is not what was written")
-    return from_texts(facts), root
+    with sound(path, "its header is none: "):
+        said, root = facts.pop(DIGEST_OF_HEADER, None), _digest_of(facts)
+        if said != root.hex():
+            raise damaged(path, "its header is not what was written")
+        return from_texts(facts), root
 
 
 def _digest_of(facts: Mapping[str, str]) -> bytes:

@@ -12,7 +12,7 @@ from spacelang.ir.trial import Reached, TestScore
 from spacelang.runtime.storing.store_faults import must_be_a_store, told
 from spacelang.runtime.storing.store_file import check_kind, closing_on_error, join_log, recover, seize
 from spacelang.runtime.storing.store_predictions import add_table, has_table
-from spacelang.runtime.storing.stored import TEST, TEST_BOUNDS, Row, digest, writable
+from spacelang.runtime.storing.stored import OF_TEST_BOUNDS, OF_TESTS, TEST, TEST_BOUNDS, Row, digest, must_be, writable
 
 NAME: Final = "test_bounds"
 
@@ -54,6 +54,7 @@ def find(connection: sqlite3.Connection) -> StoredTest | None:
     trial, loss, low, high, rows, reason, mark = row
     if digest(b"", row[:-1]) != mark:
         raise ValueError("the score on the test rows is not what was written")
+    must_be(row, OF_TESTS)
     return StoredTest(trial, TestScore(loss, low, high, rows, reason, _find_reached(connection)))
 
 
@@ -78,6 +79,8 @@ def _find_reached(connection: sqlite3.Connection) -> tuple[Reached, ...]:
     rows = connection.execute(f"SELECT * FROM {NAME} ORDER BY place").fetchall()
     if any(digest(b"", row[:-1]) != row[-1] for row in rows):
         raise ValueError("what is reached on the test rows is not what was written")
+    for row in rows:
+        must_be(row, OF_TEST_BOUNDS)
     return tuple(Reached(_bound(text), *found) for _, text, *found, _ in rows)
 
 

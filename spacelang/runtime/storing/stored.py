@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from itertools import combinations
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
@@ -155,6 +155,38 @@ COLUMNS: Final = 19
 NOTHING_SAID: Final[Row] = (None, None, "[]")
 """What stands there where nothing was."""
 
+_MAYBE_REAL: Final = (float, type(None))
+_MAYBE_INFINITE: Final = (float, type(None), float)
+_MAYBE_INTEGER: Final = (int, type(None))
+_MAYBE_TEXT: Final = (str, type(None))
+
+OF_TRIALS: Final = (
+    *(int, str, _MAYBE_REAL, _MAYBE_INTEGER),
+    *(float, float, float, float, int, _MAYBE_INFINITE, _MAYBE_REAL),
+    *(str, int, str, str, str, str, int, int),
+    *(_MAYBE_INTEGER, _MAYBE_INFINITE, str),
+)
+"""The kinds of what stands in the row of a trial, with what was said of its request."""
+
+OF_SESSIONS: Final = (int, str, int, float, str, *(_MAYBE_TEXT,) * 2, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER)
+OF_TESTS: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
+OF_TEST_BOUNDS: Final = (int, str, *(_MAYBE_REAL,) * 3, str)
+
+
+def must_be(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
+    """Raise TypeError for a row that has something of another kind: to SQLite the type of a column is a wish."""
+    for value, kind in zip(row, kinds, strict=False):
+        if not isinstance(value, kind) or (value in _INFINITIES and kind is not _MAYBE_INFINITE):
+            raise TypeError(f"there is `{value!r:.20}` in the place of a {_named_kind(kind)}")
+
+
+_INFINITIES: Final = (inf, -inf)
+
+
+def _named_kind(kind: type | tuple[type, ...]) -> str:
+    first = kind if isinstance(kind, type) else kind[0]
+    return {int: "whole number", float: "number"}.get(first, "text")
+
 
 def row_of(record: Record) -> Row:
     """The row of a trial but for its digest, with what was said of its request; its predictions are not in it.
@@ -199,6 +231,7 @@ def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
 
     `bounds` are those that the run is subject to, in their order. Raises ValueError or TypeError for what no trial is.
     """
+    must_be(row, OF_TRIALS)
     (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
     (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:COLUMNS]
     proposal, seconds, memo = row[COLUMNS:]
@@ -207,7 +240,7 @@ def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
         Request(Configuration.from_json(configuration), fidelity, seconds, tuple(json.loads(memo))),
         loss,
         cost,
-        Status(FORMER.get(str(status), str(status))),
+        status_of(status),
         reason,
         tuple(Measurement(*each) for each in zip(bounds, measured, strict=True)) if measured else (),
         None if cost_alone == cost else cost_alone,
@@ -215,6 +248,11 @@ def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
         training_loss,
     )
     return Record(index, trial, started, finished, worker, attempts, workers, bool(early), proposal)
+
+
+def status_of(word: str) -> Status:
+    """How a trial ended, by the word of a store; raises ValueError for another."""
+    return Status(FORMER.get(word, word))
 
 
 def session_row(session: Session) -> Row:
@@ -239,8 +277,12 @@ def session_of(row: Row) -> Session:
     """The session of a row, whose digest follows; raises ValueError where that is another one."""
     if digest(b"", row[:-1]) != row[-1]:
         raise ValueError(f"session {row[0]} is not what was written")
+    must_be(row[:-1], OF_SESSIONS)
     number, started, process, began, versions, *more = row[:-1]
-    return Session(number, started, process, began, json.loads(versions), *more)
+    known = json.loads(versions)
+    if not isinstance(known, dict):
+        raise TypeError("the versions of a session have no names")
+    return Session(number, started, process, began, {name: str(each) for name, each in known.items()}, *more)
 
 
 def digest(before: bytes, values: Iterable[object]) -> bytes:
@@ -276,4 +318,7 @@ def _number(value: float) -> object:
 
 
 def _named(text: str) -> Named:
-    return tuple([(name, nan if value is None else float(value)) for name, value in json.loads(text)])
+    found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
+    if not all(isinstance(name, str) for name, _ in found):
+        raise TypeError("a number has something as its name that is no text")
+    return tuple(found)

@@ -1,15 +1,19 @@
 """A run that is kept in a store, for those who read it."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from spacelang.ir.task import read_bound
-from spacelang.runtime.history import Record
+from spacelang.ir.task import AnyBound, read_bound
+from spacelang.ir.trial import Status
+from spacelang.runtime.history import Improvement, Record
 from spacelang.runtime.storing import store_predictions, store_requests, store_tests
-from spacelang.runtime.storing.store_faults import damaged, told
+from spacelang.runtime.storing.store_faults import damaged, sound, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
 from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
@@ -18,9 +22,11 @@ from spacelang.runtime.storing.stored import (
     Session,
     State,
     digest,
+    must_be,
     record_of,
     renewed,
     session_of,
+    status_of,
 )
 
 if TYPE_CHECKING:
@@ -56,17 +62,16 @@ class StoredRun:
         """The processes of the run, in their order."""
         with told(self.path):
             rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
-        try:
+        with sound(self.path):
             return tuple(map(session_of, rows))
-        except (ValueError, TypeError) as error:
-            raise damaged(self.path, str(error)) from error
 
     @property
     def seconds(self) -> float:
         """How long the run took so far, over all its sessions; the last one, if it was killed, up to its last trial."""
         with told(self.path):
             (last,) = self._one("SELECT coalesce(max(finished), 0) FROM trials")
-        finished = float(last)
+        with sound(self.path):
+            finished = float(last)
         return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
 
     @property
@@ -86,28 +91,64 @@ class StoredRun:
         these before the one that breaks bounds the least.
         """
         with told(self.path):
-            found = self._connection.execute(BEST, (self.header.training_size,)).fetchone()
-        return None if found is None else (found[0], found[1], bool(found[2]))
+            found = self._connection.execute(f"{RANKED} LIMIT 1", (self.header.training_size,)).fetchone()
+        if found is None:
+            return None
+        trial, loss, feasible, _ = found
+        with sound(self.path):
+            must_be((trial, loss, feasible), (int, float, int))
+        return trial, loss, bool(feasible)
+
+    def ranked(self, count: int) -> tuple[int, ...]:
+        """The numbers of the best trials, `count` at most: the best first, and one a configuration."""
+        found: dict[str, int] = {}
+        with told(self.path), closing(self._connection.execute(RANKED, (self.header.training_size,))) as rows:
+            for trial, _, _, configuration in rows:
+                found.setdefault(configuration, trial)
+                if len(found) == count:
+                    break
+        return tuple(found.values())
+
+    @property
+    def failures(self) -> Counter[tuple[Status, str]]:
+        """How often trials failed in each way for each reason, the most frequent first."""
+        with told(self.path):
+            rows = self._connection.execute(FAILURES).fetchall()
+        with sound(self.path):
+            return Counter({(status_of(status), str(reason)): int(count) for status, reason, count in rows})
+
+    @property
+    def infeasible(self) -> int:
+        """How many trials succeeded and break a bound."""
+        with told(self.path):
+            return int(self._one("SELECT count(*) FROM trials WHERE loss IS NOT NULL AND NOT feasible")[0])
+
+    @property
+    def curve(self) -> tuple[Improvement, ...]:
+        """The incumbent over time, as the outcome of the run has it."""
+        with told(self.path):
+            rows = self._connection.execute(FEASIBLE, (self.header.training_size,)).fetchall()
+        with sound(self.path):
+            whole = [row[:3] for row in rows if row[3]]
+            return tuple(_improvements(whole or [row[:3] for row in rows]))
 
     @property
     def test(self) -> StoredTest | None:
         """The score of the best pipeline on the test rows; None where it was not tested."""
-        with told(self.path):
-            try:
-                return store_tests.find(self._connection)
-            except ValueError as error:
-                raise damaged(self.path, str(error)) from error
+        with told(self.path), sound(self.path):
+            return store_tests.find(self._connection)
 
     def records(self) -> Iterator[Record]:
         """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one.
 
         They are as their run had them, but for the predictions.
         """
-        try:
-            bounds = tuple(map(read_bound, self.header.bounds))
-        except ValueError as error:
-            raise damaged(self.path, str(error)) from error
-        return (record_of(row, bounds) for row in self._rows())
+        bounds = self._bounds
+        return (self._record(row, bounds) for row in self._rows())
+
+    def record(self, trial: int) -> Record | None:
+        """The trial of a number, None where there is none; otherwise as `records`."""
+        return next((self._record(row, self._bounds) for row in self._rows(trial - 1, 1)), None)
 
     def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
         """The predictions of a trial as `Trial` has them; None where none were kept, and where there is no such trial.
@@ -117,10 +158,8 @@ class StoredRun:
         for _ in self._rows(trial - 1, 1):
             with told(self.path):
                 found = store_predictions.find(self._connection, trial)
-            try:
+            with sound(self.path, f"the predictions of trial {trial}: "):
                 return None if found is None else store_predictions.unpack(found)
-            except ValueError as error:
-                raise damaged(self.path, f"the predictions of trial {trial}: {error}") from error
         return None
 
     def close(self) -> None:
@@ -136,6 +175,15 @@ class StoredRun:
     ) -> None:
         """Let go of the file."""
         self.close()
+
+    @property
+    def _bounds(self) -> tuple[AnyBound, ...]:
+        with sound(self.path):
+            return tuple(map(read_bound, self.header.bounds))
+
+    def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> Record:
+        with sound(self.path, f"trial {row[0]} is none: "):
+            return record_of(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
         """The rows of the trials behind one, with what was said of their requests and without their digests.
@@ -175,7 +223,27 @@ class StoredRun:
         return row
 
 
-BEST: Final = (
-    "SELECT trial, loss, feasible FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
-    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial LIMIT 1"
+RANKED: Final = (
+    "SELECT trial, loss, feasible, configuration FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
+    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial"
 )
+
+FAILURES: Final = (
+    "SELECT status, reason, count(*) FROM trials WHERE loss IS NULL GROUP BY status, reason "
+    "ORDER BY count(*) DESC, min(trial)"
+)
+
+FEASIBLE: Final = (
+    "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "
+    "WHERE loss IS NOT NULL AND feasible ORDER BY trial"
+)
+
+
+def _improvements(points: Iterable[tuple[float, int, float]]) -> Iterator[Improvement]:
+    """Of the trials in their order those that were the best so far."""
+    least = inf
+    for finished, trial, loss in points:
+        if loss < least:
+            must_be((finished, trial, loss), (float, int, float))
+            least = loss
+            yield Improvement(finished, trial, loss)

@@ -89,13 +89,13 @@ def test_runs_of_others_have_no_tree(tmp_path: Path) -> None:
 
 def test_the_command_writes_and_prints_it(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = store.read_bytes()
-    runs.command(store, tree=Path("-"))
+    runs.command([store], tree=Path("-"))
     assert "last = A" in capsys.readouterr().out
-    runs.command(store, tree=tmp_path / "tree.svg")
+    runs.command([store], tree=tmp_path / "tree.svg")
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
     for name, telling in ((store, "no tree is written as"), (tmp_path / "none" / "tree.txt", "cannot write")):
         with pytest.raises(typer.Exit):
-            runs.command(store, tree=name)
+            runs.command([store], tree=name)
         assert telling in capsys.readouterr().err
     assert store.read_bytes() == kept
 

@@ -48,7 +48,7 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
     with Store.create(tmp_path / "d.db", header(meta_features=LIKE, bounds=(LIMIT,))) as store:
         store.append(trial(1, constraints=broken(1.0)))
         store.end("budget", 1.0)
-    (tmp_path / "notes.txt").write_text("no store")
+    (tmp_path / "notes.db").write_text("no store")
     with pytest.raises(ArchiveError, match="no run that an archive could be made of"):
         make_archive([tmp_path], "a.json", nobody)
     stored(tmp_path / "e.db", 2, meta_features=LIKE)
@@ -60,7 +60,7 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
         "`c.db` has no trial on all training rows",
         "`d.db` has no trial that succeeded within all bounds",
     )
-    assert made.left_out[4].startswith("`notes.txt`: ")
+    assert made.left_out[4].startswith("`notes.db`: ")
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:

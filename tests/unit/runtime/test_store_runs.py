@@ -1,4 +1,5 @@
 import gzip
+import os
 import sqlite3
 import sys
 from datetime import datetime
@@ -18,11 +19,12 @@ from spacelang.runtime.storing.store import Store, StoreError
 NOW = datetime(2026, 1, 31, 23, 59, 58)
 
 
-def test_a_listing_says_what_is_there_and_what_is_no_store(tmp_path: Path) -> None:
+def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Path) -> None:
     stored(tmp_path / "done.db")
     stored(tmp_path / "killed", ending=None, seed=7)
     live = Store.create(tmp_path / "live.db", header())
     (tmp_path / "notes.txt").write_text("no store " * 1000, encoding="utf-8")
+    (tmp_path / "overwritten.db").write_bytes(b"no store " * 1000)
     (tmp_path / "empty.db").touch()
     (tmp_path / ".hidden").touch()
     (tmp_path / "folder").mkdir()
@@ -42,22 +44,25 @@ def test_a_listing_says_what_is_there_and_what_is_no_store(tmp_path: Path) -> No
     assert (done.trials, done.best, done.feasible, done.seconds) == (3, 1 / 3, True, 3.0)
     assert (found["live.db"].best, found["live.db"].trials, found["killed"].seed) == (None, 0, 7)
     why = {path.name: error.message for path, error in listing.others}
-    assert why.keys() == {"notes.txt", "empty.db", "cut.db", "other.db"}
-    assert "is no store" in why["notes.txt"]
+    assert why.keys() == {"empty.db", "cut.db", "overwritten.db"}
+    assert "is no store" in why["overwritten.db"]
     assert "is empty" in why["empty.db"]
     assert "is damaged" in why["cut.db"]
-    assert "is an SQLite file, but no store" in why["other.db"]
+    assert {run.path for run in runs(tmp_path / "killed", tmp_path, tmp_path / "done.db").runs} == {
+        tmp_path / name for name in found
+    }
+    for name, reason in (("notes.txt", "is no store"), ("other.db", "is an SQLite file, but no store")):
+        (alone,) = runs(tmp_path / name).others
+        assert reason in alone[1].message, "what is named is told"
     live.append(trial(1))
     live.close()
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_place_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be listed"):
-        runs(tmp_path / "nowhere")
-    stored(tmp_path / "run.db")
-    with pytest.raises(StoreError, match="it is no folder") as caught:
-        runs(tmp_path / "run.db")
-    assert f"spacelang runs {tmp_path / 'run.db'} --export" in caught.value.help
+        runs(tmp_path, tmp_path / "nowhere")
+    with pytest.raises(StoreError, match="no regular file"):
+        runs(Path(os.devnull))
 
 
 def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:

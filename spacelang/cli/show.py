@@ -1,0 +1,37 @@
+"""`spacelang show`: what a stored run is, and what it has found."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import JsonOption, fail, print_json
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
+
+
+def command(
+    run: RunArgument,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many of the best trials are listed.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Show a stored run, also while it goes on: data, optimizer, budget, best pipeline, best trials, failures.
+
+    Neither the data nor the space is needed, nothing is fitted, and nothing of the file is trusted.
+
+    Example: `spacelang show runs/credit-20260131-120000.db --top 5`
+    """
+    from spacelang.report.stored import document, text
+    from spacelang.runtime.errors import InputError
+    from spacelang.runtime.storing.store import Store
+
+    try:
+        with Store.read(run) as found:
+            shown = document(found, top) if json else text(found, top)
+    except InputError as error:
+        fail(error.message, error.help, status=BAD_INPUT)
+    if isinstance(shown, str):
+        typer.echo(shown)
+    else:
+        print_json(shown)

@@ -1,0 +1,329 @@
+"""A run that is kept in a store, as `spacelang show` and `spacelang runs` tell it: in words, and as JSON.
+
+All of it comes of the file, which may be a stranger's: nothing is imported because of it, and what is not to be seen in
+a text is told as what it is. It takes some queries, however many trials there are.
+"""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.diagnostics.cells import visible
+from spacelang.forms.definition import from_json
+from spacelang.forms.json_fields import DefinitionError
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import literal
+from spacelang.ir.space import Choice, Space
+from spacelang.ir.task import describe_bound
+from spacelang.ir.trial import Status
+from spacelang.report.failures import most_frequent, told
+from spacelang.report.reached import interval, kept_to, score_document, shown
+from spacelang.runtime.storing.runs import Summary, summary
+from spacelang.runtime.storing.stored import State
+
+if TYPE_CHECKING:
+    from spacelang.ir.trial import Measurement, Trial
+    from spacelang.ir.value import Value
+    from spacelang.runtime.history import Record
+    from spacelang.runtime.storing.stored_run import StoredRun
+
+SHOWN: Final = 10
+"""So many of the best trials are shown."""
+
+LONGEST: Final = 400
+"""Characters of a text that is shown in one place; what is longer is cut."""
+
+GOES_ON: Final = {
+    State.FINISHED: "with more to spend, by",
+    State.RUNNING: "it goes on; once it has ended, by",
+    State.INTERRUPTED: "where it stopped, by",
+    State.KILLED: "where it was killed, by",
+    State.UNKNOWN: "unless it still does, by",
+}
+
+
+# ---- as JSON
+
+
+def listed(run: Summary) -> dict[str, object]:
+    """What `runs --json` prints of a run."""
+    return {
+        "store": str(run.path),
+        "space": run.space,
+        "data": run.data.name,
+        "optimizer": run.optimizer,
+        "seed": run.seed,
+        "metric": run.metric,
+        "validation": run.validation,
+        "state": run.state.value,
+        "trials": run.trials,
+        "loss": run.best,
+        "feasible": run.feasible,
+        "started": run.started,
+        "seconds": run.seconds,
+        "test": None if run.test is None else score_document(run.test),
+    }
+
+
+def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
+    """What `show --json` prints: what `runs --json` does, and what a run is of, `count` of the best trials, failures.
+
+    `best` has these trials, the best first; the first is the one that `configuration`, `trial` and `loss` are of.
+    `budget` is what the run was begun with: `seconds` of all workers together. `failures` counts failed trials by their
+    status, `reasons` by why they failed.
+    """
+    header, failures, best = run.header, run.failures, _best(run, count)
+    test = run.test
+    return {
+        **listed(summary(run)),
+        "rows": header.data.rows,
+        "columns": header.data.columns,
+        "content": header.data.fingerprint,
+        "options": _options(header.options),
+        "settings": dict(header.settings),
+        "bounds": [*header.bounds],
+        "training_size": header.training_size,
+        "budget": asdict(header.budget),
+        "initial": len(header.initial or ()),
+        "versions": dict(header.versions),
+        "sessions": [_session(each) for each in run.sessions],
+        "failed": failures.total(),
+        "failures": {kind.value: number for kind, number in _by_kind(failures).items()},
+        "reasons": _by_reason(failures),
+        "infeasible": run.infeasible,
+        "trial": best[0].index if best else None,
+        "configuration": _plain(best[0].trial.request.configuration) if best else None,
+        "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
+        "best": [_trial(each) for each in best],
+        "tested": None if test is None else test.trial,
+    }
+
+
+def _best(run: "StoredRun", count: int) -> "list[Record]":
+    return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
+
+
+def _session(session: Any) -> dict[str, object]:
+    names = ("number", "started", "ended", "ending", "seconds", "trials", "workers")
+    return {name: getattr(session, name) for name in names} | {"versions": dict(session.versions)}
+
+
+def _trial(record: "Record") -> dict[str, object]:
+    trial = record.trial
+    return {
+        "trial": record.index,
+        "loss": trial.loss,
+        "fidelity": trial.request.fidelity,
+        "feasible": trial.is_feasible,
+        "constraints": {each.bound.name: _finite(each.value) for each in trial.constraints},
+        "metrics": {name: _finite(value) for name, value in trial.metrics},
+        "training_loss": trial.training_loss,
+        "cost": trial.cost,
+        "finished": record.finished,
+        "configuration": _plain(trial.request.configuration),
+    }
+
+
+def _plain(configuration: Configuration) -> dict[str, object]:
+    return {key: _jsonable(value) for key, value in configuration.items()}
+
+
+def _jsonable(value: "Value") -> object:
+    """JSON has no numbers that are not finite."""
+    if isinstance(value, tuple):
+        return [*map(_jsonable, value)]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _options(options: Mapping[str, str]) -> dict[str, object]:
+    """The options of an optimizer, which the store has as JSON texts; what is none of it stays a text."""
+    found: dict[str, object] = {}
+    for name, text in options.items():
+        try:
+            found[name] = json.loads(text, parse_constant=str)
+        except (ValueError, RecursionError):
+            found[name] = text
+    return found
+
+
+def _by_kind(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
+    counts: Counter[Status] = Counter()
+    for (kind, _), number in failures.items():
+        counts[kind] += number
+    return counts
+
+
+def _by_reason(failures: Counter[tuple[Status, str]]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for (_, reason), number in failures.most_common():
+        counts[reason] += number
+    return dict(counts)
+
+
+# ---- in words
+
+
+def text(run: "StoredRun", count: int = SHOWN) -> str:
+    """What `show` prints: what the run is of, its incumbent, `count` of the best trials, failures, how to go on."""
+    found, best = summary(run), _best(run, count)
+    parts = [
+        [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
+        [*_table(_facts(run, found))],
+        [*_incumbent(run, best)],
+        [*_ranking(run, best)],
+        [*_failures(run.failures)],
+        [*_table(_further(run, found))],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _facts(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
+    header = run.header
+    options = ", ".join(f"{name}={_value(value)}" for name, value in _options(header.options).items())
+    yield "data", f"{header.data}"
+    yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
+    yield "judged by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
+    yield from (("subject to", each) for each in header.bounds)
+    yield from ((name, said) for name, said in header.settings.items())
+    if header.initial:
+        yield "begun with", _count(len(header.initial), "given configuration")
+    if budget := _budget(header.budget.seconds, header.budget.trials):
+        yield "budget", budget
+    yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
+    if sessions := run.sessions:
+        of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
+        versions = ", ".join(f"{name} {said}" for name, said in sessions[-1].versions.items())
+        yield "begun", f"{found.started}{of}, with {versions}"
+
+
+def _budget(seconds: float | None, trials: int | None) -> str:
+    said = [] if seconds is None else [f"{seconds:g} s of all workers together"]
+    return ", ".join(said + ([] if trials is None else [_count(trials, "trial")]))
+
+
+def _trials(run: "StoredRun", found: Summary) -> str:
+    failed, beyond = run.failures.total(), run.infeasible
+    more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} beyond a bound"] * bool(beyond)
+    return ", ".join([_count(found.trials, "trial"), *more])
+
+
+def _value(value: object) -> str:
+    """An option: of a part, which has options of its own, the name."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return str(value["name"])
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _incumbent(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
+    """The best trial, what was measured of it, its score on test rows, and its configuration."""
+    if not best:
+        yield "No trial has succeeded."
+        return
+    record, header = best[0], run.header
+    trial = record.trial
+    if not trial.is_feasible:
+        yield "No trial keeps to all that the run is subject to. This is the one that breaks it the least."
+    yield _line(f"Best {header.metric}: {trial.loss:.6g} (trial {record.index}{_rows(trial, header.training_size)})")
+    yield from (_line(f"  {describe_bound(each.bound)}: {_measured(each)}") for each in trial.constraints)
+    yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
+    test = run.test
+    if test is not None:
+        whose = "" if test.trial == record.index else f" (of trial {test.trial})"
+        yield _line(f"  on {test.score.rows} rows that no trial saw{whose}: {interval(test.score, header.metric)}")
+        yield from (_line(f"  {each}") for each in kept_to(test.score, trial))
+    yield ""
+    yield from _table((key, _shown_value(value)) for key, value in trial.request.configuration.items())
+
+
+def _measured(each: "Measurement") -> str:
+    value = "undefined" if isnan(each.value) else shown(each.bound, each.value)
+    return value if each.holds else f"{value}, which breaks it"
+
+
+def _rows(trial: "Trial", training_size: int) -> str:
+    rows = trial.request.fidelity
+    return "" if rows is None or rows >= training_size else f", on {rows:,} of {training_size:,} training rows"
+
+
+def _shown_value(value: "Value") -> str:
+    # As the summary of a run has it: decisions and words are shown as they are called.
+    return value if isinstance(value, str) and value.isprintable() else literal(value)
+
+
+def _ranking(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
+    """A table of the best trials: rank, number, loss, training rows, seconds, and what was decided."""
+    if len(best) < 2:
+        return
+    space, size = _space(run), run.header.training_size
+    rows = [("rank", "trial", "loss", "rows", "seconds", "pipeline")]
+    for rank, record in enumerate(best, start=1):
+        trial = record.trial
+        loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' beyond a bound'}"
+        numbers = (f"{rank}", f"{record.index}", loss, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
+        rows.append((*numbers, _decided(trial.request.configuration, space)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        yield f"{'  '.join(cells)}  {_line(row[-1])}"
+
+
+def _space(run: "StoredRun") -> Space | None:
+    """The space; None where its definition is one of another version."""
+    try:
+        return from_json(json.loads(run.header.definition))
+    except (DefinitionError, ValueError, RecursionError):
+        return None
+
+
+def _decided(configuration: Configuration, space: Space | None) -> str:
+    """The alternatives that are taken, in the order of the text, but for `none`; all values where that is unknown."""
+    nodes = [] if space is None else [each.node for each in space.variables.values()]
+    keys = dict.fromkeys(node.key for node in nodes if isinstance(node, Choice)) or configuration
+    said = ((key, configuration[key]) for key in keys if key in configuration)
+    return ", ".join(f"{key}={_shown_value(value)}" for key, value in said if value != "none")
+
+
+def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
+    if not failures:
+        return
+    chosen = most_frequent(failures)
+    yield f"{_count(failures.total(), 'trial')} failed ({told(_by_kind(failures))}):"
+    yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
+    if len(failures) > len(chosen):
+        yield f"  and {_count(len(failures) - len(chosen), 'other reason')}"
+
+
+def _further(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
+    """What can be done with the run."""
+    header = run.header
+    store = shlex.quote(str(run.path))
+    facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
+    data = f"--data {shlex.quote(header.data.name)}"
+    yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data} {facts} --store {store} --resume`"
+
+
+# ---- lines
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Two columns, the first as wide as need be."""
+    shown_rows = [(_line(name), _line(said)) for name, said in rows]
+    width = max((len(name) for name, _ in shown_rows), default=0)
+    return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
+
+
+def _line(line: str) -> str:
+    """A line that steers no terminal, cut where it has no end."""
+    return visible(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

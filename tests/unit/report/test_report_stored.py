@@ -1,0 +1,196 @@
+"""What `show` says of a store, and of one whose writer meant harm: its digests are right, and nothing else need be."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storing import DATA, LIMIT, broken, header, stored, trial
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Bound, Measure
+from spacelang.ir.trial import Measurement, Reached, Status, TestScore
+from spacelang.report.stored import LONGEST, document, text
+from spacelang.runtime.history import History, Unkept
+from spacelang.runtime.storing.store import Store, StoreError
+from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
+from spacelang.runtime.storing.store_tests import StoredTest, keep
+from spacelang.runtime.storing.stored import digest
+
+LATENCY = Bound(Measure.LATENCY, 0.001)
+
+
+def configuration(scaler: str) -> Configuration:
+    return Configuration({"scaler": scaler, "estimator": "LogisticRegression"})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Twelve trials of two configurations: failed ones, on fewer rows, beyond a bound, and good ones; and a test."""
+    place = tmp_path / "run.db"
+    store = Store.create(place, header(bounds=(LIMIT,), settings={"predictions": "true"}))
+    for index in range(1, 13):
+        said: dict[str, Any] = {"configuration": configuration("none" if index % 2 else "StandardScaler")}
+        match index % 4:
+            case 0:
+                said |= {"loss": None, "status": Status.ERROR if index < 9 else Status.TIMEOUT, "reason": f"n {index}"}
+            case 1:
+                said |= {"constraints": broken(index / 10)}
+            case 2:
+                said |= {"fidelity": 50, "constraints": (Measurement(LIMIT, 2.0),)}
+            case _:
+                said |= {"constraints": (Measurement(LIMIT, 3.0),), "metrics": (("accuracy", 0.5),)}
+        store.append(trial(index, **said))
+    store.end("budget", 12.5)
+    keep(place, StoredTest(11, TestScore(0.1, 0.05, 0.2, 40, "", (Reached(LIMIT, 3.5, 3.0, 4.5),))))
+    return place
+
+
+def told(place: Path) -> tuple[str, dict[str, Any]]:
+    with Store.read(place) as run:
+        said, found = text(run), document(run)
+    return said, json.loads(json.dumps(found, allow_nan=False))
+
+
+def test_a_run_is_shown(path: Path) -> None:
+    said, found = told(path)
+    lines = said.splitlines()
+    assert lines[0] == "small on wine.csv by blds: finished"
+    assert "  trials       12 trials, 3 failed, 3 beyond a bound in 12.5 s" in lines
+    assert "  predictions  true" in lines
+    assert "  subject to   leaves <= 4" in lines
+    assert "Best 1 - roc_auc: 0.0909091 (trial 11)" in lines
+    assert "  leaves <= 4: 3" in lines
+    assert "  accuracy: 0.5" in lines
+    assert "  on 40 rows that no trial saw: 1 - roc_auc 0.1 [0.05, 0.2]" in lines
+    assert "  leaves <= 4 there: 3.5 [3, 4.5], within what may be chance" in lines
+    assert "3 trials failed (2 errors, 1 timeout):" in lines
+    assert found["best"][0] | {"configuration": 0} == {
+        "trial": 11,
+        "loss": 1 / 11,
+        "fidelity": None,
+        "feasible": True,
+        "constraints": {"leaves": 3.0},
+        "metrics": {"accuracy": 0.5},
+        "training_loss": None,
+        "cost": 0.5,
+        "finished": 11.0,
+        "configuration": 0,
+    }
+    assert (found["trial"], found["loss"], found["trials"], found["failed"]) == (11, 1 / 11, 12, 3)
+    assert (found["failures"], found["infeasible"], found["tested"]) == ({"error": 2, "timeout": 1}, 3, 11)
+    assert (found["space"], found["data"], found["content"]) == ("small", DATA.name, DATA.fingerprint)
+    assert found["options"] == {"b": 100, "eta": 2.0}
+
+
+def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -> None:
+    from spacelang.runtime.final import candidates
+
+    with Store.read(path) as run:
+        history = History(lambda: 0.0, run.header.training_size, Unkept())
+        for record in run.records():
+            history.keep(record)
+        outcome = history.outcome("budget", 0)  # type: ignore[arg-type]
+        ranked = [record.index for record in candidates(outcome, run.header.training_size)]
+        assert [*run.ranked(10)] == ranked
+        assert run.ranked(1) == (ranked[0],)
+        assert run.curve == outcome.curve
+        assert [run.record(index) for index in range(1, 13)] == [*run.records()]
+        assert run.record(13) is None
+    _, found = told(path)
+    assert [each["trial"] for each in found["best"]] == ranked
+
+
+def test_a_run_without_a_trial_and_one_without_a_success_are_shown(tmp_path: Path) -> None:
+    stored(tmp_path / "none.db", count=0)
+    assert "No trial has succeeded." in told(tmp_path / "none.db")[0]
+    live = Store.create(tmp_path / "live.db", header())
+    live.append(trial(1, loss=None, status=Status.CRASH, reason="x" * 1000))
+    said, found = told(tmp_path / "live.db")
+    assert (found["state"], found["configuration"], found["best"]) == ("running", None, [])
+    assert f"  1 x {'x' * (LONGEST - 7)}…" in said.splitlines()
+    live.close()
+
+
+# ---- strangers
+
+EVIL = "\x1b[2J\u202e'; rm -rf ~ #"
+STRANGE: tuple[object, ...] = (b"\x00\xff", EVIL, 7, float("inf"), "[" * 3000, "[{}]")
+"""What stands in a place in which something else should."""
+
+
+def rewritten(path: Path, statement: str, values: Iterable[object]) -> None:
+    """The store after a statement, with the digests that its writer would have put there."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode=OFF")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.execute(statement, tuple(values))
+        facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
+        facts.pop(DIGEST_OF_HEADER)
+        before = _digest_of(facts)
+        connection.execute("UPDATE header SET value = ? WHERE name = ?", (before.hex(), DIGEST_OF_HEADER))
+        for table, key in (("sessions", "session"), ("test", "trial"), ("test_bounds", "place"), ("trials", "trial")):
+            for row in connection.execute(f"SELECT * FROM {table} ORDER BY {key}").fetchall():
+                mark = digest(before if table == "trials" else b"", row[:-1])
+                before = mark if table == "trials" else before
+                connection.execute(f"UPDATE {table} SET digest = ? WHERE {key} = ?", (mark, row[0]))
+    connection.close()
+
+
+def places(path: Path) -> list[tuple[str, str, str]]:
+    """What can be changed: the table, the column, and which of its rows."""
+    with sqlite3.connect(path) as connection:
+        facts = [name for (name,) in connection.execute("SELECT name FROM header") if name != DIGEST_OF_HEADER]
+        found = [("header", "value", f"name = '{name}'") for name in facts]
+        for table, row in (("sessions", "session = 1"), ("test", "1"), ("test_bounds", "1"), ("trials", "trial = 11")):
+            columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+            found += [(table, name, row) for name in columns[1:-1]]
+    connection.close()
+    return found
+
+
+def is_refused(path: Path) -> bool:
+    """Whether a store is refused, and not shown; either way nothing else is raised, and no terminal is steered."""
+    try:
+        said, _ = told(path)
+    except StoreError as error:
+        message = error.message
+    else:
+        assert "\x1b" not in said
+        return False
+    return "is damaged" in message
+
+
+def test_whatever_a_stranger_wrote_is_shown_or_refused(path: Path) -> None:
+    whole, refused = path.read_bytes(), 0
+    for table, column, row in places(path):
+        for value in STRANGE:
+            path.write_bytes(whole)
+            try:
+                rewritten(path, f"UPDATE {table} SET {column} = ? WHERE {row}", [value])
+            except (sqlite3.IntegrityError, TypeError, AttributeError):
+                continue  # no file can hold it there
+            refused += is_refused(path)
+    assert refused > 100
+
+
+def test_a_header_whose_facts_are_strange_is_shown_or_refused(path: Path) -> None:
+    refused = 0
+    for name in ("data", "budget", "options", "versions", "meta_features", "bounds", "initial"):
+        for value in ("null", "[]", '{"x": []}', '{"seconds": Infinity}'):
+            rewritten(path, "UPDATE header SET value = ? WHERE name = ?", (value, name))
+            refused += is_refused(path)
+    assert refused > 20
+
+
+def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
+    facts: dict[str, Any] = {"data": replace(DATA, name=EVIL), "metric": EVIL, "optimizer": EVIL}
+    stored(tmp_path / "run.db", settings={EVIL: EVIL}, options={EVIL: {"name": EVIL}}, **facts)
+    said, _ = told(tmp_path / "run.db")
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    (line,) = [line for line in said.splitlines() if line.startswith("  go on")]
+    assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #'" in line

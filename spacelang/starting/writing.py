@@ -31,6 +31,7 @@ def starting_space(data: Profile, reference: str, target: str | None = None, pla
         stages.scaler(data),
         stages.encoder(data),
         stages.reader(data),
+        stages.calendar(data),
         stages.selector(data),
         stages.estimator(data),
         _pipeline(data),
@@ -79,9 +80,10 @@ def _pipeline(data: Profile) -> str:
         "numeric": numbers if data.of(Content.NUMBER) else "",
         "categorical": "encoder" if data.of(Content.CATEGORY) else "",
         "text": "reader" if data.texts else "",
+        "datetime": "calendar" if data.of(Content.DATE) else "",
     }
     given = [f"{kind}: {part}" for kind, part in parts.items() if part]
-    is_plain = parts["numeric"] and len(given) == 1 and not data.of(Content.DATE)
+    is_plain = parts["numeric"] and len(given) == 1
     first = numbers if is_plain else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if stages.selector(data) else []), "estimator"]
     said = "The columns of each type go their own way, and side by side into what follows." if len(given) > 1 else ""

@@ -42,7 +42,7 @@ IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 PLAIN: Any = {"optimizer": "random", "seed": 1, "workers": 0}
 """How drawn pipelines are tried."""
 pytestmark = pytest.mark.filterwarnings("ignore:`limit trial.*not enforced without workers")
-USABLE = [name for name in COLUMNS if name not in {"empty", "when"}]
+USABLE = [name for name in COLUMNS if name != "empty"]
 
 
 @st.composite
@@ -82,7 +82,7 @@ def test_depends_on_the_data() -> None:
 
 @pytest.mark.parametrize("label", ["rare", "price"])
 def test_what_is_drawn_fits(label: str) -> None:
-    table = pd.DataFrame(COLUMNS).drop(columns="when")
+    table = pd.DataFrame(COLUMNS)
     space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS[label]))), "a.csv"))
     trials = 40 if IS_FULL else 6
     found = sl.search(space, table, LABELS[label], validate="holdout(0.3)", trials=trials, **PLAIN)
@@ -90,8 +90,8 @@ def test_what_is_drawn_fits(label: str) -> None:
     assert found.outcome.failed == 0
 
 
-def test_dates_are_left_out_where_nothing_else_is_selected() -> None:
-    table = pd.DataFrame({name: COLUMNS[name] for name in ("size", "when")})
+def test_dates_are_selected_by_themselves() -> None:
+    table = pd.DataFrame({name: COLUMNS[name] for name in ("when", "empty")})
     space = sl.parse(starting_space(profile(make_table(table, pd.Series(LABELS["two"]))), "a.csv"))
     assert sl.search(space, table, LABELS["two"], trials=1, **PLAIN).outcome.failed == 0
 
@@ -112,7 +112,7 @@ SUSPECTS = {
     "day": ([f"2021-03-{1 + place % 28:02}" for place in range(ROWS)], Suspicion.DATES),
     "born": ([f"{1 + place % 28}.3.1970" for place in range(ROWS)], Suspicion.DATES),
     "hired": ([f"March {1 + place % 28}, 2001" for place in range(ROWS)], Suspicion.DATES),
-    "when": (COLUMNS["when"], Suspicion.DATES),
+    "when": (COLUMNS["when"], None),
     "steps": (range(7, 7 + 3 * ROWS, 3), None),
     "town": (COLUMNS["town"], None),
     "note": ([f"a note of {place} words" for place in range(ROWS)], None),
@@ -136,7 +136,7 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     [
         ({"a": [1.0] * 4}, ["x", None, "y", "x"], "1 row has no label"),
         ({"a": [1.0] * 4}, ["x"] * 4, "all labels in the column `y` are `x`"),
-        ({"when": COLUMNS["when"][:4]}, ["x", "y"] * 2, "no column of `data` holds numbers, categories or text"),
+        ({"empty": [None] * 4}, ["x", "y"] * 2, "no column of `data` holds numbers, categories, text or dates"),
     ],
 )
 def test_data_without_a_space_is_refused(table: Any, labels: Any, said: str) -> None:

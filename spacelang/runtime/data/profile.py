@@ -38,7 +38,7 @@ class Suspicion(Enum):
     """What a column may be that its type does not say, and what to do about it."""
 
     IDENTIFIER = "looks like an identifier", "no pipeline learns from it: leave the column out"
-    DATES = "holds dates", "no pipeline reads them so: make columns of year, month and weekday"
+    DATES = "holds dates as text", "they count as categories so: make columns of year, month and weekday"
     NUMBERS = "holds numbers as text", "they count as categories so: write them as plain numbers"
 
     @property
@@ -111,24 +111,42 @@ def profile(table: Table) -> Profile:
     if missing:
         rows = "1 row has" if missing == 1 else f"{missing} rows have"
         raise DataError(f"{rows} no label in the column `{label}`", "leave out or label them")
-    kind = table.kind or likely_kind(table.target)
+    kind = kind_of(table).kind
     counts = table.target.value_counts() if kind == "classification" else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
     if len(classes) == 1:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another column of labels")
     is_sparse = not isinstance(table.features, pd.DataFrame)
     found = Profile(table.name, len(table.target), tuple(_columns(table.features)), label, kind, classes, is_sparse)
-    if not (found.of(Content.NUMBER) or found.of(Content.CATEGORY) or found.texts):
-        raise DataError(f"no column of `{table.name}` holds numbers, categories or text", "make such columns")
+    if all(column.content in {Content.EMPTY, Content.OTHER} for column in found.columns):
+        raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "make such columns")
     return found
 
 
-def likely_kind(labels: "pd.Series[Any]") -> Kind:
-    """Regression for numbers that have fractions or more than twenty different values, else classification."""
+@dataclass(frozen=True, slots=True)
+class LikelyKind:
+    """The kind of task that labels are for, and a `reason` to take them for that."""
+
+    kind: Kind
+    reason: str
+
+
+def kind_of(table: Table) -> LikelyKind:
+    """What data says that it is for; else regression for numbers with fractions or more than twenty different values.
+
+    Of all other labels it is classification.
+    """
+    if table.kind is not None:
+        return LikelyKind(table.kind, f"`{table.name}` is a task of {table.kind}")
+    labels, column = table.target.dropna(), f"`{table.target.name}`"
+    distinct = f"{labels.nunique():,} different"
     if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
-        return "classification"
-    is_measured = bool((labels % 1 != 0).any()) or labels.nunique() > NUMBERED_CLASSES
-    return "regression" if is_measured else "classification"
+        return LikelyKind("classification", f"{column} holds {distinct} labels that are no numbers")
+    if bool((labels % 1 != 0).any()):
+        return LikelyKind("regression", f"{column} holds numbers with fractions")
+    if labels.nunique() > NUMBERED_CLASSES:
+        return LikelyKind("regression", f"{column} holds {distinct} numbers")
+    return LikelyKind("classification", f"{column} holds {distinct} whole numbers")
 
 
 def _columns(features: Features) -> Iterable[ColumnProfile]:
@@ -154,8 +172,6 @@ def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Sus
         case Content.NUMBER if all_differ and pd.api.types.is_integer_dtype(values):
             counts_up = int(values.max()) - int(values.min()) + 1 == rows
             return Suspicion.IDENTIFIER if counts_up or NAMED_SO.search(str(values.name)) else None
-        case Content.DATE:
-            return Suspicion.DATES
         case Content.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
             return _writing(values, distinct)
         case _:

@@ -99,7 +99,8 @@ class Experiment:
 
     By `metric` and `validation` trials are judged (None: as the task says, else as the data has it), beside the loss
     what is `recorded` of them; `test` are rows that none sees. `initial` and what an `archive` suggests, by distances
-    of a `norm`, is evaluated first. Of the best pipelines an `ensemble` of so many votes is made at the end.
+    of a `norm`, is evaluated first. Of the best pipelines an `ensemble` of so many votes is made at the end. `chosen`
+    says why its space is this one, where nobody has named it.
     """
 
     space: Space
@@ -116,6 +117,7 @@ class Experiment:
     archive: "Archive | None" = None
     norm: Norm = Norm.L1
     ensemble: int | None = None
+    chosen: str = ""
 
     def by(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """The same by the optimizer of a name, or the default one; raises UnknownPluginError and OptionError."""

@@ -1,7 +1,7 @@
 """What a search found: its trials and incumbents as tables, the best pipeline."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spacelang.api.experiment import Experiment
     from spacelang.ir.trial import TestScore
+    from spacelang.report.glance import Row
     from spacelang.report.searched import Searched
     from spacelang.runtime.ensembles.assembling import Ensemble
     from spacelang.runtime.executors import Executor
@@ -113,14 +114,20 @@ class Result:
     assembled: "Ensemble | None" = None
 
     def __repr__(self) -> str:
-        from spacelang.report.glance import result_rows, result_text
+        from spacelang.report.glance import result_text
 
-        return result_text(self.outcome, self.objective.metric.formula, result_rows(self.outcome, self.store))
+        return result_text(self.outcome, self.objective.metric.formula, self._rows)
 
     def _repr_html_(self) -> str:
-        from spacelang.report.glance import result_html, result_rows
+        from spacelang.report.glance import result_html
 
-        return result_html(self.outcome, self.objective.metric.formula, result_rows(self.outcome, self.store))
+        return result_html(self.outcome, self.objective.metric.formula, self._rows)
+
+    @property
+    def _rows(self) -> "Sequence[Row]":
+        from spacelang.report.glance import result_rows
+
+        return result_rows(self.outcome, self.store, self.experiment.chosen)
 
     @property
     def best_configuration(self) -> Configuration | None:

@@ -16,6 +16,7 @@ from spacelang.api.keeping import check_predictions
 from spacelang.api.result import Result, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
+from spacelang.api.usual import usual_space
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.executors import Workers
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
-    space: Space | str | PathLike[str],
+    space: Space | str | PathLike[str] | None = None,
     features: Any = None,
     target: Any = None,
     *,
@@ -63,6 +64,9 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     listener: "Listener | None" = None,
 ) -> Result:
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels; or for an objective.
+
+    Without a space it is `tabular_classification` or `tabular_regression`, as the labels are (see `api.usual`), with
+    learners of xgboost and lightgbm beside their own where `allow` names these; the result says which, and why.
 
     An `objective` is a function, which is called with a configuration, a dictionary, and gives its loss; or a
     dictionary of `loss`, `cost` (in seconds, instead of those that it takes) and `constraints` (the value of all that
@@ -108,7 +112,6 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)
-    loaded = opened(space, allow, bind)
     kept = Recorded(tuple(metrics), training_score, predictions)
     by_metric = {"metric": metric, "validate": validate, "test": test, "ensemble": ensemble, "archive": archive}
     if objective is None:
@@ -121,6 +124,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         _refuse({**by_metric, **asked}, "an objective")
         sizes = None if fidelities is None else tuple(fidelities)
         data = Boxed(objective, sizes, _limits_by_name(constraints), scale)
+    loaded, chosen = _space(space, data, allow, bind)
     experiment = Experiment(
         space=loaded,
         data=data,
@@ -135,6 +139,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         archive=None if archive is None else open_archive(archive),
         norm=Norm(archive_norm),
         ensemble=ensemble,
+        chosen=chosen,
     )
     prepared = experiment.by(optimizer, optimizer_options).prepared()
     first = prepared.initial(_warn_of_strangers)
@@ -144,6 +149,19 @@ def search(  # noqa: PLR0913 - each says one thing about a run
         found = prepared.run(crew, initial=first, store=store, resume=resume, listener=listener)
         found = replace(found, form=_form(features, prepared))
         return succeeded(found).tested_by(crew).assembled_by(crew)
+
+
+def _space(
+    space: Space | str | PathLike[str] | None, data: Data, allow: Iterable[str], bind: Mapping[str, int] | None
+) -> tuple[Space, str]:
+    """The space of a search, and why it is that one where none is named."""
+    if space is not None:
+        return opened(space, allow, bind), ""
+    if not isinstance(data, Rows):
+        message = "without data there is nothing to choose a space by: name one"
+        raise ValueError(message)  # noqa: TRY004 - nothing is of a wrong type
+    usual = usual_space(data.table, allow, bind)
+    return usual.space, usual.reason
 
 
 def _rows(features: Any, target: Any) -> Rows:

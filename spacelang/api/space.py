@@ -265,7 +265,12 @@ def load_for_data(
 
     It is provisional then (see `analysis.Checked`): only what its data makes of it may be searched.
     """
-    source, surroundings = _source(reference), _surroundings(allow, bind)
+    return made_for_data(_source(reference), allow, bind)
+
+
+def made_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+    """The same of a text."""
+    surroundings = _surroundings(allow, bind)
     checked = check(source, surroundings)
     if checked.provisional is None:
         return _space(checked, source, surroundings)

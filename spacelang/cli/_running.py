@@ -1,7 +1,7 @@
 """What the commands share that evaluate trials: their options, and the steps from these to an outcome."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
-    from spacelang.api.experiment import Experiment, Prepared
+    from spacelang.api.experiment import Data, Experiment, Prepared
     from spacelang.api.initial import Read
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.summary import Run
@@ -94,6 +94,31 @@ def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, a
 
     with telling(None, as_json=as_json):
         return load_for_data(space, allow=allow or (), bind=bindings(bind))
+
+
+def data_for(data: str, target_column: str | None, store: Path | None) -> "Data":
+    """What `--data` names; ends the program where it cannot be read."""
+    from spacelang.bench.tabulating import data_of
+
+    with telling(store):
+        return data_of(data, target_column)
+
+
+def space_of(
+    space: str | None, read: "Callable[[], Data]", allow: list[str] | None, bind: list[str] | None, *, as_json: bool
+) -> "tuple[Space, str]":
+    """The space of a run, and why it is that one where none is named, which is told: its data is read first then."""
+    if space is not None:
+        return load_space(space, allow, bind, as_json=as_json), ""
+    from spacelang.api.rows import Rows
+    from spacelang.api.usual import usual_space
+
+    if not isinstance(data := read(), Rows):
+        fail("this data has no rows to choose a space by", "name one: `spacelang run SPACE --data …`")
+    with telling(None, as_json=as_json):
+        usual = usual_space(data.table, allow or (), bindings(bind))
+    note(usual.sentence)
+    return usual.space, usual.reason
 
 
 def prepared_for(experiment: "Experiment", store: Path | None, *, as_json: bool) -> "Prepared":

@@ -1,6 +1,7 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
-from typing import TYPE_CHECKING, Annotated
+from functools import cache, partial
+from typing import Annotated
 
 import typer
 
@@ -23,12 +24,13 @@ from spacelang.cli._running import (
     WorkersOption,
     archive_of,
     be_ready_to_fork,
+    data_for,
     initial_of,
-    load_space,
     must_keep_predictions,
     prepared_for,
     searching,
     seconds_of,
+    space_of,
     telling,
     validation_of,
     workers_of,
@@ -39,19 +41,22 @@ from spacelang.cli._shared import (
     JsonOption,
     SeedOption,
     SetOption,
-    SpaceArgument,
     fail,
     plugin,
     settings,
 )
 from spacelang.runtime.archives import Norm
 
-if TYPE_CHECKING:
-    pass
-
 
 def command(  # noqa: PLR0913 - one argument an option
-    space: SpaceArgument,
+    space: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SPACE]",
+            show_default=False,
+            help="As for `stats`; without it `tabular_classification` or `tabular_regression`, as the labels are.",
+        ),
+    ] = None,
     *,
     data: Annotated[
         str,
@@ -97,16 +102,20 @@ def command(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
 
+    Without SPACE a bundled one is taken: `tabular_classification` or `tabular_regression`, as the labels are, with
+    learners of xgboost and lightgbm where --allow names these.
+
     What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
     stops after 60 seconds. Ctrl-C or SIGTERM stops it early and keeps what was found; so does whatever else ends it:
     `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
     losses answers instead of trials, in its recorded seconds; with `--data artificial:SEED` a formula over any space.
     With --ensemble N the best pipelines vote as well: who, and how often, is chosen by what they predicted for the
     held-out rows, which the store keeps then; with --resume and no time left that is all that is done.
+
+    Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api.experiment import Experiment, Recorded, budget_of
-    from spacelang.bench.tabulating import data_of
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if resume and store is None:
@@ -117,7 +126,8 @@ def command(  # noqa: PLR0913 - one argument an option
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
     first, earlier = initial_of(initial, as_json=json), archive_of(archive)
-    loaded = load_space(space, allow, bind, as_json=json)
+    read = cache(partial(data_for, data, target_column, store))
+    loaded, chosen = space_of(space, read, allow, bind, as_json=json)
     if not (without := is_dataless(data)):
         plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
     else:
@@ -126,11 +136,9 @@ def command(  # noqa: PLR0913 - one argument an option
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
     executing = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
-    with telling(store):
-        evaluated = data_of(data, target_column)
     experiment = Experiment(
         space=loaded,
-        data=evaluated,
+        data=read(),
         workers=executing,
         budget=budget_of(loaded, given, trials),
         seed=seed,
@@ -142,6 +150,7 @@ def command(  # noqa: PLR0913 - one argument an option
         archive=earlier,
         norm=archive_norm,
         ensemble=ensemble,
+        chosen=chosen,
     )
     with telling(store, as_json=json):
         experiment = experiment.by(optimizer, settings(set_))

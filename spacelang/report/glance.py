@@ -51,11 +51,12 @@ def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
     return "\n".join((head, *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows)))
 
 
-def result_rows(outcome: "Outcome", store: object) -> list[Row]:
-    """What else is to be known of a result."""
+def result_rows(outcome: "Outcome", store: object, chosen: str = "") -> list[Row]:
+    """What else is to be known of a result; `chosen` says why its space is this one."""
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("kept in", visible(str(store)))]
-    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *kept]
+    why = [("space", visible(chosen))] if chosen else []
+    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *why, *kept]
 
 
 def _decisions(root: Node) -> Iterator[Choice]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bundles import NAMES
 from commands import document, spacelang
 
 import spacelang as sl
 from spacelang.api.space import Space
-from spacelang.syntax.sources import bundled
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import WithSource
 from spacelang.targets._lowered import document as written
@@ -24,7 +24,7 @@ IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 SAMPLES = 1_000 if IS_FULL else 100
 SLOW = {} if IS_FULL else {"hyperopt": 30}
 """How often a slow library draws in the reduced form: hyperopt takes about 10 s for a thousand samples of one space."""
-ALL = (*bundled(), "imported")
+ALL = (*NAMES, "imported")
 
 
 @pytest.fixture(scope="module", params=ALL)

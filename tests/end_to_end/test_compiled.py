@@ -7,12 +7,12 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from bundles import NAMES
 from commands import document, spacelang
 from sklearn.datasets import load_iris, load_wine
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.syntax.sources import bundled
 from spacelang.targets import TARGETS
 
 pytestmark = pytest.mark.usefixtures("quick_nurseries")
@@ -53,7 +53,7 @@ def carried(here: Here, space: str, *options: str) -> str:
     return "elsewhere/carried.json"
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_bundled_space_is_the_same_elsewhere(here: Here, name: str) -> None:
     path = carried(here, name)
     checked = here("check", path)

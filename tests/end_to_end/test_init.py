@@ -56,3 +56,23 @@ def test_wrong_data_is_told(folder: Path, arguments: tuple[str, ...], said: str)
     made = spacelang("init", *arguments, folder=folder)
     assert made.returncode == 1
     assert said in made.stderr
+
+
+def test_a_run_that_names_no_space_takes_the_one_for_its_labels_and_goes_on(folder: Path) -> None:
+    arguments = ("--data", "my houses.csv", "--optimizer", "random", "--store", "run.db", "--workers", "0")
+    ran = spacelang("run", *arguments, "--trials", "1", "--allow", "xgboost", folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    reason = "as `sold` holds 2 different labels that are no numbers"
+    assert f"note: no space is named: it is `tabular_classification` with `xgboost`, {reason}" in ran.stderr
+    other = spacelang("run", *arguments, "--trials", "2", "--resume", folder=folder)
+    assert other.returncode == 1
+    assert "`run.db` is of another run" in other.stderr
+    again = spacelang("run", *arguments, "--trials", "2", "--resume", "--allow", "xgboost", folder=folder)
+    assert again.returncode == 0, again.stderr
+    assert "2 trials" in again.stdout
+
+
+def test_what_has_no_rows_needs_a_space(folder: Path) -> None:
+    ended = spacelang("run", "--data", "artificial:1", "--trials", "1", folder=folder)
+    assert ended.returncode == 2
+    assert "this data has no rows to choose a space by" in ended.stderr

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from bundles import FITTED
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
@@ -50,6 +51,8 @@ COSTLY = {
     "mosaic": DRAWS // 3,
     "boasf_models": DRAWS // 2,
     "boasf_random_forest": DRAWS // 3,
+    "tabular_classification": DRAWS // 5,
+    "tabular_regression": DRAWS // 5,
 }
 """Of how many random configurations where they take longer."""
 
@@ -132,7 +135,7 @@ def test_checks_without_a_word(path: Path) -> None:
     assert found.space.name == path.stem
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", FITTED)
 def test_the_default_and_every_alternative_beside_it_fit(name: str) -> None:
     space, structures = space_of(name)
     usual = default(space)
@@ -160,7 +163,7 @@ def nearest_member(space: Space, completer: Completer, address: str, branch: str
     return next(configuration for configuration in found if exclusion(space, configuration) is None)
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", FITTED)
 @pytest.mark.slow
 def test_random_configurations_fit(name: str) -> None:
     columns = FEW_COLUMNS.get(name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bundles import NAMES
 from sklearn.datasets import load_breast_cancer
 
 from spacelang.api import load_for_data
@@ -16,13 +17,11 @@ from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
-from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 
-BUNDLED = sorted(path.stem for path in folder("spaces").glob("*.space"))
 DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 5
 COLUMNS = 10
 """Cubic features of more would take minutes."""
@@ -40,7 +39,7 @@ class Trying:
     """Evaluates for all the spaces, whose libraries are loaded before there is a worker, and tells in which process."""
 
     def __init__(self) -> None:
-        self._objectives = {name: searched(name)[1] for name in BUNDLED}
+        self._objectives = {name: searched(name)[1] for name in NAMES}
 
     def __call__(self, request: Request) -> Trial:
         taken = dict(request.configuration)
@@ -53,7 +52,7 @@ def test_no_trial_of_a_bundled_space_has_its_worker_replaced() -> None:
     executor = Processes(Trying())
     workers: dict[object, str] = {}
     try:
-        for name in BUNDLED:
+        for name in NAMES:
             sampler, rng = Sampler(searched(name)[0].counted), np.random.default_rng(1)
             for number in range(DRAWS):
                 configuration = sampler.configuration(rng)

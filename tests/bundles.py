@@ -1,0 +1,17 @@
+"""The bundled spaces as those tests take them that are about all."""
+
+import os
+from typing import Final
+
+from spacelang.syntax.sources import bundled
+
+EVERYDAY: Final = ("tabular_classification", "tabular_regression")
+"""Made of one set of stages, which `tests/laws/test_starting.py` tries on tables with columns of all kinds."""
+
+IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
+
+NAMES: Final = tuple(name for name in bundled() if IS_FULL or name != EVERYDAY[-1])
+"""All of them; in the reduced form one of two that are alike."""
+
+FITTED: Final = tuple(name for name in bundled() if IS_FULL or name not in EVERYDAY)
+"""Those whose pipelines are fitted to any data; in the reduced form only those that have no tests of their own."""

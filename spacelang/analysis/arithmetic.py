@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -10,7 +9,7 @@ from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import SYMBOLS
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
-from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references
+from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references, with_children
 from spacelang.ir.rationals import FUNCTIONS, Between, decimal
 from spacelang.ir.rationals import Number as Known
 from spacelang.ir.value import Value, is_number
@@ -138,13 +137,8 @@ def settled(expression: Expr) -> Expr | None:
     parts = tuple(part for part in map(settled, children(expression)) if part is not None)
     if len(parts) < len(children(expression)):
         return None
-    match expression:
-        case Arithmetic():
-            return replace(expression, left=parts[0], right=parts[1])
-        case Call():
-            return replace(expression, arguments=parts)
-        case _:
-            return expression
+    remaining = iter(parts)
+    return with_children(expression, lambda _: next(remaining))
 
 
 def is_large(expression: Expr) -> bool:

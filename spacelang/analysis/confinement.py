@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from spacelang.analysis.drafts import Branch, Said
-from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references
+from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
+from spacelang.ir.given import without
 from spacelang.ir.space import Choice, Constraint, Space, Variable
-from spacelang.solver.groups import Context, scope
+from spacelang.solver.groups import Context
 from spacelang.text import Span
 
 
@@ -22,7 +23,7 @@ def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[
         return written, Said(written.expression)
     said = Said(written.expression, owners)
     below = frozenset(each for each in scope(written.expression) if owners[-1] in space.variables[each].owners)
-    if _worth(written.expression, below) is (not written.forbidden):
+    if without(written.expression, below) == Constant(not written.forbidden):
         return written, said
     test = Is(owners[-1][0], (owners[-1][1],))
     within = _within(written.expression, written.expression.span, test, forbidden=written.forbidden)
@@ -39,26 +40,6 @@ def _owners(branch: Branch, variables: Mapping[str, Variable]) -> Context:
             break
         found.pop()
     return tuple(found)
-
-
-def _worth(expression: Expr, below: frozenset[str]) -> bool | None:
-    """Whether an expression holds where the decisions below a branch are not reached; None where that depends."""
-    match expression:
-        case Is():
-            return False if expression.address in below else None
-        case Constant():
-            return expression.value is True
-        case Not():
-            worth = _worth(expression.term, below)
-            return None if worth is None else not worth
-        case And() | Or():
-            several = {_worth(term, below) for term in expression.terms}
-            settles = isinstance(expression, Or)
-            if settles in several:
-                return settles
-            return None if None in several else not settles
-        case _:
-            return None
 
 
 def _within(expression: Expr, span: Span, test: Is, *, forbidden: bool) -> Expr:

@@ -9,9 +9,8 @@ from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
-from spacelang.ir.expr import Expr, Reference
+from spacelang.ir.expr import Expr, Reference, scope
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
-from spacelang.solver.groups import scope
 from spacelang.solver.probing import leaves_nothing
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span

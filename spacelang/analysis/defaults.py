@@ -3,11 +3,11 @@
 from spacelang.analysis.conflicts import is_of_data, of_data
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import DefaultExcluded
+from spacelang.ir.expr import scope
 from spacelang.ir.membership import violates
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Node, Space
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import scope
 
 
 def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Constraint, ...]]:

@@ -21,7 +21,7 @@ from spacelang.diagnostics.conditions import (
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import NeverForData
 from spacelang.ir.domain import Categorical, describe
-from spacelang.ir.expr import Expr, Is, nodes
+from spacelang.ir.expr import Expr, Is, nodes, scope
 from spacelang.ir.space import (
     Branch,
     Choice,
@@ -31,7 +31,6 @@ from spacelang.ir.space import (
 )
 from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import scope
 from spacelang.solver.probing import Statement, leaves_nothing, truths_of_all
 from spacelang.text import Span
 

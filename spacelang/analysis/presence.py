@@ -11,7 +11,8 @@ from itertools import compress, product
 from typing import Final, TypeAlias
 
 from spacelang.facts import fact
-from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, folded, holds, references
+from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds, references
+from spacelang.ir.given import folded, without
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.groups import Context
@@ -79,7 +80,7 @@ def _where(
     assert isinstance(known.node, Choice)
     gone = {address for each in inactive for address in uncertain[each]}
     absent = [Not(_active(owners, test, gone)) for owners, test in inactive]
-    met = _without(presence.condition, gone)
+    met = without(presence.condition, gone)
     others = tuple(branch.name for branch in known.node.branches if branch.name != presence.left)
     taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
     excluded: list[tuple[Expr, ...]] = [
@@ -95,18 +96,7 @@ def _where(
 def _active(owners: Context, condition: Expr | None, gone: set[str]) -> Expr:
     """Whether hyperparameters are active, said without those that are gone."""
     below = tuple(Is(address, (branch,)) for address, branch in owners)
-    return And(below if condition is None else (*below, _without(condition, gone)))
-
-
-def _without(expression: Expr, gone: set[str]) -> Expr:
-    """What an expression says where some hyperparameters are inactive: what names them is false."""
-    match expression:
-        case And() | Or():
-            return replace(expression, terms=tuple(_without(term, gone) for term in expression.terms))
-        case Not():
-            return replace(expression, term=_without(expression.term, gone))
-        case _:
-            return Constant(False, expression.span) if gone.intersection(references(expression)) else expression
+    return And(below if condition is None else (*below, without(condition, gone)))
 
 
 def with_defaults(space: Space, presences: Sequence[Presence]) -> Space:

@@ -12,9 +12,8 @@ from spacelang.analysis.presence import MOST, Presence, constraints, with_defaul
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.ir.expr import Expr
+from spacelang.ir.expr import Expr, scope
 from spacelang.ir.space import Constraint, Kind, Product, Space, Variable
-from spacelang.solver.groups import scope
 from spacelang.syntax import ast
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.ir.expr import Active, Expr, Is, Reference, nodes
+from spacelang.ir.expr import Active, Expr, Is, Reference, nodes, scope
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
-from spacelang.solver.groups import scope
 from spacelang.suggest import nearest
 
 

@@ -19,10 +19,11 @@ from spacelang.ir.expr import (
     Or,
     Reference,
     renamed,
+    scope,
+    with_children,
 )
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
-from spacelang.solver.groups import scope
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.syntax import ast
 from spacelang.syntax.making import named, takes, value
@@ -174,10 +175,8 @@ def worded(space: Space) -> Space:
 
     def said(expression: Expr) -> Expr:
         match expression:
-            case And(terms) | Or(terms):
-                return replace(expression, terms=tuple(map(said, terms)))
-            case Not(term):
-                return Not(said(term))
+            case And() | Or() | Not():
+                return with_children(expression, said)
             case Is(address, branches):
                 return Is(names[address], tuple(map(_called, branches)))
             case _:

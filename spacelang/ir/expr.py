@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias
 
 from spacelang.facts import fact
 from spacelang.ir.rationals import FUNCTIONS, OPERATIONS, Between, number_of, order
@@ -260,43 +260,47 @@ def decisions(expression: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Is)))
 
 
+def scope(expression: Expr) -> tuple[str, ...]:
+    """The addresses of all variables that an expression mentions, each once: what it names, tests and asks for."""
+    found: tuple[dict[str, None], ...] = ({}, {}, {})
+    for node in nodes(expression):
+        if isinstance(node, Reference):
+            found[0][node.address] = None
+        elif isinstance(node, Is):
+            found[1][node.address] = None
+        elif isinstance(node, Active):
+            found[2][node.address] = None
+    return (*found[0], *found[1], *found[2])
+
+
+def leaves(expression: Expr) -> Iterator[Expr]:
+    """The parts of an expression that `and`, `or` and `not` join, from left to right."""
+    if not isinstance(expression, And | Or | Not):
+        yield expression
+        return
+    for term in children(expression):
+        yield from leaves(term)
+
+
+def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each of its direct parts changed."""
+    match expression:
+        case And() | Or():
+            return replace(expression, terms=tuple(map(change, expression.terms)))
+        case Not():
+            return replace(expression, term=change(expression.term))
+        case In():
+            return replace(expression, item=change(expression.item))
+        case Compare() | Arithmetic():
+            return replace(expression, left=change(expression.left), right=change(expression.right))
+        case Call():
+            return replace(expression, arguments=tuple(map(change, expression.arguments)))
+        case Constant() | Reference() | Is() | Active():
+            return expression
+
+
 def renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
     """The expression with every address that has another name by that name."""
-    match expression:
-        case Reference() | Is() | Active():
-            return replace(expression, address=names.get(expression.address, expression.address))
-        case And() | Or():
-            return replace(expression, terms=tuple(renamed(term, names) for term in expression.terms))
-        case Not():
-            return replace(expression, term=renamed(expression.term, names))
-        case In():
-            return replace(expression, item=renamed(expression.item, names))
-        case Compare() | Arithmetic():
-            return replace(expression, left=renamed(expression.left, names), right=renamed(expression.right, names))
-        case Call():
-            return replace(expression, arguments=tuple(renamed(part, names) for part in expression.arguments))
-        case Constant():
-            return expression
-        case _:
-            assert_never(expression)
-
-
-def folded(expression: Expr, *, naming: bool = False) -> Expr:
-    """The expression without terms that are always or never true; if `naming`, it names all that it named before."""
-    match expression:
-        case And() | Or():
-            neutral = isinstance(expression, And)
-            terms = [folded(term, naming=naming) for term in expression.terms]
-            if Constant(not neutral) in terms and not (naming and any(map(references, terms))):
-                return Constant(not neutral, expression.span)
-            left = tuple(term for term in terms if term != Constant(neutral))
-            if not left:
-                return Constant(neutral, expression.span)
-            return left[0] if len(left) == 1 else replace(expression, terms=left)
-        case Not():
-            term = folded(expression.term, naming=naming)
-            if isinstance(term, Constant) and isinstance(term.value, bool):
-                return Constant(not term.value, expression.span)
-            return Not(term, expression.span)
-        case _:
-            return expression
+    if isinstance(expression, Reference | Is | Active):
+        return replace(expression, address=names.get(expression.address, expression.address))
+    return with_children(expression, lambda part: renamed(part, names))

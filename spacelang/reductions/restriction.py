@@ -22,9 +22,10 @@ from spacelang.ir.expr import (
     Not,
     Or,
     Reference,
-    folded,
     references,
+    with_children,
 )
+from spacelang.ir.given import folded
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
@@ -124,10 +125,8 @@ class _Narrowing:
     def _expression(self, expression: Expr) -> Expr:
         """The expression in words of what is left; it names the same hyperparameters as far as these are left."""
         match expression:
-            case And() | Or():
-                return replace(expression, terms=tuple(map(self._expression, expression.terms)))
-            case Not():
-                return replace(expression, term=self._expression(expression.term))
+            case And() | Or() | Not():
+                return with_children(expression, self._expression)
             case Is():
                 return self._is(expression)
             case Compare() | In() | Reference() | Arithmetic() | Call():

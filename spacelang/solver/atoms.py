@@ -2,22 +2,7 @@
 
 from collections.abc import Iterator
 
-from spacelang.ir.expr import (
-    Active,
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Is,
-    Not,
-    Or,
-    Reference,
-    nodes,
-    references,
-)
+from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, leaves, nodes, references
 from spacelang.ir.rationals import Rational, rational
 from spacelang.ir.value import Value
 from spacelang.solver.linear import difference
@@ -25,17 +10,7 @@ from spacelang.solver.linear import difference
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
     """The atoms of a condition that name a hyperparameter."""
-    match expression:
-        case And() | Or():
-            for term in expression.terms:
-                yield from atoms_of(term)
-        case Not():
-            yield from atoms_of(expression.term)
-        case Compare() | In() | Reference() | Arithmetic() | Call():
-            if references(expression):
-                yield expression
-        case Is() | Active() | Constant():
-            return
+    return (leaf for leaf in leaves(expression) if references(leaf))
 
 
 def is_related(atom: Expr) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
@@ -21,7 +20,10 @@ from spacelang.ir.expr import (
     Or,
     Worth,
     holds,
+    leaves,
     references,
+    scope,
+    with_children,
 )
 from spacelang.ir.rationals import Rational
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
@@ -29,7 +31,7 @@ from spacelang.ir.value import Value, identity, is_number
 from spacelang.solver.atoms import atoms_of, cuts_of, is_related
 from spacelang.solver.cells import ENUMERABLE, cells, representative, singletons
 from spacelang.solver.elimination import Factor, FactorGraph, State, Table, TangledError
-from spacelang.solver.groups import Group, scope
+from spacelang.solver.groups import Group
 from spacelang.solver.inequalities import SearchTooLongError
 from spacelang.solver.linear import Rows, difference, feasible, rows, whole_sum
 from spacelang.solver.ties import Ties
@@ -238,13 +240,7 @@ class _Compiler:
         """The expression with the atoms that relate variables replaced by tests of their truth."""
         if expression in self.literals:
             return self.literals[expression]
-        match expression:
-            case And() | Or():
-                return replace(expression, terms=tuple(map(self._rewritten, expression.terms)))
-            case Not():
-                return replace(expression, term=self._rewritten(expression.term))
-            case _:
-                return expression
+        return with_children(expression, self._rewritten) if isinstance(expression, And | Or | Not) else expression
 
     def _reduced(self, expression: Expr) -> Expr:
         """The expression, in halves with a truth of their own where it names too many variables for one table."""
@@ -289,7 +285,7 @@ class _Compiler:
         """The truth of an expression over blocks of joint states: in each, the states of every variable are alike."""
         alone: dict[str, list[Expr]] = {name: [] for name in names}
         whole: set[str] = set()
-        for leaf in _leaves(expression):
+        for leaf in leaves(expression):
             named = dict.fromkeys(scope(leaf))
             if len(named) == 1:
                 alone[next(iter(named))].append(leaf)
@@ -375,18 +371,6 @@ def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
     form = difference(atom)
     assert form is not None
     return rows(atom.relation, form, truth)
-
-
-def _leaves(expression: Expr) -> Iterator[Expr]:
-    """The parts of an expression that `and`, `or` and `not` join."""
-    match expression:
-        case And() | Or():
-            for term in expression.terms:
-                yield from _leaves(term)
-        case Not():
-            yield from _leaves(expression.term)
-        case _:
-            yield expression
 
 
 def _atoms(group: Group) -> tuple[Expr, ...]:

@@ -4,35 +4,14 @@ Members that constraints tie together over several stages fall apart into small 
 them are reached; sampling and completing work on these.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
-from spacelang.ir.expr import (
-    INACTIVE,
-    Active,
-    And,
-    Arithmetic,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    In,
-    Inactive,
-    Is,
-    Not,
-    Or,
-    Reference,
-    holds,
-    references,
-    worth,
-)
+from spacelang.ir.expr import INACTIVE, Active, And, Constant, Not, Or, Worth, references
+from spacelang.ir.given import OPEN, Open
+from spacelang.ir.given import given as left_of
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space, Variable
-from spacelang.ir.value import is_number
 from spacelang.ir.walk import Structure
-
-TRUE: Final = Constant(True)
-FALSE: Final = Constant(False)
 
 
 def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
@@ -47,7 +26,7 @@ def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken:
 
 
 class _Settled:
-    """Expressions under known decisions; every hyperparameter is settled once."""
+    """Hyperparameters and constraints under known decisions; every hyperparameter is settled once."""
 
     def __init__(self, members: Sequence[Variable], taken: Structure) -> None:
         self._members: Mapping[str, Variable] = {member.address: member for member in members}
@@ -67,19 +46,21 @@ class _Settled:
             return None
         if node.condition is None:
             return node
-        condition = self._truth(node.condition)
-        return None if condition == FALSE else replace(node, condition=None if condition == TRUE else condition)
+        condition = left_of(node.condition, self._known)
+        if condition == Constant(False):
+            return None
+        return replace(node, condition=None if condition == Constant(True) else condition)
 
     def constraint(self, constraint: Constraint) -> Constraint | None:
         """What is left of a constraint; None where it does not apply or holds."""
         found = [self.node(address) for address in constraint.scope]
         if any(node is None for node in found):
             return None
-        truth = self._truth(constraint.expression)
+        truth = left_of(constraint.expression, self._known)
+        if truth == Constant(not constraint.forbidden):
+            return None
         named = set(references(truth))
         lost = [n for n in found if n is not None and n.condition is not None and n.address not in named]
-        if truth == (FALSE if constraint.forbidden else TRUE):
-            return None
         if not lost:
             return replace(constraint, expression=truth)
         # It applies only where all that it named is active: what it names no longer has to be said.
@@ -87,68 +68,8 @@ class _Settled:
         inactive = Not(And(tuple(Active(node.address) for node in lost)))
         return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
 
-    def _truth(self, expression: Expr) -> Expr:
-        """What is left of a condition; what has no worth is false."""
-        left = self._left(expression)
-        if isinstance(left, Inactive):
-            return FALSE
-        return (TRUE if left.value is True else FALSE) if isinstance(left, Constant) else left
-
-    def _left(self, expression: Expr) -> Expr | Inactive:
-        match expression:
-            case Constant():
-                return expression
-            case Reference():
-                return INACTIVE if self.node(expression.address) is None else expression
-            case Is():
-                return Constant(self._taken.get(expression.address) in expression.branches)
-            case Active():
-                return FALSE if self.node(expression.address) is None else expression
-            case And() | Or() | Not():
-                return self._connected(expression)
-            case Compare() | In():
-                return self._atom(expression)
-            case Arithmetic():
-                arguments = (self._left(expression.left), self._left(expression.right))
-                return _number(arguments, lambda left, right: replace(expression, left=left, right=right))
-            case Call():
-                found = tuple(map(self._left, expression.arguments))
-                return _number(found, lambda *terms: replace(expression, arguments=terms))
-
-    def _connected(self, expression: And | Or | Not) -> Expr:
-        if isinstance(expression, Not):
-            term = self._truth(expression.term)
-            return Constant(term == FALSE) if isinstance(term, Constant) else Not(term)
-        ending, passing = (FALSE, TRUE) if isinstance(expression, And) else (TRUE, FALSE)
-        terms = tuple(term for term in map(self._truth, expression.terms) if term != passing)
-        if ending in terms:
-            return ending
-        return replace(expression, terms=terms) if terms else passing
-
-    def _atom(self, atom: Compare | In) -> Expr:
-        inside = (atom.left, atom.right) if isinstance(atom, Compare) else (atom.item,)
-        terms = [term for term in map(self._left, inside) if not isinstance(term, Inactive)]
-        if len(terms) < len(inside):
-            return FALSE
-        found: Compare | In
-        if isinstance(atom, Compare):
-            found = replace(atom, left=terms[0], right=terms[1])
-        else:
-            found = replace(atom, item=terms[0])
-        is_known = all(isinstance(term, Constant) for term in terms)
-        return Constant(holds(found, lambda _: INACTIVE)) if is_known else found
-
-
-def _number(arguments: tuple[Expr | Inactive, ...], rebuilt: Callable[..., Expr]) -> Expr | Inactive:
-    """Arithmetic over what is left; inactive where an argument is, or is no number."""
-    terms = tuple(term for term in arguments if not isinstance(term, Inactive))
-    if len(terms) < len(arguments) or any(isinstance(t, Constant) and not is_number(t.value) for t in terms):
-        return INACTIVE
-    left = rebuilt(*terms)
-    if not all(isinstance(term, Constant) for term in terms):
-        return left
-    value = worth(left, lambda _: INACTIVE)
-    if isinstance(value, Inactive):
-        return INACTIVE
-    # What no value says exactly stays arithmetic.
-    return Constant(value) if isinstance(value, int | float) else left
+    def _known(self, address: str) -> Worth | Open:
+        """Decisions are known, and hyperparameters that are not active."""
+        if address not in self._members:
+            return self._taken.get(address, INACTIVE)
+        return INACTIVE if self.node(address) is None else OPEN

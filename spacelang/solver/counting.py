@@ -7,12 +7,13 @@ from itertools import product
 
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple
+from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_plain
 from spacelang.solver.compiled import UNREACHED, TooTangledError
 from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
-from spacelang.solver.groups import Context, scope
+from spacelang.solver.groups import Context
 from spacelang.solver.model import Model, Solver
 
 

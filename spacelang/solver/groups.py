@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from spacelang.facts import fact
-from spacelang.ir.expr import INACTIVE, Active, Expr, Is, Reference, holds, nodes
+from spacelang.ir.expr import INACTIVE, holds, scope
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.solver.ties import Ties
 
@@ -47,19 +47,6 @@ def groups_of(variables: Mapping[str, Variable], constraints: Sequence[Constrain
         for root, members in _members(variables, ties).items()
     )
     return (*tied, *((Group((), (), loose),) if loose else ()))
-
-
-def scope(expression: Expr) -> tuple[str, ...]:
-    """The addresses of all variables that an expression mentions, each once: what it names, tests and asks for."""
-    found: tuple[dict[str, None], ...] = ({}, {}, {})
-    for node in nodes(expression):
-        if isinstance(node, Reference):
-            found[0][node.address] = None
-        elif isinstance(node, Is):
-            found[1][node.address] = None
-        elif isinstance(node, Active):
-            found[2][node.address] = None
-    return (*found[0], *found[1], *found[2])
 
 
 def _outside(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:

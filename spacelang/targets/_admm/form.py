@@ -12,12 +12,12 @@ from spacelang.codings.indexed import Indexed
 from spacelang.draws.codes import Array
 from spacelang.draws.uniform import UniformDraw
 from spacelang.ir.domain import MISSING, Missing
+from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.solver.groups import scope
 from spacelang.targets._admm.layout import Block, Layout, Order, Slot
 from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
 from spacelang.targets._admm.maps import Maps, put

@@ -8,9 +8,8 @@ import numpy as np
 
 from spacelang.draws.codes import Array, decoded
 from spacelang.draws.columns import Column, Columns
-from spacelang.ir.expr import INACTIVE, Active, And, Expr, Is, Not, Or, Worth, holds
+from spacelang.ir.expr import INACTIVE, Active, And, Expr, Is, Not, Or, Worth, holds, scope
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
-from spacelang.solver.groups import scope
 
 Mark: TypeAlias = tuple[int, object] | int | None
 """What tells values of one variable apart: the part and the code of a value, the place of a branch, or None."""

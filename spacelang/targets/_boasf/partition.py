@@ -8,14 +8,15 @@ See spacelang/optimizers/README.md, section "BOASF: arms".
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
-from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, nodes
+from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, holds, references
+from spacelang.ir.given import without
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
 from spacelang.solver.groups import Context
 from spacelang.targets._boasf.pieces import describe_piece
@@ -212,7 +213,7 @@ def _hold(space: Space, condition: Expr, part: Part) -> bool:
                 return False
             return _take(space, address, branches, part)
         case Reference() | Compare() | In():
-            named = {each.address for each in nodes(condition) if isinstance(each, Reference)}
+            named = references(condition)
             values = _values(space, next(iter(named)), part) if len(named) == 1 else None
             if values is not None:
                 (address,) = named
@@ -261,14 +262,10 @@ def _required(space: Space, condition: Expr, part: Part) -> Iterator[Constraint]
     So for what may be inactive there is one more that says what must hold then.
     """
     yield Constraint(condition, forbidden=False)
-    doubtful = [
-        address
-        for address in dict.fromkeys(each.address for each in nodes(condition) if isinstance(each, Reference))
-        if not _is_sure(space, address, part)
-    ]
+    doubtful = [address for address in references(condition) if not _is_sure(space, address, part)]
     for missing in _subsets(doubtful):
         activities = [_activity(space, address) for address in missing]
-        yield from _required(space, Or((_without(condition, frozenset(missing)), *activities)), part)
+        yield from _required(space, Or((without(condition, missing), *activities)), part)
 
 
 def _is_sure(space: Space, address: str, part: Part) -> bool:
@@ -277,7 +274,7 @@ def _is_sure(space: Space, address: str, part: Part) -> bool:
     condition = variable.node.condition
     if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):
         return False
-    named = [] if condition is None else [each.address for each in nodes(condition) if isinstance(each, Reference)]
+    named = () if condition is None else references(condition)
     values = (
         _values(space, named[0], part) if isinstance(condition, Reference | Compare | In) and len(named) == 1 else None
     )
@@ -300,15 +297,3 @@ def _subsets(addresses: list[str]) -> Iterator[tuple[str, ...]]:
     for chosen in product((False, True), repeat=len(addresses)):
         if any(chosen):
             yield tuple(address for address, is_in in zip(addresses, chosen, strict=True) if is_in)
-
-
-def _without(expression: Expr, missing: frozenset[str]) -> Expr:
-    """The expression where some hyperparameters are not active: what is said of them is false."""
-    match expression:
-        case And() | Or():
-            return replace(expression, terms=tuple(_without(term, missing) for term in expression.terms))
-        case Not():
-            return Not(_without(expression.term, missing), expression.span)
-        case _:
-            spoken = {each.address for each in nodes(expression) if isinstance(each, Reference)}
-            return Constant(value=False) if spoken & missing else expression

@@ -1,26 +1,20 @@
 """Atoms of conditions and constraints as tests of ConfigSpace's hyperparameters."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from math import prod
 from typing import Final, Literal, assert_never
 
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, members
 from spacelang.ir.expr import (
     INACTIVE,
-    And,
-    Arithmetic,
-    Call,
     Compare,
     Constant,
     Expr,
-    In,
     Lookup,
-    Not,
-    Or,
     Reference,
     holds,
     references,
+    with_children,
 )
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Indices, Renamed
@@ -231,22 +225,6 @@ def _members(piece: Piece) -> Iterator[Value]:
 
 def substituted(expression: Expr, address: str, value: Value) -> Expr:
     """The expression with a value for a hyperparameter."""
-
-    def inside(part: Expr) -> Expr:
-        return substituted(part, address, value)
-
-    match expression:
-        case Reference():
-            return Constant(value) if expression.address == address else expression
-        case And() | Or():
-            return replace(expression, terms=tuple(map(inside, expression.terms)))
-        case Not():
-            return replace(expression, term=inside(expression.term))
-        case In():
-            return replace(expression, item=inside(expression.item))
-        case Compare() | Arithmetic():
-            return replace(expression, left=inside(expression.left), right=inside(expression.right))
-        case Call():
-            return replace(expression, arguments=tuple(map(inside, expression.arguments)))
-        case _:
-            return expression
+    if isinstance(expression, Reference) and expression.address == address:
+        return Constant(value)
+    return with_children(expression, lambda part: substituted(part, address, value))

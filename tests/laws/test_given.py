@@ -1,0 +1,55 @@
+"""What is left of an expression once some of it is known says the same as before."""
+
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, scope
+from spacelang.ir.given import OPEN, Known, given, without
+from spacelang.ir.space import Space
+from spacelang.ir.walk import Assignment
+
+from . import brute
+from .settings import LAW
+from .spaces import finite_spaces
+
+FEW = 4
+"""How many members of one space are looked at."""
+
+N, M = Reference("n"), Reference("m")
+HALF = Arithmetic("/", N, Constant(2))
+
+
+@settings(LAW)
+@drawn(finite_spaces(), st.data())
+def test_whatever_is_known_an_expression_holds_where_it_held(space: Space, data: st.DataObject) -> None:
+    conditions = (node.condition for node in space.hyperparameters if node.condition is not None)
+    said = [*conditions, *(constraint.expression for constraint in space.constraints)]
+    for document in sorted(brute.configurations(space))[:FEW]:
+        member = Assignment.of(space, Configuration.from_json(document))
+        known = data.draw(st.sets(st.sampled_from([*space.variables] or [""])))
+        for expression in said:
+            rest = given(expression, partly(member, known))
+            assert holds(rest, member) == holds(expression, member)
+            assert known.isdisjoint(scope(rest))
+            assert given(expression, member) == Constant(holds(expression, member))
+
+
+def partly(member: Assignment, known: set[str]) -> Known:
+    return lambda address: member(address) if address in known else OPEN
+
+
+def left(expression: Expr, **known: int | str) -> Expr:
+    return given(expression, lambda each: known.get(each, OPEN))
+
+
+def test_tests_of_what_is_known_are_worked_out() -> None:
+    small = Compare("<", HALF, M)
+    assert left(Or((Is("s", ("A",)), small)), s="B") == small
+    assert left(Or((Is("s", ("A",)), small)), s="A") == Constant(True)
+    assert left(small, n=4) == Compare("<", Arithmetic("/", Constant(4), Constant(2)), M)
+    assert left(small, n=3, m=2) == Constant(True)
+    assert left(small, n="auto") == Constant(False)
+    assert without(Not(small), {"m"}) == Constant(True)
+    assert without(Compare("==", In(N, (1,)), In(M, (1,))), {"n"}) == Compare("==", Constant(False), In(M, (1,)))

@@ -71,8 +71,8 @@ from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, Finished, Job, Workers
 from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
 from spacelang.runtime.storing.header import DataFacts
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._chain import keeps_of, questions
 from spacelang.targets._constructs import Construct

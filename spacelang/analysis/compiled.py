@@ -30,8 +30,8 @@ from spacelang.ir.membership import violates
 from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Named, Operator, Space, operators
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, default_structure
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.syntax import ast
 from spacelang.text import NOWHERE, Source, Span
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from spacelang.analysis.drafts import Branch, Said
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
 from spacelang.ir.given import without
-from spacelang.ir.space import Choice, Constraint, Space, Variable
-from spacelang.solver.groups import Context
+from spacelang.ir.space import Choice, Constraint, Context, Space, Variable
 from spacelang.text import Span
 
 

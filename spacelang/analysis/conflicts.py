@@ -11,8 +11,8 @@ from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference, scope
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
-from spacelang.solver.probing import leaves_nothing
 from spacelang.solver.rebuilding import rebuilt
+from spacelang.solver.satisfiability import leaves_nothing
 from spacelang.text import Span
 
 MOST_WEIGHED: Final = 32

@@ -29,9 +29,9 @@ from spacelang.ir.space import (
     Hyperparameter,
     Space,
 )
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
-from spacelang.solver.probing import Statement, leaves_nothing, truths_of_all
+from spacelang.solver.network import TooTangledError, UndecidableError
+from spacelang.solver.satisfiability import Statement, leaves_nothing, truths_of_all
 from spacelang.text import Span
 
 FORBID: Final = "`forbid`"
@@ -312,11 +312,11 @@ class _Constraints:
             tests = [node for node in nodes(constraint.expression) if isinstance(node, Is)]
             for key in {(test.address, name) for test in tests for name in test.branches}:
                 self._naming.setdefault(key, []).append(constraint)
-        for context, compiled in structures.decisive.by_context.items():
-            for group in (each.group for each in compiled if each.group.constraints):
-                places: list[str | tuple[str, str]] = [*context, *(member.address for member in group.members)]
+        for context, networks in structures.decisive.by_context.items():
+            for network in (each for each in networks if each.constraints):
+                places: list[str | tuple[str, str]] = [*context, *(member.address for member in network.members)]
                 for place in places:
-                    self._over.setdefault(place, []).extend(group.constraints)
+                    self._over.setdefault(place, []).extend(network.constraints)
 
     def over(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
         """Those that name the branch, then those over what it leads to and over the decision together with others."""

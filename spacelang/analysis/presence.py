@@ -13,9 +13,8 @@ from typing import Final, TypeAlias
 from spacelang.facts import fact
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds, references
 from spacelang.ir.given import folded, without
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
-from spacelang.solver.groups import Context
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span
 

@@ -12,13 +12,12 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.expr import INACTIVE, Worth, holds, references
 from spacelang.ir.membership import admit
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value, identity, same
 from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
+from spacelang.solver.conditioning import Component, is_taken
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
-from spacelang.solver.groups import Context
-from spacelang.solver.situations import Component, is_taken
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -72,7 +71,7 @@ class Neighbourhood:
         self._space: Space = structures.space
         self._structures = structures
         self._completer = Completer(structures)
-        self._situations = self._completer.situations
+        self._conditioning = self._completer.conditioning
         self._asked = lru_cache(maxsize=None)(self._make_asked)
         self._exchange: dict[tuple[str | None, ...], _Exchange] = {}
         self._inside = lru_cache(maxsize=None)(self._make_inside)
@@ -110,12 +109,12 @@ class Neighbourhood:
         nodes = [variable.node for variable in self._space.by_context.get(context, ())]
         choices = tuple(node for node in nodes if isinstance(node, Choice))
         movers = tuple(self._mover(node) for node in nodes if isinstance(node, Hyperparameter))
-        components = self._situations.by_context.get(context, ())
+        components = self._conditioning.by_context.get(context, ())
         asking = tuple(component for component in components if component.decisions)
         return _Place(context, choices, movers, self._completer.independent(context), asking)
 
     def _mover(self, node: Hyperparameter) -> _Mover:
-        component = self._situations.of_hyperparameter[node.address]
+        component = self._conditioning.of_hyperparameter[node.address]
         return _Mover(node, Moves(node), component if node.address in component.mentioned else None)
 
     def _walk(self, values: Mapping[str, Value]) -> tuple[dict[str, str], list[_Place]]:
@@ -190,7 +189,7 @@ class Neighbourhood:
         choice = self._space.variables[address].node
         assert isinstance(choice, Choice)
         found = dict.fromkeys(self._structures.exchanges_depend_on(choice))
-        for concern in self._situations.asking_about(choice.address):
+        for concern in self._conditioning.asking_about(choice.address):
             found |= dict.fromkeys(owner for owner, _ in concern.others)
             found |= dict.fromkeys(ask.address for ask in concern.component.decisions)
         return tuple(found)
@@ -198,7 +197,7 @@ class Neighbourhood:
     def _exchange_of(self, choice: Choice, structure: Structure) -> _Exchange:
         concerned: dict[str | None, list[Component]] = {}
         gone = {*self._inside(choice.address, structure[choice.address])}
-        for concern in self._situations.asking_about(choice.address):
+        for concern in self._conditioning.asking_about(choice.address):
             if is_taken(concern.others, structure):
                 concerned.setdefault(concern.below, []).append(concern.component)
                 if concern.below in (None, structure[choice.address]):
@@ -232,7 +231,7 @@ class Neighbourhood:
             others = mover.moves.others(values[key], () if centre is None else next(drawn))
             left = None
             if mover.component is not None:
-                left = self._left(mover.component, self._situations.situation(mover.component, structure))
+                left = self._left(mover.component, self._conditioning.situation(mover.component, structure))
             if left is None or mover.node.address not in left.mentioned:
                 found += configuration.with_others(key, others)
                 continue
@@ -242,7 +241,7 @@ class Neighbourhood:
         return found
 
     def _make_left(self, component: Component, situation: tuple[int, ...]) -> "_Left":
-        return _Left(self._situations.left(component, situation))
+        return _Left(self._conditioning.left(component, situation))
 
     def _keeping(
         self, found: Sequence[Configuration], configuration: Configuration, fixed: frozenset[str]

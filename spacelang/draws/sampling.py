@@ -17,12 +17,11 @@ from spacelang.draws.lottery import JointLottery, partition
 from spacelang.draws.tied import Tied, UnlikelyError
 from spacelang.draws.uniform import UniformDraw
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Choice, Space
+from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.walk import Structure
-from spacelang.solver.compiled import UNREACHED, Compiled, Fixed
+from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import Context
-from spacelang.solver.situations import Component, Situations
+from spacelang.solver.network import UNREACHED, Fixed, Network
 
 __all__ = ["BLOCK", "Sampler", "UnlikelyError"]
 
@@ -45,7 +44,7 @@ class Sampler:
     def __init__(self, structures: Structures) -> None:
         self.space: Space = structures.space
         self.structures = structures
-        self._situations = Situations(self.space)
+        self._conditioning = Conditioning(self.space)
         self._uniform = {node.address: UniformDraw(node.domain) for node in self.space.hyperparameters}
         self._choices = {
             context: [variable.node for variable in variables if isinstance(variable.node, Choice)]
@@ -53,11 +52,11 @@ class Sampler:
         }
         self._inhabited = {
             context[:length]
-            for context in (*self.space.by_context, *self._situations.by_context)
+            for context in (*self.space.by_context, *self._conditioning.by_context)
             for length in range(1, len(context) + 1)
         }
         self._deciding = {
-            context: [_Deciding(compiled) for compiled in group] for context, group in structures.model.deciding.items()
+            context: [_Deciding(network) for network in group] for context, group in structures.model.deciding.items()
         }
         self._lotteries = lru_cache(maxsize=8192)(self._make_lottery)
         self._drawers = lru_cache(maxsize=8192)(self._make_drawers)
@@ -99,7 +98,7 @@ class Sampler:
         decisions, pieces = _Decisions(count), Pieces()
         reached = list(self._decide(decisions, rng, taken or {}))
         for context, rows in reached:
-            for component in self._situations.by_context.get(context, ()):
+            for component in self._conditioning.by_context.get(context, ()):
                 self._draw(component, rows, decisions, rng, pieces)
         return Columns(self.space, count, decisions.codes, {a: _column(found) for a, found in pieces.items()})
 
@@ -125,15 +124,15 @@ class Sampler:
     ) -> Iterable[tuple[str, Array]]:
         """The places of the branches that the decisions of a group take."""
         known = deciding.known(taken)
-        members = deciding.compiled.fixed(taken) if known is None else known
+        members = deciding.network.fixed(taken) if known is None else known
         for address, place in members:
             yield address, np.full(count, place, np.int32)
         if known is None:
             yield from self._lotteries(deciding, members).draw(count, rng).items()
 
     def _make_lottery(self, deciding: "_Deciding", members: Fixed) -> JointLottery:
-        compiled = deciding.compiled
-        return JointLottery(self.structures.existence.solve(compiled, members), compiled.existential)
+        network = deciding.network
+        return JointLottery(self.structures.existence.solve(network, members), network.existential)
 
     def _draw(self, component: Component, rows: Array, decisions: "_Decisions", rng: Generator, pieces: Pieces) -> None:
         if component.is_free:
@@ -152,24 +151,24 @@ class Sampler:
     def _make_drawers(
         self, component: Component, situation: tuple[int, ...]
     ) -> tuple[tuple[str, ...], tuple[Tied, ...]]:
-        model = self._situations.model(component, situation)
+        model = self._conditioning.model(component, situation)
         free: list[str] = []
         tied: list[Tied] = []
-        for compiled in model.by_context.get((), ()):
-            if compiled.is_free:
-                free.extend(compiled.cells)
-            elif compiled.cells:
-                tied.append(Tied(model, compiled, component.constraints))
+        for network in model.by_context.get((), ()):
+            if network.is_free:
+                free.extend(network.cells)
+            elif network.cells:
+                tied.append(Tied(model, network, component.constraints))
         return tuple(free), tuple(tied)
 
 
 class _Deciding:
     """A group with decisions among its members."""
 
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
-        depth = len(compiled.group.context)
-        self._choices = [(m.node, m.owners[depth:]) for m in compiled.group.members if isinstance(m.node, Choice)]
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        depth = len(network.context)
+        self._choices = [(m.node, m.owners[depth:]) for m in network.members if isinstance(m.node, Choice)]
 
     def known(self, taken: Structure) -> Fixed | None:
         """The place of every branch, -1 where a decision is not reached, if branches say them all."""

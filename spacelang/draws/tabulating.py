@@ -10,9 +10,8 @@ from spacelang.draws.codes import Array, Codes, code_type, integer_type
 from spacelang.draws.columns import Column, Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Simple, contains, parts
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, identity
-from spacelang.solver.groups import Context
 
 
 class Tabulator:

@@ -15,9 +15,9 @@ from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.solver.cells import mass
-from spacelang.solver.compiled import Compiled
 from spacelang.solver.counting import Existence
 from spacelang.solver.model import Model, Solver
+from spacelang.solver.network import Network
 
 ATTEMPTS: Final = 10_000
 """How often values are drawn for each one that satisfies a comparison of ranges with each other, before giving up."""
@@ -52,18 +52,16 @@ class Tied:
     the states say: each comparison's truths are drawn alike, so that what is kept follows the priors exactly.
     """
 
-    def __init__(self, model: Model, compiled: Compiled, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(self, model: Model, network: Network, constraints: tuple[Constraint, ...]) -> None:
         """`constraints` are blamed where values are too rare."""
-        self._ranges = compiled.ranges
+        self._ranges = network.ranges
         self._constraints = constraints
-        self._lottery = JointLottery(Solver(model, Probability()).solve(compiled))
+        self._lottery = JointLottery(Solver(model, Probability()).solve(network))
         self._domains: dict[str, Domain] = {
-            member.address: member.node.domain
-            for member in compiled.group.members
-            if isinstance(member.node, Hyperparameter)
+            member.address: member.node.domain for member in network.members if isinstance(member.node, Hyperparameter)
         }
-        self._cells = {address: CellCodes(self._domains[address], mine) for address, mine in compiled.cells.items()}
-        self._numeric = {a: np.array([is_number(cell.middle) for cell in mine]) for a, mine in compiled.cells.items()}
+        self._cells = {address: CellCodes(self._domains[address], mine) for address, mine in network.cells.items()}
+        self._numeric = {a: np.array([is_number(cell.middle) for cell in mine]) for a, mine in network.cells.items()}
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, Codes]]:
         """For each hyperparameter the entries in which it is active, and its values there; raises UnlikelyError."""

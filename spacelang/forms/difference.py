@@ -13,6 +13,7 @@ from spacelang.ir.space import (
     Branch,
     Choice,
     Constraint,
+    Context,
     Fixed,
     Hyperparameter,
     Kind,
@@ -24,9 +25,8 @@ from spacelang.ir.space import (
     Variable,
 )
 from spacelang.ir.task import lines as describe_task
-from spacelang.solver.compiled import TooTangledError
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import Context
+from spacelang.solver.network import TooTangledError
 
 
 class Aspect(StrEnum):

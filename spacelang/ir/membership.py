@@ -4,7 +4,7 @@ from spacelang.facts import fact
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing, describe, literal
 from spacelang.ir.expr import INACTIVE, holds
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, reached, structure_of
 from spacelang.suggest import nearest
@@ -103,7 +103,7 @@ def _wrong_decision(space: Space, configuration: Configuration) -> Exclusion | N
     """A decision that takes no branch of its own, or is not decided; what is given and wrong is said before that."""
     undecided: list[Choice] = []
     wrong: list[Exclusion] = []
-    waiting: list[tuple[tuple[str, str], ...]] = [()]
+    waiting: list[Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(), ()):
             if isinstance(variable.node, Hyperparameter):

@@ -198,12 +198,16 @@ class Constraint:
         return references(self.expression)
 
 
+Context: TypeAlias = tuple[tuple[str, str], ...]
+"""Branches that are taken, outermost first: (address of the decision, name of the branch)."""
+
+
 @fact
 class Variable:
-    """A decision or hyperparameter with the branches that must be taken for it to be reached, outermost first."""
+    """A decision or hyperparameter with the branches that must be taken for it to be reached."""
 
     node: Hyperparameter | Choice
-    owners: tuple[tuple[str, str], ...]
+    owners: Context
 
     @property
     def address(self) -> str:
@@ -232,9 +236,9 @@ class Space:
         return {variable.address: variable for variable in _variables(self.root)}
 
     @cached_property
-    def by_context(self) -> dict[tuple[tuple[str, str], ...], tuple[Variable, ...]]:
+    def by_context(self) -> dict[Context, tuple[Variable, ...]]:
         """The variables that the same branches lead to, in the order of the text."""
-        found: dict[tuple[tuple[str, str], ...], list[Variable]] = {}
+        found: dict[Context, list[Variable]] = {}
         for variable in self.variables.values():
             found.setdefault(variable.owners, []).append(variable)
         return {owners: tuple(variables) for owners, variables in found.items()}
@@ -262,7 +266,7 @@ class Space:
 
 
 def _variables(root: Node) -> Iterator[Variable]:
-    waiting: list[tuple[Node, tuple[tuple[str, str], ...]]] = [(root, ())]
+    waiting: list[tuple[Node, Context]] = [(root, ())]
     while waiting:
         node, owners = waiting.pop()
         if isinstance(node, Hyperparameter | Choice):

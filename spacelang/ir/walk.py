@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing
 from spacelang.ir.expr import INACTIVE, Inactive, Worth, holds
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 
 Structure = Mapping[str, str]
@@ -14,7 +14,7 @@ Structure = Mapping[str, str]
 
 def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
     """The variables that a walk reaches, owners first, each decision with the branch that `branch_of` takes."""
-    waiting: list[tuple[tuple[str, str], ...]] = [()]
+    waiting: list[Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(0), ()):
             if isinstance(variable.node, Choice):

@@ -31,8 +31,8 @@ from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default, with_nearest_default
-from spacelang.solver.probing import Statement, truths
 from spacelang.solver.rebuilding import rebuilt
+from spacelang.solver.satisfiability import Statement, truths
 
 
 def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]) -> Space | None:

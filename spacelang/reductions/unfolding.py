@@ -11,12 +11,11 @@ from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, Simple, contains
 from spacelang.ir.expr import Compare, Inactive, Lookup, holds, references
-from spacelang.ir.space import Choice, Hyperparameter, Variable
-from spacelang.solver.compiled import UNREACHED, Compiled
+from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
-from spacelang.solver.groups import Context
 from spacelang.solver.model import inside
+from spacelang.solver.network import UNREACHED, Network
 from spacelang.solver.pieces import joined
 
 
@@ -83,12 +82,12 @@ def unfold(structures: Structures) -> Parts:
     return _Unfolding(structures).below(())
 
 
-def unfolder(structures: Structures) -> Callable[[Compiled], Parts]:
-    """What unfolds one group of a space with all that is below it, for those who say other groups by other means.
+def unfolder(structures: Structures) -> Callable[[Network], Parts]:
+    """What unfolds one network of a space with all that is below it, for those who say other networks by other means.
 
-    Equal parts are one object, whichever group they are of. Raises TooTangledError as `unfold` does.
+    Equal parts are one object, whichever network they are of. Raises TooTangledError as `unfold` does.
     """
-    return _Unfolding(structures).group
+    return _Unfolding(structures).network
 
 
 def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[Part, int]]:
@@ -178,10 +177,10 @@ class _Unfolding:
         self._below: dict[Context, Parts] = {}
 
     def below(self, context: Context) -> Parts:
-        """The parts of all groups below a context."""
+        """The parts of all networks below a context."""
         if context not in self._below:
-            groups = self.model.by_context.get(context, ())
-            self._below[context] = tuple(part for group in groups for part in self.group(group))
+            networks = self.model.by_context.get(context, ())
+            self._below[context] = tuple(part for network in networks for part in self.network(network))
         return self._below[context]
 
     def free(self, node: Hyperparameter, domain: Domain) -> Free:
@@ -195,21 +194,21 @@ class _Unfolding:
         said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
         return self._known.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
 
-    def group(self, group: Compiled) -> Parts:
-        """The parts of one group with all that is below it."""
-        if group.is_free:
-            nodes = (member.node for member in group.group.members)
+    def network(self, network: Network) -> Parts:
+        """The parts of one network with all that is below it."""
+        if network.is_free:
+            nodes = (member.node for member in network.members)
             return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
-        return _Grouped(self, group).parts()
+        return _Grouped(self, network).parts()
 
 
 class _Grouped:
-    """One group: its buckets, read from the variables that tell most to those that they settle."""
+    """One network: its buckets, read from the variables that tell most to those that they settle."""
 
-    def __init__(self, unfolding: _Unfolding, group: Compiled) -> None:
+    def __init__(self, unfolding: _Unfolding, network: Network) -> None:
         self._unfolding = unfolding
-        self._group = group
-        self._members = {member.address: member for member in group.group.members}
+        self._network = network
+        self._members = {member.address: member for member in network.members}
         self._buckets = {bucket.variable: bucket for bucket in self._eliminated()}
         self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
         self._roots: list[str] = []
@@ -222,10 +221,10 @@ class _Grouped:
     def _eliminated(self) -> Sequence[Bucket]:
         """What tells most goes last: decisions after hyperparameters, outer ones after those inside them."""
         turns: dict[tuple[int, int], set[str]] = {}
-        for name in self._group.graph.states:
+        for name in self._network.states:
             turns.setdefault(self._turn(name), set()).add(name)
-        graph = self._group.graph.times(self._possible())
-        with self._group.blamed():
+        graph = self._network.times(self._possible())
+        with self._network.blamed():
             return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).buckets
 
     def _turn(self, name: str) -> tuple[int, int]:
@@ -245,7 +244,7 @@ class _Grouped:
         """The branches of decisions below which there is something."""
         for member in self._members.values():
             if isinstance(member.node, Choice):
-                states = self._group.graph.states[member.address]
+                states = self._network.states[member.address]
                 total = self._unfolding.existence.total
                 yield Factor(
                     (member.address,),
@@ -289,7 +288,7 @@ class _Grouped:
 
     def _auxiliary(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
         """A truth: told apart only where it matters, and what a comparison of ranges then asks for."""
-        atom = self._group.ranges.get(variable)
+        atom = self._network.ranges.get(variable)
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
             return told[0][1]
@@ -321,7 +320,7 @@ class _Grouped:
         for state, parts in told:
             if state != UNREACHED:
                 pieces, _ = together.setdefault(tuple(map(id, parts)), ([], parts))
-                pieces.append(self._group.cells[node.address][state])
+                pieces.append(self._network.cells[node.address][state])
         found = [(joined(node.domain, pieces), parts) for pieces, parts in together.values()]
         if not found:
             return inactive[0]

@@ -1,17 +1,168 @@
-"""A space, given that decisions are taken: what conditions and constraints still say of the hyperparameters alone.
+"""What is left of hyperparameters once decisions are taken, for all structures that are alike to them at once.
 
-Members that constraints tie together over several stages fall apart into small groups as soon as it is known which of
-them are reached; sampling and completing work on these.
+A component is a set of hyperparameters that conditions and constraints tie together once all decisions are known: far
+less than these tie together themselves. Its situation is what its members can tell of decisions: whether their owners
+are taken, and how those turned out that their conditions and constraints test.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
-from spacelang.ir.expr import INACTIVE, Active, And, Constant, Not, Or, Worth, references
+from spacelang.ir.expr import INACTIVE, Active, And, Constant, Expr, Is, Not, Or, Worth, nodes, references
 from spacelang.ir.given import OPEN, Open
 from spacelang.ir.given import given as left_of
-from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Kind, Product, Space, Variable
 from spacelang.ir.walk import Structure
+from spacelang.solver.model import Model
+from spacelang.solver.ties import tied
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A decision that matters to a component.
+
+    `classes` gives the class of each branch by its place, and last that of where the decision is not reached;
+    branches of one class are alike to the component. `examples` has a branch of each class, None for not reached;
+    `by_branch` is the way back.
+    """
+
+    address: str
+    classes: tuple[int, ...]
+    examples: tuple[str | None, ...]
+    by_branch: Mapping[str | None, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Hyperparameters with the constraints over them, below the branches that lead to all of them."""
+
+    members: tuple[Variable, ...]
+    constraints: tuple[Constraint, ...]
+    context: Context
+    decisions: tuple[Ask, ...]
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether nothing is said about its one hyperparameter."""
+        return not self.constraints and all(_condition_of(member) == () for member in self.members)
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """The members that some condition or constraint mentions."""
+        said = [
+            *(e for member in self.members for e in _condition_of(member)),
+            *(c.expression for c in self.constraints),
+        ]
+        return frozenset(address for expression in said for address in references(expression))
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Why a decision concerns a component: it asks, or lies below a branch; `others` are the other branches above."""
+
+    component: Component
+    below: str | None
+    others: Context
+
+
+class Conditioning:
+    """The components of a space, and what is left of each in a situation; worked out once for each."""
+
+    def __init__(self, space: Space) -> None:
+        self.by_context: dict[Context, list[Component]] = {}
+        for component in _components(space):
+            self.by_context.setdefault(component.context, []).append(component)
+        self._asking = [each for found in self.by_context.values() for each in found if each.decisions]
+        components = (each for found in self.by_context.values() for each in found)
+        self.of_hyperparameter = {member.address: each for each in components for member in each.members}
+        self._left = lru_cache(maxsize=8192)(self._make_left)
+        self._model = lru_cache(maxsize=8192)(self._make_model)
+
+    def asking(self, structure: Structure) -> Iterator[Component]:
+        """The components that a structure leads to and to which decisions matter besides those that lead there."""
+        return (component for component in self._asking if is_taken(component.context, structure))
+
+    def asking_about(self, address: str) -> Sequence["Concern"]:
+        """The asking components to which a decision matters, or that are below one of its branches."""
+        return self._concerns.get(address, ())
+
+    @cached_property
+    def _concerns(self) -> dict[str, list["Concern"]]:
+        found: dict[str, list[Concern]] = {}
+        for component in self._asking:
+            asked = (ask.address for ask in component.decisions)
+            for address in dict.fromkeys([*asked, *(owner for owner, _ in component.context)]):
+                below = next((branch for owner, branch in component.context if owner == address), None)
+                others = tuple(each for each in component.context if each[0] != address)
+                found.setdefault(address, []).append(Concern(component, below, others))
+        return found
+
+    def situation(self, component: Component, structure: Structure) -> tuple[int, ...]:
+        """The classes of the branches that a structure takes, for the decisions that matter to the component."""
+        return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
+
+    def left(self, component: Component, situation: tuple[int, ...]) -> Space:
+        """What is left of a component; none of it is below a decision."""
+        return self._left(component, situation)
+
+    def model(self, component: Component, situation: tuple[int, ...]) -> Model:
+        """The model of what is left of a component."""
+        return self._model(component, situation)
+
+    def _make_model(self, component: Component, situation: tuple[int, ...]) -> Model:
+        space = self.left(component, situation)
+        return Model(space.variables, space.constraints)
+
+    def _make_left(self, component: Component, situation: tuple[int, ...]) -> Space:
+        asked = zip(component.decisions, situation, strict=True)
+        examples = {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
+        return given(component.members, component.constraints, {**dict(component.context), **examples})
+
+
+def is_taken(context: Context, structure: Structure) -> bool:
+    """Whether a structure takes all branches of a context."""
+    return not context or all(structure.get(owner) == branch for owner, branch in context)
+
+
+def _components(space: Space) -> Iterator[Component]:
+    """The components of a space, in the order of their first members; every hyperparameter is in exactly one."""
+    variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
+    for context, members, constraints in tied(variables, [each for each in space.constraints if each.scope]):
+        yield Component(members, constraints, context, tuple(_asks(space, members, constraints, context)))
+
+
+def _asks(
+    space: Space, members: Sequence[Variable], constraints: Sequence[Constraint], context: Context
+) -> Iterator[Ask]:
+    said = [*(e for member in members for e in _condition_of(member)), *(c.expression for c in constraints)]
+    tests = [node for expression in said for node in nodes(expression) if isinstance(node, Is)]
+    owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
+    known = {address for address, _ in context}
+    for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):
+        if address in known:
+            continue
+        choice = space.variables[address].node
+        assert isinstance(choice, Choice)
+        mine = dict.fromkeys(test.branches for test in tests if test.address == address)
+        owning = {branch for owner, branch in owners if owner == address}
+        yield _ask(choice, owning, tuple(mine))
+
+
+def _ask(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> Ask:
+    classes: list[int] = []
+    examples: dict[tuple[object, ...], str | None] = {}
+    for branch in (*choice.places, None):
+        signature = (branch if branch in owning else None, *(branch in test for test in tests))
+        examples.setdefault(signature, branch)
+        classes.append(list(examples).index(signature))
+    by_branch = dict(zip((*choice.places, None), classes, strict=True))
+    return Ask(choice.address, tuple(classes), tuple(examples.values()), by_branch)
+
+
+def _condition_of(variable: Variable) -> tuple[Expr, ...]:
+    node = variable.node
+    return () if isinstance(node, Choice) or node.condition is None else (node.condition,)
 
 
 def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:

@@ -8,13 +8,12 @@ from itertools import product
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple
 from spacelang.ir.expr import scope
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_plain
-from spacelang.solver.compiled import UNREACHED, TooTangledError
 from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
-from spacelang.solver.groups import Context
 from spacelang.solver.model import Model, Solver
+from spacelang.solver.network import UNREACHED, TooTangledError
 
 
 class Existence:
@@ -83,7 +82,7 @@ class Structures:
     """The admissible structures of a space, counted and tested without being listed."""
 
     def __init__(self, space: Space) -> None:
-        """Compile what decides which structures there are; raises UndecidableError (see `compiled`)."""
+        """Compile what decides which structures there are; raises UndecidableError (see `network`)."""
         self.space = space
         self.decisive = Model(_decisive(space), space.constraints)
         """The model without what has no say in which structures there are."""
@@ -205,10 +204,10 @@ class Structures:
     def _hurdles(self) -> dict[Context, list["_Hurdle"]]:
         """What structures must pass below each context; what all of them pass is left out."""
         found: dict[Context, list[_Hurdle]] = {}
-        for context, group in self.model.by_context.items():
-            for compiled in (each for each in group if not each.is_free):
-                factors = self.existence.decisions(compiled).factors
-                for factor in _together([factor for factor in factors if _excludes(factor, compiled.graph.states)]):
+        for context, networks in self.model.by_context.items():
+            for network in (each for each in networks if not each.is_free):
+                factors = self.existence.decisions(network).factors
+                for factor in _together([factor for factor in factors if _excludes(factor, network.states)]):
                     choices = (self.space.variables[address].node for address in factor.scope)
                     hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
                     found.setdefault(context, []).append(hurdle)

@@ -8,17 +8,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Simple, contains
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
-from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Existence, Structures
 from spacelang.solver.elimination import State, draw
-from spacelang.solver.groups import Context
 from spacelang.solver.linear import Rows, feasible, witness
 from spacelang.solver.model import Solver
+from spacelang.solver.network import UNREACHED, Network, alternatives_of
 from spacelang.solver.rebuilding import rebuilt
-from spacelang.solver.situations import Component, Situations
 
 
 def default(space: Space) -> Configuration:
@@ -68,7 +67,7 @@ class Completer:
 
     def __init__(self, structures: Structures) -> None:
         self._space = structures.space
-        self.situations = Situations(self._space)
+        self.conditioning = Conditioning(self._space)
         self._part = lru_cache(maxsize=8192)(self._make_part)
         self._independent = lru_cache(maxsize=None)(self._make_independent)
 
@@ -88,7 +87,7 @@ class Completer:
                 values[variable.key] = branch
                 values |= self.independent((*variable.owners, (variable.address, branch)))
         values |= self.independent(())
-        for component in self.situations.asking(structure):
+        for component in self.conditioning.asking(structure):
             values |= self.part(component, structure)
         return values
 
@@ -98,36 +97,36 @@ class Completer:
 
     def part(self, component: Component, structure: Structure) -> Mapping[str, Value]:
         """By key, the values of the active members of a component in a structure that leads to it."""
-        return self._part(component, self.situations.situation(component, structure))
+        return self._part(component, self.conditioning.situation(component, structure))
 
     def _make_independent(self, context: Context) -> Mapping[str, Value]:
         found: dict[str, Value] = {}
-        for component in self.situations.by_context.get(context, ()):
+        for component in self.conditioning.by_context.get(context, ()):
             if not component.decisions:
                 found |= self._part(component, ())
         return found
 
     def _make_part(self, component: Component, situation: tuple[int, ...]) -> Mapping[str, Value]:
-        space, model = self.situations.left(component, situation), self.situations.model(component, situation)
+        space, model = self.conditioning.left(component, situation), self.conditioning.model(component, situation)
         moved: dict[str, Value] = {}
         defaults = Assignment(space, {}, lambda node: node.default)
         solution = Solver(model, Preference())
-        for compiled in model.by_context.get((), ()):
-            if any(violates(constraint, defaults) for constraint in compiled.group.constraints):
-                moved.update(self._moved(compiled, draw(solution.solve(compiled), _heaviest)))
+        for network in model.by_context.get((), ()):
+            if any(violates(constraint, defaults) for constraint in network.constraints):
+                moved.update(self._moved(network, draw(solution.solve(network), _heaviest)))
         return dict(assemble(space, {}, lambda node: moved.get(node.address, node.default)))
 
-    def _moved(self, compiled: Compiled, states: Mapping[str, State]) -> dict[str, Value]:
-        cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}
+    def _moved(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
+        cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
         defaults = {address: self._default(address) for address in cells}
         kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
         needed = [
             alternatives_of(atom, bool(states[name]))
-            for name, atom in compiled.ranges.items()
+            for name, atom in network.ranges.items()
             if numbers.keys() >= set(references(atom))
         ]
-        compared = {address for atom in compiled.ranges.values() for address in references(atom)}
+        compared = {address for atom in network.ranges.values() for address in references(atom)}
         ranges = {address: cell for address, cell in numbers.items() if address in compared}
         return {**kept, **_nearest(ranges, needed, defaults)}
 

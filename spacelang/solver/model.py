@@ -1,7 +1,7 @@
-"""The solver of a space: its groups, compiled once, and what is asked of them under the weights that a question needs.
+"""The solver of a space: its networks, made once, and what is asked of them under the weights that a question needs.
 
-Branches that are taken fix members of groups; everything else is as it was. So what a group leaves of its decisions is
-worked out once, and serves whatever is taken of them.
+Branches that are taken fix decisions; everything else is as it was. So what a network leaves of its decisions is worked
+out once, and serves whatever is taken of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,8 @@ from math import prod
 from typing import Final, Protocol
 
 from spacelang.ir.domain import Simple
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
-from spacelang.solver.compiled import UNREACHED, Compiled, Fixed, compile_group
 from spacelang.solver.elimination import (
     EXISTS,
     Elimination,
@@ -25,12 +24,12 @@ from spacelang.solver.elimination import (
     eliminate,
     supported,
 )
-from spacelang.solver.groups import Context, groups_of
+from spacelang.solver.network import UNREACHED, Fixed, Network, networks_of
 
 KEPT: Final = 8_192
 """For so many sets of fixed members what was solved is kept."""
 SMALL_GROUP: Final = 100
-"""So many variables of a group are solved with all that is needed to tell what is supported."""
+"""So many variables of a network are solved with all that is needed to tell what is supported."""
 
 
 class Weights(Protocol):
@@ -52,42 +51,34 @@ class Weights(Protocol):
 
 
 class Model:
-    """Variables and the constraints over them, in groups by their context; see `Solver` for what is asked of them."""
+    """Variables and the constraints over them, in networks by their context; see `Solver` for what is asked of them."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Compile all groups; raises UndecidableError for arithmetic that cannot be decided exactly."""
+        """Raises UndecidableError for arithmetic that cannot be decided exactly."""
         self.variables = variables
-        self.by_context: dict[Context, list[Compiled]] = {}
-        for group in groups_of(variables, constraints):
-            self.by_context.setdefault(group.context, []).append(compile_group(group))
-        self._decisions: dict[Compiled, FactorGraph] = {}
-
-    def decisions(self, compiled: Compiled) -> FactorGraph:
-        """The decisions of a group alone: positive where its hyperparameters have values; raises TooTangledError."""
-        if compiled not in self._decisions:
-            with compiled.blamed():
-                self._decisions[compiled] = compiled.graph.without(compiled.existential)
-        return self._decisions[compiled]
+        self.by_context: dict[Context, list[Network]] = {}
+        for network in networks_of(variables, constraints):
+            self.by_context.setdefault(network.context, []).append(network)
 
     @cached_property
-    def deciding(self) -> dict[Context, list[Compiled]]:
-        """The groups with decisions among their members, by their context."""
+    def deciding(self) -> dict[Context, list[Network]]:
+        """The networks with decisions among their members, by their context."""
         found = {
-            context: [c for c in group if any(isinstance(member.node, Choice) for member in c.group.members)]
-            for context, group in self.by_context.items()
+            context: [each for each in networks if any(isinstance(member.node, Choice) for member in each.members)]
+            for context, networks in self.by_context.items()
         }
-        return {context: group for context, group in found.items() if group}
+        return {context: networks for context, networks in found.items() if networks}
 
     @cached_property
-    def group_of(self) -> dict[str, Compiled]:
-        """The group of each decision, by its address."""
-        groups = (compiled for group in self.deciding.values() for compiled in group)
-        return {member.address: compiled for compiled in groups for member in compiled.group.members}
+    def network_of(self) -> dict[str, Network]:
+        """The network of each decision, by its address."""
+        deciding = (network for networks in self.deciding.values() for network in networks)
+        return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
     def only_existence(self) -> bool:
         """Whether some comparison of ranges was decided without its solutions being countable."""
-        return any(compiled.ranges for group in self.by_context.values() for compiled in group)
+        return any(network.ranges for networks in self.by_context.values() for network in networks)
 
 
 class Solver:
@@ -97,9 +88,9 @@ class Solver:
         """Nothing is solved before it is asked for."""
         self.model = model
         self.weights = weights
-        self._whole: dict[Compiled, Elimination] = {}
+        self._whole: dict[Network, Elimination] = {}
         self._weighted: dict[str, Factor] = {}
-        self._conditioned: dict[tuple[Compiled, Fixed, str], Elimination] = {}
+        self._conditioned: dict[tuple[Network, Fixed, str], Elimination] = {}
 
     def given(self, taken: Structure) -> "Given":
         """The solver of what is left once decisions have taken branches.
@@ -112,9 +103,9 @@ class Solver:
     def total(self, context: Context = ()) -> float:
         """The weight of everything below a context, its branches taken."""
         return prod(
-            self.solve(compiled).total
-            for compiled in self.model.by_context.get(context, ())
-            if not (self.weights.existential and compiled.is_free)
+            self.solve(network).total
+            for network in self.model.by_context.get(context, ())
+            if not (self.weights.existential and network.is_free)
         )
 
     def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
@@ -125,20 +116,20 @@ class Solver:
         """For every variable the states that some admissible configuration has, given that its context is reached."""
         return {
             address: states
-            for group in self.model.by_context.values()
-            for compiled in group
-            for address, states in self._supported(compiled).items()
-            if address not in compiled.truths
+            for networks in self.model.by_context.values()
+            for network in networks
+            for address, states in self._supported(network).items()
+            if address not in network.truths
         }
 
     def supported_branches(self) -> dict[str, frozenset[int]]:
         """For every decision the places of the branches that some admissible configuration takes."""
         found: dict[str, frozenset[int]] = {}
-        for group in self.model.deciding.values():
-            for compiled in group:
-                choices = {m.address: m for m in compiled.group.members if isinstance(m.node, Choice)}
-                if compiled.group.constraints:
-                    support = self._supported(compiled)
+        for networks in self.model.deciding.values():
+            for network in networks:
+                choices = {m.address: m for m in network.members if isinstance(m.node, Choice)}
+                if network.constraints:
+                    support = self._supported(network)
                     found |= {address: support[address] - {UNREACHED} for address in choices}
                 else:
                     found |= {address: self._open_branches(variable) for address, variable in choices.items()}
@@ -149,57 +140,57 @@ class Solver:
         assert isinstance(variable.node, Choice)
         return frozenset(place for place in range(len(variable.node.branches)) if self.total(inside(variable, place)))
 
-    def _supported(self, compiled: Compiled) -> dict[str, frozenset[State]]:
-        kept = self.solve(compiled) if _is_small(compiled) else self._eliminated(compiled, keep_trivial=True)
+    def _supported(self, network: Network) -> dict[str, frozenset[State]]:
+        kept = self.solve(network) if _is_small(network) else self._eliminated(network, keep_trivial=True)
         return supported(kept)
 
-    def decisions(self, compiled: Compiled) -> FactorGraph:
-        """The decisions of a group: what is possible of them, and what they weigh."""
-        return self._weighed(self.model.decisions(compiled), compiled)
+    def decisions(self, network: Network) -> FactorGraph:
+        """The decisions of a network: what is possible of them, and what they weigh."""
+        return self._weighed(network.decisions, network)
 
-    def solve(self, compiled: Compiled, fixed: Fixed = (), last: str = "") -> Elimination:
-        """One group, its context taken, under weights that are existential where members are fixed.
+    def solve(self, network: Network, fixed: Fixed = (), last: str = "") -> Elimination:
+        """One networks, its context taken, under weights that are existential where members are fixed.
 
         With `last`, only what is tied to this decision, which goes last: its bucket has its weights. Raises
         TooTangledError.
         """
         if not fixed and not last:
-            if compiled not in self._whole:
-                self._whole[compiled] = self._eliminated(compiled, keep_trivial=_is_small(compiled))
-            return self._whole[compiled]
-        key = (compiled, fixed, last)
+            if network not in self._whole:
+                self._whole[network] = self._eliminated(network, keep_trivial=_is_small(network))
+            return self._whole[network]
+        key = (network, fixed, last)
         if key not in self._conditioned:
             if len(self._conditioned) == KEPT:
                 self._conditioned.clear()
-            left = self.model.decisions(compiled).given({address: (place,) for address, place in fixed})
-            graph = self._weighed(left.around(last) if last else left, compiled)
-            with compiled.blamed():
+            left = network.decisions.given({address: (place,) for address, place in fixed})
+            graph = self._weighed(left.around(last) if last else left, network)
+            with network.blamed():
                 self._conditioned[key] = eliminate(graph, (graph.states.keys() - {last}, self.weights.semiring))
         return self._conditioned[key]
 
-    def _eliminated(self, compiled: Compiled, *, keep_trivial: bool) -> Elimination:
-        graph = self._weighed(compiled.graph, compiled)
-        existential = compiled.existential if self.weights.existential else ()
-        with compiled.blamed():
+    def _eliminated(self, network: Network, *, keep_trivial: bool) -> Elimination:
+        graph = self._weighed(network, network)
+        existential = network.existential if self.weights.existential else ()
+        with network.blamed():
             turns = (existential, EXISTS), (graph.states, self.weights.semiring)
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 
-    def _weighed(self, graph: FactorGraph, compiled: Compiled) -> FactorGraph:
-        """A graph of some of a group's variables, times what those that are members weigh."""
-        members = (member.address for member in compiled.group.members)
-        return graph.times(self._weights_of(compiled, address) for address in members if address in graph.states)
+    def _weighed(self, graph: FactorGraph, network: Network) -> FactorGraph:
+        """A graph of some of a network's variables, times what those that are members weigh."""
+        members = (member.address for member in network.members)
+        return graph.times(self._weights_of(network, address) for address in members if address in graph.states)
 
-    def _weights_of(self, compiled: Compiled, address: str) -> Factor:
+    def _weights_of(self, network: Network, address: str) -> Factor:
         """What the states of a variable weigh; a branch, with all that is inside it."""
         if address not in self._weighted:
-            node, states = self.model.variables[address].node, compiled.graph.states[address]
-            table: Table = {(s,): 1 if s == UNREACHED else self._weight(compiled, node, s) for s in states}
+            node, states = self.model.variables[address].node, network.states[address]
+            table: Table = {(s,): 1 if s == UNREACHED else self._weight(network, node, s) for s in states}
             self._weighted[address] = Factor((address,), table)
         return self._weighted[address]
 
-    def _weight(self, compiled: Compiled, node: Choice | Hyperparameter, state: State) -> float:
+    def _weight(self, network: Network, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
-            return self.weights.cell(node, compiled.cells[node.address][state])
+            return self.weights.cell(node, network.cells[node.address][state])
         return self.weights.branch(node, state) * self.total(inside(self.model.variables[node.address], state))
 
 
@@ -216,9 +207,9 @@ class Given:
         model = self._solver.model
         waiting: list[Context] = [()]
         while waiting:
-            for compiled in model.by_context.get(waiting.pop(), ()):
-                fixed = compiled.fixed(self._taken)
-                if not self._solver.solve(compiled, fixed).total:
+            for network in model.by_context.get(waiting.pop(), ()):
+                fixed = network.fixed(self._taken)
+                if not self._solver.solve(network, fixed).total:
                     return False
                 waiting.extend(inside(model.variables[address], place) for address, place in fixed)
         return True
@@ -229,9 +220,9 @@ class Given:
         result: dict[str, str] = {}
         waiting: list[Context] = [()]
         while waiting:
-            for compiled in model.deciding.get(waiting.pop(), ()):
-                fixed = compiled.fixed(self._taken)
-                drawn = draw(self._solver.solve(compiled, fixed), choose, compiled.existential)
+            for network in model.deciding.get(waiting.pop(), ()):
+                fixed = network.fixed(self._taken)
+                drawn = draw(self._solver.solve(network, fixed), choose, network.existential)
                 for address, state in (*fixed, *drawn.items()):
                     if state != UNREACHED:
                         waiting.append(inside(model.variables[address], state))
@@ -240,8 +231,8 @@ class Given:
 
     def shares(self, choice: Choice) -> dict[str, int]:
         """The proportions of the structures that take each branch that some take of a decision that is reached."""
-        compiled = self._solver.model.group_of[choice.address]
-        buckets = self._solver.solve(compiled, compiled.fixed(self._taken), choice.address).buckets
+        network = self._solver.model.network_of[choice.address]
+        buckets = self._solver.solve(network, network.fixed(self._taken), choice.address).buckets
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
 
 
@@ -251,9 +242,9 @@ def inside(variable: Variable, state: State) -> Context:
     return (*variable.owners, (variable.address, variable.node.branches[state].name))
 
 
-def _is_small(compiled: Compiled) -> bool:
-    """Whether dropping what limits nothing would save less than solving the group again for what is supported.
+def _is_small(network: Network) -> bool:
+    """Whether dropping what limits nothing would save less than solving the network again for what is supported.
 
     Without a constraint nobody asks, and what limits nothing may tie together what nothing else does.
     """
-    return len(compiled.group.constraints) > 0 and len(compiled.group.members) <= SMALL_GROUP
+    return len(network.constraints) > 0 and len(network.members) <= SMALL_GROUP

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Simple, part_of
 from spacelang.ir.expr import Inactive, Worth
-from spacelang.ir.space import Choice, Space
+from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
-from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.solver.counting import Sizes, Structures
 from spacelang.solver.elimination import Bucket, State
-from spacelang.solver.groups import Context
 from spacelang.solver.model import Solver, inside
+from spacelang.solver.network import UNREACHED, Network, TooTangledError
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
@@ -69,12 +68,12 @@ def _check_number(number: int, count: int, what: str) -> None:
 
 
 class _Numbering:
-    """The sums of a solver read as digits: a group below a context is one, and so is each of its variables."""
+    """The sums of a solver read as digits: a network below a context is one, and so is each of its variables."""
 
     def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space
         self._solver = solver
-        self._trees: dict[int, _Tree] = {}
+        self._trees: dict[Network, _Tree] = {}
 
     def unrank(self, number: int) -> tuple[dict[str, str], dict[str, Value]]:
         structure: dict[str, str] = {}
@@ -82,79 +81,79 @@ class _Numbering:
         waiting: list[tuple[Context, int]] = [((), number)]
         while waiting:
             context, left = waiting.pop()
-            groups = self._groups(context)
-            totals = [self._total(group) for group in groups]
-            for group, digit in zip(groups, _digits(left, totals), strict=True):
-                for address, state, own in self._unrank_group(group, digit):
+            networks = self._networks(context)
+            totals = [self._total(network) for network in networks]
+            for network, digit in zip(networks, _digits(left, totals), strict=True):
+                for address, state, own in self._unrank_network(network, digit):
                     variable = self._space.variables[address]
                     if isinstance(variable.node, Choice):
                         structure[address] = variable.node.branches[state].name
                         waiting.append(((*variable.owners, (address, structure[address])), own))
                     else:
-                        values[address] = _member(group.cells[address][state], own)
+                        values[address] = network.cells[address][state].at(own)
         return structure, values
 
     def rank(self, structure: Structure, values: Mapping[str, Worth], context: Context = ()) -> int:
-        groups = self._groups(context)
-        digits = [self._rank_group(group, structure, values) for group in groups]
-        return _number(digits, [self._total(group) for group in groups])
+        networks = self._networks(context)
+        digits = [self._rank_network(network, structure, values) for network in networks]
+        return _number(digits, [self._total(network) for network in networks])
 
-    def _groups(self, context: Context) -> Sequence[Compiled]:
+    def _networks(self, context: Context) -> Sequence[Network]:
         model = self._solver.model
         return (model.deciding if self._solver.weights.existential else model.by_context).get(context, [])
 
-    def _total(self, group: Compiled) -> int:
-        return int(self._solver.solve(group).total)
+    def _total(self, network: Network) -> int:
+        return int(self._solver.solve(network).total)
 
-    def _tree(self, group: Compiled) -> "_Tree":
-        if id(group) not in self._trees:
-            skipped = group.existential if self._solver.weights.existential else frozenset()
-            buckets = self._solver.solve(group).buckets
-            self._trees[id(group)] = _Tree(bucket for bucket in buckets if bucket.variable not in skipped)
-        return self._trees[id(group)]
+    def _tree(self, network: Network) -> "_Tree":
+        if network not in self._trees:
+            skipped = network.existential if self._solver.weights.existential else frozenset()
+            buckets = self._solver.solve(network).buckets
+            self._trees[network] = _Tree(bucket for bucket in buckets if bucket.variable not in skipped)
+        return self._trees[network]
 
-    def _unrank_group(self, group: Compiled, number: int) -> Iterator[tuple[str, State, int]]:
-        """The reached members of a group with their states, and what is left to be told about each."""
-        tree = self._tree(group)
+    def _unrank_network(self, network: Network, number: int) -> Iterator[tuple[str, State, int]]:
+        """The reached members of a network with their states, and what is left to be told about each."""
+        tree = self._tree(network)
         states: dict[str, State] = {}
         digits = dict(zip(tree.roots, _digits(number, [tree.total(root, states) for root in tree.roots]), strict=True))
         for variable in reversed(tree.buckets):
             states[variable], left = tree.state_at(variable, states, digits[variable])
             children = tree.children[variable]
-            own = self._own_total(group, variable, states[variable])
+            own = self._own_total(network, variable, states[variable])
             totals = [own, *(tree.total(child, states) for child in children)]
             mine, *others = _digits(left, totals)
             digits.update(zip(children, others, strict=True))
-            if variable not in group.truths and states[variable] != UNREACHED:
+            if variable not in network.truths and states[variable] != UNREACHED:
                 yield variable, states[variable], mine
 
-    def _rank_group(self, group: Compiled, structure: Structure, values: Mapping[str, Worth]) -> int:
-        tree, states = self._tree(group), _states(group, structure, values)
+    def _rank_network(self, network: Network, structure: Structure, values: Mapping[str, Worth]) -> int:
+        tree, states = self._tree(network), _states(network, structure, values)
         digits: dict[str, int] = {}
         for variable in tree.buckets:
             children = tree.children[variable]
-            own = self._own_total(group, variable, states[variable])
-            mine = self._own_number(group, variable, states[variable], structure, values)
+            own = self._own_total(network, variable, states[variable])
+            mine = self._own_number(network, variable, states[variable], structure, values)
             totals = [own, *(tree.total(child, states) for child in children)]
             left = _number([mine, *(digits[child] for child in children)], totals)
             digits[variable] = tree.start_of(variable, states) + left
         return _number([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
 
-    def _own_total(self, group: Compiled, variable: str, state: State) -> int:
+    def _own_total(self, network: Network, variable: str, state: State) -> int:
         """How much a state of a variable leaves to be told: what lies inside a branch, the values in a cell."""
-        if state == UNREACHED or variable in group.truths:
+        if state == UNREACHED or variable in network.truths:
             return 1
-        if variable in group.cells:
-            return group.cells[variable][state].size or 0
+        if variable in network.cells:
+            return network.cells[variable][state].size or 0
         return int(self._solver.total(inside(self._space.variables[variable], state)))
 
     def _own_number(
-        self, group: Compiled, variable: str, state: State, structure: Structure, values: Mapping[str, Worth]
+        self, network: Network, variable: str, state: State, structure: Structure, values: Mapping[str, Worth]
     ) -> int:
-        if state == UNREACHED or variable in group.truths:
+        if state == UNREACHED or variable in network.truths:
             return 0
-        if variable in group.cells:
-            return _place(group.cells[variable][state], values[variable])
+        if variable in network.cells:
+            return _place(network.cells[variable][state], values[variable])
         return self.rank(structure, values, inside(self._space.variables[variable], state))
 
 
@@ -208,17 +207,17 @@ def _number(digits: Sequence[int], totals: Sequence[int]) -> int:
     return number
 
 
-def _states(group: Compiled, structure: Structure, values: Mapping[str, Worth]) -> dict[str, State]:
-    """The states of all variables of a group; those of truths follow by the factors that define them."""
+def _states(network: Network, structure: Structure, values: Mapping[str, Worth]) -> dict[str, State]:
+    """The states of all variables of a network; those of truths follow by the factors that define them."""
     states: dict[str, State] = {}
-    for member in group.group.members:
+    for member in network.members:
         if isinstance(member.node, Choice):
             branch = structure.get(member.address)
             states[member.address] = UNREACHED if branch is None else member.node.places[branch]
-        elif member.address in group.cells and member.address in values:
-            states[member.address] = _cell_of(group.cells[member.address], values[member.address])
-    for factor in group.graph.factors:
-        if factor.scope and factor.scope[-1] in group.truths and factor.scope[-1] not in states:
+        elif member.address in network.cells and member.address in values:
+            states[member.address] = _cell_of(network.cells[member.address], values[member.address])
+    for factor in network.factors:
+        if factor.scope and factor.scope[-1] in network.truths and factor.scope[-1] not in states:
             *others, truth = factor.scope
             if all(name in states for name in others):
                 known = tuple(states[name] for name in others)
@@ -230,10 +229,6 @@ def _cell_of(cells: Sequence[Simple], value: Worth) -> State:
     if isinstance(value, Inactive):
         return UNREACHED
     return part_of(cells, value)
-
-
-def _member(cell: Simple, place: int) -> Value:
-    return cell.at(place)
 
 
 def _place(cell: Simple, value: Worth) -> int:

@@ -1,10 +1,14 @@
-"""What is tied together, directly or through others: union-find."""
+"""What conditions and constraints tie together, directly or through others, and nothing more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from spacelang.ir.expr import INACTIVE, holds, scope
+from spacelang.ir.space import Constraint, Context, Hyperparameter, Variable
 
 
 class Ties:
-    """Disjoint sets of names."""
+    """Disjoint sets of names: union-find."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._parent = {name: name for name in names}
@@ -23,3 +27,89 @@ class Ties:
         for other in others:
             self._parent[other] = first
         return bool(others)
+
+
+class Tied(NamedTuple):
+    """Variables in the order of the text, the constraints over them, and the branches that all of them lie below."""
+
+    context: Context
+    members: tuple[Variable, ...]
+    constraints: tuple[Constraint, ...]
+
+
+def tied(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Tied]:
+    """What is tied together, in the order of the first variables; every variable is in exactly one.
+
+    What is said of others, as of decisions that are known, ties nothing. Constraints that name none of the variables
+    come last, without members.
+    """
+    ties = Ties(variables)
+    for variable in variables.values():
+        if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
+            ties.tie((variable.address, *_among(variables, scope(variable.node.condition))))
+    loose: list[Constraint] = []
+    over: list[tuple[str, Constraint]] = []
+    for constraint in constraints:
+        named = _among(variables, scope(constraint.expression))
+        ties.tie((*named, *_among(variables, _outside(variables, constraint))))
+        over += [(address, constraint) for address in named[:1]]
+        loose += [] if named else [constraint]
+    _tie_owners(variables, ties)
+    rules: dict[str, list[Constraint]] = {}
+    for address, constraint in over:
+        rules.setdefault(ties.root(address), []).append(constraint)
+    for root, members in _members(variables, ties).items():
+        yield Tied(common_context(member.owners for member in members), members, tuple(rules.get(root, ())))
+    if loose:
+        yield Tied((), (), tuple(loose))
+
+
+def _among(variables: Mapping[str, Variable], addresses: Iterable[str]) -> list[str]:
+    return [address for address in addresses if address in variables]
+
+
+def _outside(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:
+    """The owners of what a constraint tests if it says something about where none of it is reached.
+
+    Where a constraint names a hyperparameter it says nothing there.
+    """
+    if constraint.scope or holds(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
+        return
+    for address in _among(variables, scope(constraint.expression)):
+        yield from (owner for owner, _ in variables[address].owners)
+
+
+def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:
+    """Add the decisions between a context and what lies below it: whether a member is reached depends on them."""
+    changed = True
+    while changed:
+        changed = False
+        for members in list(_members(variables, ties).values()):
+            if len(members) > 1:
+                for address, owner in _inner_owners(members):
+                    changed |= owner in variables and ties.tie([address, owner])
+
+
+def _inner_owners(members: tuple[Variable, ...]) -> Iterator[tuple[str, str]]:
+    depth = len(common_context(member.owners for member in members))
+    return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
+
+
+def _members(variables: Mapping[str, Variable], ties: Ties) -> dict[str, tuple[Variable, ...]]:
+    members: dict[str, list[Variable]] = {}
+    for address, variable in variables.items():
+        members.setdefault(ties.root(address), []).append(variable)
+    return {root: tuple(found) for root, found in members.items()}
+
+
+def common_context(contexts: Iterable[Context]) -> Context:
+    """The branches that all contexts begin with."""
+    first, *others = contexts
+    for other in others:
+        length = 0
+        for mine, its in zip(first, other, strict=False):
+            if mine != its:
+                break
+            length += 1
+        first = first[:length]
+    return first

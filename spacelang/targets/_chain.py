@@ -16,8 +16,8 @@ from spacelang.ir.space import Constraint, Space
 from spacelang.reductions.domains import Accepts, Closed, Indices, Reduction, Renamed, reduction
 from spacelang.reductions.questions import Questions
 from spacelang.reductions.unfolding import Related, all_parts, unfold
-from spacelang.solver.compiled import TooTangledError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooTangledError
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     GIANT,

@@ -247,11 +247,11 @@ def _findings(plan: Plan) -> Iterator[Finding]:
                 yield Finding(Construct.PRIORS, NO_PRIOR, node.span)
             if isinstance(coded, Coded):
                 yield from _found(node, coded)
-    for group in plan.unfolded:
-        for member in group.group.members:
+    for network in plan.unfolded:
+        for member in network.members:
             if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
                 yield Finding(Construct.CONDITIONS, UNFOLDED, member.node.condition.span)
-        for rule in group.group.constraints:
+        for rule in network.constraints:
             yield Finding(_rules(rule.scope), UNFOLDED, rule.span)
 
 
@@ -280,13 +280,13 @@ def _rules(scope: Sequence[str]) -> Construct:
 
 
 def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
-    """The constraints and conditions of a group that compare ranges; all of them where none does."""
-    group = error.group
-    compared = {address for atom in group.ranges.values() for address in references(atom)}
-    rules = [rule for rule in group.group.constraints if len(compared & set(rule.scope)) > 1 or not compared]
+    """The constraints and conditions of a network that compare ranges; all of them where none does."""
+    network = error.network
+    compared = {address for atom in network.ranges.values() for address in references(atom)}
+    rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
     conditional = [
         node.condition
-        for member in group.group.members
+        for member in network.members
         if isinstance(node := member.node, Hyperparameter) and node.condition is not None
     ]
     conditions = [c for c in conditional if len(compared & set(references(c))) > 1 or not (compared or rules)]

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.solver import compiled
+from spacelang.solver import network
 
 
-@pytest.fixture(scope="module", params=[compiled.MANY, 0], ids=["few branches", "many branches"])
+@pytest.fixture(scope="module", params=[network.MANY, 0], ids=["few branches", "many branches"])
 def branches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Random spaces are small: with 0, the way of decisions with many branches is taken for all of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "MANY", request.param)
+        patch.setattr(network, "MANY", request.param)
         yield

@@ -11,8 +11,8 @@ import spacelang as sl
 from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
 from spacelang.targets._lowered import Lowered, RefusedError
 

@@ -16,9 +16,9 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, Expr, Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Kind, Product, Space, order_name
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.targets._lowered import document
 from spacelang.targets.admm import Admm, AdmmForm, Point, Points
 

@@ -19,8 +19,8 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.runtime.boxes.artificial import artificial, modules, passed, share_of
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import general_spaces

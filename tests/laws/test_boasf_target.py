@@ -19,8 +19,8 @@ from spacelang.ir.domain import Grid, Real, Simple, Union, contains, parts
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.targets._boasf.pieces import pieces_of
 from spacelang.targets._lowered import RefusedError
 from spacelang.targets.blds import Blds

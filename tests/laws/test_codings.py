@@ -24,8 +24,8 @@ from spacelang.draws.unit import measure
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 
 from .settings import LAW
 from .spaces import domains, general_spaces, member

@@ -20,8 +20,8 @@ from spacelang.draws.sampling import BLOCK, Sampler, UnlikelyError
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, holds
 from spacelang.ir.space import Space
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import CRAFTED, one, require, x

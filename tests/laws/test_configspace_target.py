@@ -21,8 +21,8 @@ from spacelang.importers._importing import to_space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 from spacelang.targets._configspace import plan as _configspace_plan
 from spacelang.targets._lowered import Lowered, RefusedError, Status
 from spacelang.targets.configspace import Configspace

@@ -20,7 +20,7 @@ from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells
 from spacelang.solver.counting import Structures
 from spacelang.solver.numbering import Numbers
-from spacelang.solver.probing import Statement, truths
+from spacelang.solver.satisfiability import Statement, truths
 
 from . import brute
 from .crafted import forbid, one, require, x

@@ -9,9 +9,9 @@ from spacelang.ir.expr import Arithmetic, Compare
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer, default, nearest_admissible
+from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .settings import LAW

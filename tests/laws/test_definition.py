@@ -19,8 +19,8 @@ from spacelang.forms.definition import VERSION, from_json, to_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Branch, Hyperparameter, Space
 from spacelang.resources import folder
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.syntax.sources import bundled, read_source
 from spacelang.text import Source
 

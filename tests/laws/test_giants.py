@@ -24,12 +24,12 @@ from spacelang.ir.walk import structure_of
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells, mass
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer, nearest_admissible
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.solver.numbering import Numbers
 from spacelang.solver.pieces import joined
-from spacelang.solver.probing import Statement, truths
+from spacelang.solver.satisfiability import Statement, truths
 from spacelang.solver.statistics import statistics
 
 from . import brute

@@ -21,9 +21,9 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.value import same
 from spacelang.ir.walk import Assignment, structure_of
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
+from spacelang.solver.network import UndecidableError
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 from . import brute

@@ -13,8 +13,8 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import same
 from spacelang.ir.walk import structure_of
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .settings import LAW

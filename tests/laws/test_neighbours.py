@@ -15,9 +15,9 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
 from spacelang.ir.walk import Assignment, structure_of
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
+from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import one

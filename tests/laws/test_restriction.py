@@ -10,9 +10,9 @@ from spacelang.ir.domain import Categorical, Grid, Real, contains
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.reductions.restriction import restricted
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default
+from spacelang.solver.network import UndecidableError
 from spacelang.text import Source
 
 from . import brute

@@ -16,8 +16,8 @@ from spacelang.ir.expr import And, Arithmetic, Compare, Constant, In, Not
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.solver.compiled import UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import UndecidableError
 
 from . import brute
 from .crafted import CRAFTED, forbid, one, plain, require, space_of, x

@@ -14,8 +14,8 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
 from spacelang.solver.cells import cells, singletons
-from spacelang.solver.compiled import TooTangledError, UndecidableError
 from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.solver.pieces import joined
 
 from . import brute

@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.domain import contains
 from spacelang.ir.space import Constraint
-from spacelang.solver.compiled import UNREACHED, Compiled, TooTangledError
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import EXISTS, Factor, FactorGraph, State, Table, TangledError, eliminate
+from spacelang.solver.network import UNREACHED, Network, TooTangledError
 from spacelang.targets._admm.layout import Alternative, Block, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
@@ -55,17 +55,17 @@ def linear_rules(structures: Structures, layout: Layout) -> Linear:
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.settled.domains)
     found: dict[Rule, None] = {}
     left: list[Constraint] = []
-    for context, groups in structures.model.by_context.items():
-        for compiled in (each for each in groups if not each.is_free):
+    for context, networks in structures.model.by_context.items():
+        for network in (each for each in networks if not each.is_free):
             try:
-                graph = _decided(structures, compiled, settled)
+                graph = _decided(structures, network, settled)
                 if context:
-                    found |= dict.fromkeys(_inside(blocks[context[0][0]], context, compiled, graph))
+                    found |= dict.fromkeys(_inside(blocks[context[0][0]], context, network, graph))
                 else:
-                    over, axes = _over_blocks(structures, blocks, compiled, graph)
+                    over, axes = _over_blocks(structures, blocks, network, graph)
                     found |= dict.fromkeys(rule for factor in over for rule in _rules(factor, axes))
             except (TangledError, TooTangledError):
-                left += compiled.group.constraints
+                left += network.constraints
     return Linear(_sorted(found, layout), tuple(left))
 
 
@@ -77,46 +77,46 @@ def _sorted(rules: Iterable[Rule], layout: Layout) -> tuple[Rule, ...]:
     return tuple(sorted(ordered, key=lambda rule: (len(rule.terms), [(places[a], which) for a, which in rule.terms])))
 
 
-def _decided(structures: Structures, compiled: Compiled, settled: frozenset[str]) -> FactorGraph:
-    """What a group admits of its decisions, and of the hyperparameters that alternatives settle."""
-    decided = structures.existence.decisions(compiled)
-    if not settled & compiled.graph.states.keys():
+def _decided(structures: Structures, network: Network, settled: frozenset[str]) -> FactorGraph:
+    """What a network admits of its decisions, and of the hyperparameters that alternatives settle."""
+    decided = structures.existence.decisions(network)
+    if not settled & network.states.keys():
         return decided
-    return compiled.graph.times(decided.factors).without(compiled.existential - settled)
+    return network.times(decided.factors).without(network.existential - settled)
 
 
-def _inside(block: Block, context: Sequence[tuple[str, str]], compiled: Compiled, graph: FactorGraph) -> Iterator[Rule]:
+def _inside(block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph) -> Iterator[Rule]:
     """The alternatives of a block that settle what lies below a context as no member does."""
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.settled.branches}
         if alternative.settled.label and all(taken.get(owner) == branch for owner, branch in context):
-            left = {name: _left(name, compiled, alternative, block) for name in graph.states}
+            left = {name: _left(name, network, alternative, block) for name in graph.states}
             if not eliminate(graph.given(left), (graph.states, EXISTS)).total:
                 dead.append(number)
     if dead:
         yield Rule(((block.address, tuple(dead)),))
 
 
-def _left(name: str, compiled: Compiled, alternative: Alternative, block: Block) -> Sequence[State]:
+def _left(name: str, network: Network, alternative: Alternative, block: Block) -> Sequence[State]:
     """The states of a variable that an alternative of its block leaves."""
-    states, settled = compiled.graph.states[name], alternative.settled
+    states, settled = network.states[name], alternative.settled
     if name == block.address:
         return [alternative.place]
     if name in settled.domains:
         domain = settled.domains[name]
         if domain is None:
             return [UNREACHED]
-        cells = compiled.cells[name]
+        cells = network.cells[name]
         return [state for state in states if state != UNREACHED and contains(domain, cells[state].middle)]
     if name not in settled.branches:
         return states
-    state = dict(compiled.fixed(settled.branches)).get(name, UNREACHED)
+    state = dict(network.fixed(settled.branches)).get(name, UNREACHED)
     return [state] if state in states else []
 
 
 def _over_blocks(
-    structures: Structures, blocks: Mapping[str, Block], compiled: Compiled, graph: FactorGraph
+    structures: Structures, blocks: Mapping[str, Block], network: Network, graph: FactorGraph
 ) -> tuple[tuple[Factor, ...], dict[str, Axis]]:
     """The factors over z and orders alone, and what their states stand for.
 
@@ -134,14 +134,14 @@ def _over_blocks(
             owned.setdefault(variables[name].owners[0][0], []).append(name)
     for address, inner in owned.items():
         block = blocks[address]
-        alike = _alike(block, inner, compiled)
+        alike = _alike(block, inner, network)
         axes[_z(address)] = (address, {numbers[0]: numbers for numbers in alike})
         states[_z(address)] = tuple(numbers[0] for numbers in alike)
         for name in (address, *inner):
             table: Table = {
                 (numbers[0], state): 1
                 for numbers in alike
-                for state in _left(name, compiled, block.alternatives[numbers[0]], block)
+                for state in _left(name, network, block.alternatives[numbers[0]], block)
             }
             links.append(Factor((_z(address), name), table))
     gone = {*owned, *(name for inner in owned.values() for name in inner)}
@@ -157,11 +157,11 @@ def _z(address: str) -> str:
     return f"z {address}"  # no address of a space has a blank
 
 
-def _alike(block: Block, inner: Sequence[str], compiled: Compiled) -> list[tuple[int, ...]]:
+def _alike(block: Block, inner: Sequence[str], network: Network) -> list[tuple[int, ...]]:
     """The alternatives of a block by their branch and what they leave of some variables."""
     found: dict[tuple[object, ...], list[int]] = {}
     for number, alternative in enumerate(block.alternatives):
-        left = tuple(tuple(_left(name, compiled, alternative, block)) for name in inner)
+        left = tuple(tuple(_left(name, network, alternative, block)) for name in inner)
         found.setdefault((alternative.place, *left), []).append(number)
     return [tuple(numbers) for numbers in found.values()]
 

@@ -13,16 +13,16 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.rationals import decimal
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
-from spacelang.solver.compiled import UNREACHED, Compiled, alternatives_of
+from spacelang.solver.conditioning import Component
 from spacelang.solver.counting import Changes, Existence, Structures, least
 from spacelang.solver.defaults import Completer, nearest_admissible
 from spacelang.solver.elimination import FEWEST, Elimination, State
 from spacelang.solver.linear import Rows, feasible, witness
 from spacelang.solver.model import Solver
-from spacelang.solver.situations import Component
+from spacelang.solver.network import UNREACHED, Network, alternatives_of
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
 """The value, of its domain, that a hyperparameter keeps if it can."""
@@ -37,7 +37,7 @@ class Mover:
         self._structures = structures
         self._space = structures.space
         self._completer = Completer(structures)
-        self._situations = self._completer.situations
+        self._conditioning = self._completer.conditioning
         stages = {choice.address for choice in self._space.stages}
         self._costs = dict.fromkeys(stages, len(self._space.decisions) - len(stages) + 1)
         self._nearest_structure = lru_cache(maxsize=4096)(self._find_structure)
@@ -53,13 +53,13 @@ class Mover:
         """
         structure = self.structure(branches)
         values: dict[str, Value] = {}
-        contexts: list[tuple[tuple[str, str], ...]] = [()]
+        contexts: list[Context] = [()]
         for variable, branch in reached(self._space, lambda choice: structure[choice.address]):
             if branch is not None:
                 values[variable.key] = branch
                 contexts.append((*variable.owners, (variable.address, branch)))
         for context in contexts:
-            for component in self._situations.by_context.get(context, ()):
+            for component in self._conditioning.by_context.get(context, ()):
                 values |= self._part(component, structure, wanted)
         found = Configuration(values)
         return found if exclusion(self._space, found) is None else self._usual(structure)
@@ -90,26 +90,26 @@ class Mover:
             node = component.members[0].node
             assert isinstance(node, Hyperparameter)
             return {node.key: wanted(node)}
-        situation = self._situations.situation(component, structure)
-        space, model = self._situations.left(component, situation), self._situations.model(component, situation)
+        situation = self._conditioning.situation(component, structure)
+        space, model = self._conditioning.left(component, situation), self._conditioning.model(component, situation)
         given = {node.address: wanted(node) for node in space.hyperparameters}
-        for number, compiled in enumerate(model.by_context.get((), ())):
-            if _is_broken(space, compiled, given):
-                own = tuple(part_of(cells, given[address]) for address, cells in compiled.cells.items())
+        for number, network in enumerate(model.by_context.get((), ())):
+            if _is_broken(space, network, given):
+                own = tuple(part_of(cells, given[address]) for address, cells in network.cells.items())
                 elimination = self._solved(component, situation, number, own)
-                for moved in _moved(compiled, elimination, given):
+                for moved in _moved(network, elimination, given):
                     given |= moved
-                    if not _is_broken(space, compiled, given):
+                    if not _is_broken(space, network, given):
                         break
         return dict(assemble(space, {}, lambda node: given[node.address]))
 
     def _solve(
         self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]
     ) -> Elimination:
-        model = self._situations.model(component, situation)
-        compiled = model.by_context[()][number]
-        wanted = {a: cells[state] for (a, cells), state in zip(compiled.cells.items(), own, strict=True)}
-        return Solver(model, _Cells(wanted)).solve(compiled)
+        model = self._conditioning.model(component, situation)
+        network = model.by_context[()][number]
+        wanted = {a: cells[state] for (a, cells), state in zip(network.cells.items(), own, strict=True)}
+        return Solver(model, _Cells(wanted)).solve(network)
 
 
 class _Cells(Existence):
@@ -126,19 +126,19 @@ class _Cells(Existence):
         return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
-def _is_broken(space: Space, compiled: Compiled, given: Mapping[str, Value]) -> bool:
+def _is_broken(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
     """Whether values break a constraint of a group."""
     assignment = Assignment(space, {}, lambda node: given[node.address])
-    return any(violates(constraint, assignment) for constraint in compiled.group.constraints)
+    return any(violates(constraint, assignment) for constraint in network.constraints)
 
 
-def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+def _moved(network: Network, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
     """The values of a group with as few changes of cells as there can be.
 
     Where ranges are compared with each other there are several answers, the nearest values first: what is exactly on
     the line between may be on its wrong side by an error of rounding.
     """
-    nodes = {m.address: m.node for m in compiled.group.members if isinstance(m.node, Hyperparameter)}
+    nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
     states: dict[str, State] = {}
     for bucket in reversed(elimination.buckets):
@@ -146,7 +146,7 @@ def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Val
         fewest = min(weights.values())
         possible = [state for state, weight in weights.items() if weight == fewest]
         if name in nodes:
-            cells, domain = compiled.cells[name], nodes[name].domain
+            cells, domain = network.cells[name], nodes[name].domain
             near = {s: nearest_of(cells[s], given[name], domain) for s in possible if s != UNREACHED}
             distances = {s: _far(value, given[name], domain) for s, value in near.items()}
             states[name] = min(distances, key=distances.__getitem__) if distances else UNREACHED
@@ -154,28 +154,26 @@ def _moved(compiled: Compiled, elimination: Elimination, given: Mapping[str, Val
                 kept[name] = near[states[name]]
         else:
             states[name] = possible[0]
-    for found in _satisfying(compiled, states, kept):
+    for found in _satisfying(network, states, kept):
         yield kept | found
 
 
-def _satisfying(
-    compiled: Compiled, states: Mapping[str, State], kept: Mapping[str, Value]
-) -> Iterator[dict[str, Value]]:
+def _satisfying(network: Network, states: Mapping[str, State], kept: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
     """Values of the ranges that are compared with each other, each as near to what is kept as those before let it.
 
     Then such in which those that have to change do so freely, then any.
     """
-    cells = {a: mine[states[a]] for a, mine in compiled.cells.items() if states[a] != UNREACHED}
+    cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
     numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
     needed = [
         alternatives_of(atom, bool(states[name]))
-        for name, atom in compiled.ranges.items()
+        for name, atom in network.ranges.items()
         if numbers.keys() >= set(references(atom))
     ]
     if not needed:
         yield {}
         return
-    compared = {address for atom in compiled.ranges.values() for address in references(atom)}
+    compared = {address for atom in network.ranges.values() for address in references(atom)}
     free = {address: cell for address, cell in numbers.items() if address in compared}
     near, pinned = dict(free), dict(free)
     for address in free:

@@ -72,21 +72,21 @@ def hurdles_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tup
     """
     places = {layer.address: place for place, layer in enumerate(layers)}
     found: dict[int, tuple[Hurdle, ...]] = {}
-    for context, group in structures.model.by_context.items():
+    for context, networks in structures.model.by_context.items():
         within = None
         if context:
             address, branch = context[-1]
             within = (places[address], layers[places[address]].alternatives.index(branch))
-        for compiled in group:
-            for factor in _with_prefixes(structures.existence.decisions(compiled), places):
-                if factor.scope and not _is_trivial(compiled.graph, factor):
+        for network in networks:
+            for factor in _with_prefixes(structures.existence.decisions(network), places):
+                if factor.scope and not _is_trivial(network, factor):
                     hurdle = _hurdle(factor, places, within)
                     found[hurdle.scope[-1]] = (*found.get(hurdle.scope[-1], ()), hurdle)
     return found
 
 
 def _with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
-    """The factors over the decisions of a group and, layer by layer from the last, over prefixes that have leaves."""
+    """The factors over the decisions of a network and, layer by layer from the last, over prefixes that have leaves."""
     yield from graph.factors
     for address in sorted(graph.states, key=places.__getitem__, reverse=True):
         tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}

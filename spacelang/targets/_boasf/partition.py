@@ -17,8 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, holds, references
 from spacelang.ir.given import without
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space
-from spacelang.solver.groups import Context
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.targets._boasf.pieces import describe_piece
 
 Vector: TypeAlias = tuple[tuple[str, int], ...]

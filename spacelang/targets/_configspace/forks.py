@@ -18,11 +18,10 @@ from spacelang.ir.domain import (
 )
 from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Hyperparameter
+from spacelang.ir.space import Context, Hyperparameter
 from spacelang.ir.value import Value, identity
 from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.solver.cells import mass
-from spacelang.solver.groups import Context
 from spacelang.targets._configspace.codes import listed
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter
@@ -52,7 +51,7 @@ class Selector:
 
 
 class Forks:
-    """The parts of one group on their way into a plan."""
+    """The parts of one network on their way into a plan."""
 
     def __init__(self, planner: "Planner", roots: Parts, context: Context) -> None:
         self.planner = planner

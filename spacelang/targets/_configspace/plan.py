@@ -15,18 +15,17 @@ from spacelang.ir.expr import (
     Lookup,
 )
 from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.reductions.naming import Names
 from spacelang.reductions.unfolding import unfolder
 from spacelang.solver.cells import mass
-from spacelang.solver.compiled import Compiled, TooTangledError
 from spacelang.solver.counting import Sizes, Structures
-from spacelang.solver.groups import Context
 from spacelang.solver.model import Solver
+from spacelang.solver.network import Network, TooTangledError
 from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import LEAST, Forks
-from spacelang.targets._configspace.groups import Kept
+from spacelang.targets._configspace.kept import Kept
 from spacelang.targets._configspace.native import among
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter
 from spacelang.targets._configspace.priors import normal_of
@@ -45,7 +44,7 @@ from spacelang.targets._configspace.ways import (
 )
 
 RAREST: Final = 0.02
-"""Where fewer draws satisfy the constraints of a group than this share, ConfigSpace would draw in vain too long."""
+"""Where fewer draws satisfy the constraints of a network than this share, ConfigSpace would draw in vain too long."""
 
 Values = dict[str, Choice]
 Reader = Callable[[Mapping[str, Choice]], tuple[str, Value] | None]
@@ -66,7 +65,7 @@ class Plan:
     readers: Mapping[str, Reader]
     writers: tuple[Writer, ...]
     coded: tuple[tuple[Decision | Hyperparameter, Coded | Parameter], ...]
-    unfolded: tuple[Compiled, ...]
+    unfolded: tuple[Network, ...]
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -75,11 +74,11 @@ class Plan:
 
 
 class RefusedConstraintsError(Exception):
-    """Conditions or constraints of a group that ConfigSpace cannot say in any way."""
+    """Conditions or constraints of a network that ConfigSpace cannot say in any way."""
 
-    def __init__(self, group: Compiled, atoms: tuple[Expr, ...] = ()) -> None:
+    def __init__(self, network: Network, atoms: tuple[Expr, ...] = ()) -> None:
         super().__init__()
-        self.group = group
+        self.network = network
         self.atoms = atoms
 
 
@@ -114,7 +113,7 @@ class Planner:
         self.readers: dict[str, Reader] = {}
         self.writers: list[Writer] = []
         self.coded: list[tuple[Decision | Hyperparameter, Coded | Parameter]] = []
-        self.unfolded: list[Compiled] = []
+        self.unfolded: list[Network] = []
         self.decisions: dict[str, Parameter] = {}
         self._depths: dict[tuple[str, Ways], int] = {}
         self._unfold = unfolder(structures)
@@ -137,12 +136,12 @@ class Planner:
         )
 
     def take(self, context: Context) -> None:
-        """All groups below a context, whose decisions are natively there."""
-        for group in self.structures.model.by_context.get(context, ()):
-            if not self._is_sayable(group) or not self._kept(group):
-                self._unfolded(group, context)
+        """All networks below a context, whose decisions are natively there."""
+        for network in self.structures.model.by_context.get(context, ()):
+            if not self._is_sayable(network) or not self._kept(network):
+                self._unfolded(network, context)
                 continue
-            for member in group.group.members:
+            for member in network.members:
                 if isinstance(member.node, Decision) and self.activity[self.decisions[member.address].name] != NEVER:
                     for branch in self.decisions[member.address].choices:
                         self.take((*member.owners, (member.address, str(branch))))
@@ -177,21 +176,21 @@ class Planner:
         self.coded.append((node, found))
         return found
 
-    # ---- groups as they stand
+    # ---- networks as they stand
 
-    def _is_sayable(self, group: Compiled) -> bool:
-        """Whether a group is worth trying: few enough clauses, and drawn often enough."""
-        if not group.group.constraints:
+    def _is_sayable(self, network: Network) -> bool:
+        """Whether a network is worth trying: few enough clauses, and drawn often enough."""
+        if not network.constraints:
             return True
         try:
-            if Solver(self.structures.model, _Odds()).solve(group).total < RAREST:
+            if Solver(self.structures.model, _Odds()).solve(network).total < RAREST:
                 return False
             supported = self._supported
         except TooTangledError:
             return True
         points = {
             address: frozenset(state for state, cell in enumerate(cells) if cell.size == 1)
-            for address, cells in group.cells.items()
+            for address, cells in network.cells.items()
             if any(isinstance(cell, Real) and cell.size is None for cell in cells)
         }
         return all((supported[address] - {-1}) - mine or not supported[address] for address, mine in points.items())
@@ -200,8 +199,8 @@ class Planner:
     def _supported(self) -> Mapping[str, frozenset[int]]:
         return self.structures.existence.supported()
 
-    def _kept(self, group: Compiled) -> bool:
-        """Whether the group could be said as it stands; nothing is left of it otherwise."""
+    def _kept(self, network: Network) -> bool:
+        """Whether the network could be said as it stands; nothing is left of it otherwise."""
         before = (
             self.parameters.copy(),
             self.activity.copy(),
@@ -213,7 +212,7 @@ class Planner:
             [*self.coded],
         )
         try:
-            Kept(self, group).take()
+            Kept(self, network).take()
             for name in [*self.parameters][len(before[0]) :]:
                 self._settled(self.activity[name])
         except UnsayableError:
@@ -222,12 +221,12 @@ class Planner:
             return False
         return True
 
-    def _unfolded(self, group: Compiled, context: Context) -> None:
-        self.unfolded.append(group)
+    def _unfolded(self, network: Network, context: Context) -> None:
+        self.unfolded.append(network)
         try:
-            Forks(self, self._unfold(group), context).take()
+            Forks(self, self._unfold(network), context).take()
         except (UnsayableError, TooTangledError) as error:
-            raise RefusedConstraintsError(group) from error
+            raise RefusedConstraintsError(network) from error
 
     def _settled(self, ways: Ways) -> Ways:
         """A condition such that the order does not matter in which ConfigSpace looks at conditions.
@@ -257,7 +256,7 @@ def _without(ways: Ways, never: set[str]) -> Ways:
 
 
 class _Odds(Sizes):
-    """How probable it is that independent draws satisfy what ties a group together."""
+    """How probable it is that independent draws satisfy what ties a network together."""
 
     def branch(self, choice: Decision, place: int) -> float:  # noqa: ARG002
         """Each alike."""

@@ -5,8 +5,7 @@ See spacelang/optimizers/README.md, section "MOSAIC: tree".
 
 from collections.abc import Iterator, Sequence
 
-from spacelang.ir.space import Choice, Kind, Node, Operator, Product, Space, children_of
-from spacelang.solver.groups import Context
+from spacelang.ir.space import Choice, Context, Kind, Node, Operator, Product, Space, children_of
 
 
 def tree_order(space: Space) -> tuple[Choice, ...]:

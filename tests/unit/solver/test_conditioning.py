@@ -3,8 +3,7 @@
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
-from spacelang.solver.conditioning import given
-from spacelang.solver.situations import Situations
+from spacelang.solver.conditioning import Conditioning, given
 
 KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
 
@@ -50,9 +49,9 @@ def test_a_constraint_still_applies_only_where_what_it_named_is_active() -> None
 
 def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None:
     space = space_of(Constraint(And((Is("s", ("S",)), N_IS_LARGE)), forbidden=True), condition=IS_X)
-    situations = Situations(space)
-    (component,) = situations.by_context[("e", "A"),]
-    assert situations.situation(component, {"s": "none"}) == situations.situation(component, {"s": "T"})
-    assert situations.situation(component, {"s": "none"}) != situations.situation(component, {"s": "S"})
-    (concern,) = situations.asking_about("e")
+    conditioning = Conditioning(space)
+    (component,) = conditioning.by_context[("e", "A"),]
+    assert conditioning.situation(component, {"s": "none"}) == conditioning.situation(component, {"s": "T"})
+    assert conditioning.situation(component, {"s": "none"}) != conditioning.situation(component, {"s": "S"})
+    (concern,) = conditioning.asking_about("e")
     assert (concern.component, concern.below, concern.others) == (component, "A", ())

@@ -22,10 +22,9 @@ from spacelang.ir.space import (
     Product,
     Space,
 )
-from spacelang.solver import compiled
-from spacelang.solver.compiled import UndecidableError, compile_group
+from spacelang.solver import network
 from spacelang.solver.counting import Structures
-from spacelang.solver.groups import groups_of
+from spacelang.solver.network import UndecidableError, networks_of
 
 T = TypeVar("T")
 
@@ -254,14 +253,12 @@ def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
-    crowd = _crowd(compiled.MANY + 4)
-    group = groups_of(crowd.variables, crowd.constraints)[0]
-    assert any(
-        len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in compile_group(group).graph.factors
-    )
+    crowd = _crowd(network.MANY + 4)
+    found = next(networks_of(crowd.variables, crowd.constraints))
+    assert any(len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in found.factors)
 
 
-@pytest.mark.parametrize("alternatives", [compiled.MANY - 1, compiled.MANY, compiled.MANY + 4])
+@pytest.mark.parametrize("alternatives", [network.MANY - 1, network.MANY, network.MANY + 4])
 def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches(alternatives: int) -> None:
     structures = Structures(_crowd(alternatives))
     assert structures.count == 2 * alternatives

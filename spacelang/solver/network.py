@@ -1,12 +1,13 @@
-"""A group made ready for elimination: states for its variables, factors for its conditions and constraints."""
+"""Networks: variables that conditions and constraints tie together, and what these say of them as factors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
-from spacelang.facts import fact
 from spacelang.ir.domain import Simple, is_finite, parts
 from spacelang.ir.expr import (
     INACTIVE,
@@ -26,24 +27,23 @@ from spacelang.ir.expr import (
     with_children,
 )
 from spacelang.ir.rationals import Rational
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.value import Value, identity, is_number
 from spacelang.solver.atoms import atoms_of, cuts_of, is_related
 from spacelang.solver.cells import ENUMERABLE, cells, representative, singletons
 from spacelang.solver.elimination import Factor, FactorGraph, State, Table, TangledError
-from spacelang.solver.groups import Group
 from spacelang.solver.inequalities import SearchTooLongError
 from spacelang.solver.linear import Rows, difference, feasible, rows, whole_sum
-from spacelang.solver.ties import Ties
+from spacelang.solver.ties import Tied, Ties, tied
 
 UNREACHED: Final = -1
 """The state of a variable that is not active."""
 Fixed: TypeAlias = tuple[tuple[str, State], ...]
-"""The addresses of some decisions of a group with the places of their branches, in the order of its members."""
+"""The addresses of some decisions of a network with the places of their branches, in the order of its members."""
 JOINTLY_ENUMERABLE: Final = 100_000
 """The most joint values of hyperparameters that one atom relates which are looked at one by one."""
 MOST_ROWS: Final = 2_000_000
-"""The most joint states that the constraints of one group are tabulated for: some seconds."""
+"""The most joint states that the constraints of one network are tabulated for: some seconds."""
 MANY: Final = 8
 """A decision with more branches than this is looked at through the truth of one branch at a time."""
 SMALL: Final = 4_096
@@ -68,18 +68,20 @@ class TooTangledError(Exception):
         self.constraints = constraints
 
 
-@fact
-class Compiled:
-    """The factor graph of a group: states of its variables, and factors of weights 0 and 1.
+@dataclass(frozen=True, eq=False)
+class Network(FactorGraph):
+    """Variables that are tied together, with their states, and the factors, of weights 0 and 1, that tie them.
 
-    `cells` holds the cells of each hyperparameter by state. `truths` are variables that stand for the truth (1 or 0)
-    of parts of expressions; all others decide them. `ranges` are those of the comparisons of large ranges: what cells
-    allow them to be is known, not how many values it takes, so that with any of them only existence is decided. A group
-    equals itself alone.
+    Those of the space are its `members`, in the order of the text, within the branches that all of them lie below, its
+    `context`. `cells` holds the cells of each hyperparameter by state. `truths` are variables that stand for the truth
+    (1 or 0) of parts of expressions; all others decide them. `ranges` are those of the comparisons of large ranges:
+    what cells allow them to be is known, not how many values it takes, so that with any of them only existence is
+    decided. A network equals itself alone.
     """
 
-    group: Group
-    graph: FactorGraph
+    context: Context
+    members: tuple[Variable, ...]
+    constraints: tuple[Constraint, ...]
     cells: Mapping[str, tuple[Simple, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
@@ -90,16 +92,22 @@ class Compiled:
     @property
     def is_free(self) -> bool:
         """Whether it has hyperparameters alone, and nothing limits them: some values always exist."""
-        return not self.graph.factors and len(self.cells) == len(self.group.members)
+        return not self.factors and len(self.cells) == len(self.members)
 
     @property
     def existential(self) -> frozenset[str]:
         """The variables that are not decisions."""
         return frozenset((*self.cells, *self.truths))
 
+    @cached_property
+    def decisions(self) -> FactorGraph:
+        """The decisions alone: positive where hyperparameters have values; raises TooTangledError."""
+        with self.blamed():
+            return self.without(self.existential)
+
     def fixed(self, taken: Mapping[str, str | None]) -> Fixed:
         """The decisions whose branches are given."""
-        found = ((member.address, member.node, taken.get(member.address)) for member in self.group.members)
+        found = ((member.address, member.node, taken.get(member.address)) for member in self.members)
         return tuple(
             (address, node.places[branch])
             for address, node, branch in found
@@ -108,24 +116,29 @@ class Compiled:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Where this group is what becomes too large, its constraints are to blame: raises TooTangledError."""
+        """Where this network is what becomes too large, its constraints are to blame: raises TooTangledError."""
         try:
             yield
         except TangledError as error:
-            raise TooTangledError(self.group.constraints) from error
+            raise TooTangledError(self.constraints) from error
 
 
-def compile_group(group: Group) -> Compiled:
-    """Cut the domains of a group into cells and tabulate its conditions and constraints; UndecidableError."""
-    return _Compiler(group).run()
+def networks_of(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
+    """The networks of variables, in the order of their first ones; raises UndecidableError, TooTangledError.
+
+    Nothing is in two of them: each is solved on its own, and what no expression ties together is never listed together.
+    """
+    return (_Compiler(each).run() for each in tied(variables, constraints))
 
 
 class _Compiler:
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.depth = len(group.context)
-        self.members = {member.address: member for member in group.members}
-        self.atoms = _atoms(group)
+    """Cuts the domains of variables into cells, and tabulates conditions and constraints."""
+
+    def __init__(self, tied: Tied) -> None:
+        self.tied = tied
+        self.depth = len(tied.context)
+        self.members = {member.address: member for member in tied.members}
+        self.atoms = _atoms(tied)
         self.literals: dict[Expr, Expr] = {}
         self.ranges: dict[str, Compare] = {}
         self.truths: list[str] = []
@@ -133,7 +146,7 @@ class _Compiler:
         self.states: dict[str, tuple[State, ...]] = {}
         self.factors: list[Factor] = []
 
-    def run(self) -> Compiled:
+    def run(self) -> Network:
         related = [atom for atom in self.atoms if is_related(atom)]
         enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
         for atom in related:
@@ -146,8 +159,8 @@ class _Compiler:
             self._add_activity(member)
         self._add_constraints()
         self.factors.extend(self._feasibility(names) for names in _connected(self.ranges))
-        graph = FactorGraph(self.states, tuple(self.factors))
-        return Compiled(self.group, graph, self.cells, tuple(self.truths), dict(self.ranges))
+        found = self.cells, tuple(self.truths), dict(self.ranges)
+        return Network(self.states, tuple(self.factors), *self.tied, *found)
 
     def _node(self, address: str) -> Hyperparameter:
         node = self.members[address].node
@@ -218,11 +231,11 @@ class _Compiler:
 
     def _add_constraints(self) -> None:
         """One table for all constraints over the same variables: a table for each would have to be joined again."""
-        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.group.constraints}
+        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, PAIR if len(names) <= 2 else SMALL) for names, size in sizes.items()) > MOST_ROWS:
-            raise TooTangledError(self.group.constraints)
+            raise TooTangledError(self.tied.constraints)
         together: dict[tuple[str, ...], list[Expr]] = {}
-        for constraint in self.group.constraints:
+        for constraint in self.tied.constraints:
             test = self._test(constraint)
             together.setdefault(tuple(sorted(set(scope(test)))), []).append(test)
         for names, tests in together.items():
@@ -373,10 +386,10 @@ def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
     return rows(atom.relation, form, truth)
 
 
-def _atoms(group: Group) -> tuple[Expr, ...]:
-    """The atoms of all conditions and constraints of a group, each once."""
-    expressions = [constraint.expression for constraint in group.constraints]
-    for member in group.members:
+def _atoms(tied: Tied) -> tuple[Expr, ...]:
+    """The atoms of all conditions and constraints of what is tied, each once."""
+    expressions = [constraint.expression for constraint in tied.constraints]
+    for member in tied.members:
         if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
             expressions.append(member.node.condition)
     return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))

@@ -1,4 +1,4 @@
-"""Groups of variables that ConfigSpace can say as they stand: their conditions, and what their constraints forbid."""
+"""Networks of variables that ConfigSpace can say as they stand: their conditions, and what their constraints forbid."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.compiled import Compiled
+from spacelang.solver.network import Network
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import Coded, Parameter
 from spacelang.targets._configspace.ways import (
@@ -54,19 +54,19 @@ _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 
 class Kept:
-    """One group said as it stands."""
+    """One network said as it stands."""
 
-    def __init__(self, planner: "Planner", group: Compiled) -> None:
+    def __init__(self, planner: "Planner", network: Network) -> None:
         self.planner = planner
-        self.group = group.group
-        self.cells = group.cells
-        self.members: Mapping[str, Variable] = {member.address: member for member in group.group.members}
+        self.network = network
+        self.cells = network.cells
+        self.members: Mapping[str, Variable] = {member.address: member for member in network.members}
         self.codes: dict[str, Coded] = {}
 
     def take(self) -> None:
         for address in self.members:
             self._introduce(address)
-        clauses = [way for constraint in self.group.constraints for way in self._clauses(constraint)]
+        clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
         most = min(MOST_CLAUSES, MOST_EACH * len(self.planner.parameters))
         if len(clauses) + len(self.planner.clauses) > most:
             raise UnsayableError

@@ -9,14 +9,13 @@ from typing import Final
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes, scope
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.cells import representative, singletons
-from spacelang.solver.compiled import UNREACHED, TooTangledError, truths_over
 from spacelang.solver.counting import Existence
-from spacelang.solver.groups import Context, common_context
 from spacelang.solver.model import Model, Solver
-from spacelang.solver.ties import Ties
+from spacelang.solver.network import UNREACHED, TooTangledError, truths_over
+from spacelang.solver.ties import Ties, common_context
 
 FEW: Final = 64
 """So many values of a variable are simply tried; of more than that, a few."""

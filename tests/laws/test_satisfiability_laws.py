@@ -7,9 +7,9 @@ from unittest.mock import patch
 from hypothesis import given, settings
 
 from spacelang.ir.space import Space
-from spacelang.solver import probing
-from spacelang.solver.compiled import UndecidableError
-from spacelang.solver.probing import Statement, leaves_nothing, truths, truths_of_all
+from spacelang.solver import satisfiability
+from spacelang.solver.network import UndecidableError
+from spacelang.solver.satisfiability import Statement, leaves_nothing, truths, truths_of_all
 
 from . import brute
 from .settings import LAW
@@ -56,7 +56,7 @@ def test_truths_equal_brute_force(space: Space) -> None:
 @settings(LAW)
 @given(finite_spaces())
 def test_reasoning_equals_brute_force(space: Space) -> None:
-    with patch.object(probing, "_try_values", return_value=None):
+    with patch.object(satisfiability, "_try_values", return_value=None):
         for statement in statements(space):
             assert truths(space, statement) == brute_truths(space, statement)
 
@@ -64,7 +64,7 @@ def test_reasoning_equals_brute_force(space: Space) -> None:
 @settings(LAW)
 @given(finite_spaces())
 def test_reasoning_about_all_at_once_equals_brute_force(space: Space) -> None:
-    with patch.object(probing, "_try_values", return_value=None), patch.object(probing, "MANY", 1):
+    with patch.object(satisfiability, "_try_values", return_value=None), patch.object(satisfiability, "MANY", 1):
         asked = [*statements(space)]
         assert truths_of_all(space, asked) == [brute_truths(space, statement) for statement in asked]
 
@@ -89,7 +89,7 @@ def test_trying_and_reasoning_agree_on_ranges(space: Space) -> None:
     for statement in statements(space):
         try:
             tried = truths(space, statement)
-            with patch.object(probing, "_try_values", return_value=None):
+            with patch.object(satisfiability, "_try_values", return_value=None):
                 assert truths(space, statement) == tried
         except UndecidableError:
             continue

@@ -16,10 +16,10 @@ from spacelang.ir.space import (
     Space,
     Variable,
 )
-from spacelang.solver import probing
-from spacelang.solver.compiled import TooTangledError
+from spacelang.solver import satisfiability
 from spacelang.solver.model import Model
-from spacelang.solver.probing import Statement, truths, truths_of_all
+from spacelang.solver.network import TooTangledError
+from spacelang.solver.satisfiability import Statement, truths, truths_of_all
 
 Variables = dict[str, Variable]
 
@@ -112,13 +112,13 @@ def test_truths(
     statement: Statement, expected: tuple[bool, bool], by_trying: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not by_trying:
-        monkeypatch.setattr(probing, "_try_values", lambda *_: None)
+        monkeypatch.setattr(satisfiability, "_try_values", lambda *_: None)
     assert truths(SPACE, statement) == expected
 
 
 def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Variables] = []
-    monkeypatch.setattr(probing, "Model", lambda few, constraints: asked.append(few) or Model(few, constraints))
+    monkeypatch.setattr(satisfiability, "Model", lambda few, constraints: asked.append(few) or Model(few, constraints))
     assert truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
     (few,) = asked
     choice = few["e"].node
@@ -133,7 +133,7 @@ def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: p
             raise TooTangledError(())
         return Model(few, constraints)
 
-    monkeypatch.setattr(probing, "Model", model)
-    monkeypatch.setattr(probing, "MANY", 1)
+    monkeypatch.setattr(satisfiability, "Model", model)
+    monkeypatch.setattr(satisfiability, "MANY", 1)
     asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
     assert truths_of_all(SPACE, asked) == [(True, True), (True, True)]

@@ -22,13 +22,12 @@ from spacelang.importers._foreign import (
     Some,
     Test,
     Values,
-    every,
-    some,
+    changed,
     tests,
 )
 from spacelang.importers._names import CHOICE
 from spacelang.importers._readings import number
-from spacelang.ir.value import Value, identity
+from spacelang.ir.value import Value, identity, is_number
 from spacelang.suggest import nearest
 from spacelang.text import Span
 
@@ -98,19 +97,8 @@ class _Checker:
             self._contradiction(_last(parameter.span, str(parameter.default)), problem)
         return None
 
-    def condition(self, condition: Condition) -> Condition:
-        """The condition with values of the domains' types; reports what does not fit."""
-        match condition:
-            case Test():
-                return self.test(condition)
-            case Every(terms=terms):
-                return Every(tuple(map(self.condition, terms)))
-            case Some(terms=terms):
-                return Some(tuple(map(self.condition, terms)))
-            case _:
-                assert_never(condition)
-
     def test(self, test: Test) -> Test:
+        """The comparison with values of its domain's type; reports what does not fit."""
         domain = self._domain(test.parameter, test.span)
         if domain is None:
             return test
@@ -120,7 +108,7 @@ class _Checker:
         values = tuple(_typed(value, domain) for value in test.values)
         ordering = isinstance(domain, Range) and test.operator not in ("in", "!=")
         for value in values:
-            if value not in domain and not (ordering and _is_number(value)):
+            if value not in domain and not (ordering and is_number(value)):
                 problem = f"`{value}` is not a value of `{test.parameter}`"
                 self._contradiction(_last(test.span, str(value)), problem)
                 return test
@@ -164,7 +152,7 @@ def check(foreign: ForeignSpace) -> tuple[Sound | None, list[Diagnostic]]:
     spans: dict[str, Span] = {}
     for conditional in foreign.conditionals:
         checker.child(conditional)
-        conditions[conditional.child] = checker.condition(conditional.condition)
+        conditions[conditional.child] = changed(conditional.condition, checker.test)
         spans[conditional.child] = conditional.span
     clauses = tuple(map(checker.clause, foreign.clauses))
     if checker.problems:
@@ -207,17 +195,14 @@ def _without_constants(parameters: dict[str, Parameter], conditions: dict[str, C
 
 def decide(condition: Condition, parameters: dict[str, Parameter], constants: set[str]) -> Condition:
     """A condition in which comparisons with these constants are replaced by what they are."""
-    match condition:
-        case Test(parameter=name):
-            if name not in constants:
-                return condition
-            return ALWAYS if holds(condition, parameters[name], parameters[name].default) else NEVER
-        case Every(terms=terms):
-            return every([decide(term, parameters, constants) for term in terms])
-        case Some(terms=terms):
-            return some([decide(term, parameters, constants) for term in terms])
-        case _:
-            assert_never(condition)
+
+    def decided(test: Test) -> Condition:
+        if test.parameter not in constants:
+            return test
+        parameter = parameters[test.parameter]
+        return ALWAYS if holds(test, parameter, parameter.default) else NEVER
+
+    return changed(condition, decided)
 
 
 def holds(test: Test, parameter: Parameter, value: Value) -> bool:
@@ -302,20 +287,16 @@ def _allowing(clause: Clause, name: str, value: Value) -> Clause | None:
 
 def _unasked(condition: Condition, name: str, value: Value) -> Condition:
     """A condition that does not ask for a value."""
-    match condition:
-        case Test(parameter=parameter, values=values):
-            if parameter != name:
-                return condition
-            kept = tuple(own for own in values if identity(own) != identity(value))
-            if kept:
-                return replace(condition, values=kept)
-            return NEVER if condition.operator == "in" else ALWAYS
-        case Every(terms=terms):
-            return every([_unasked(term, name, value) for term in terms])
-        case Some(terms=terms):
-            return some([_unasked(term, name, value) for term in terms])
-        case _:
-            assert_never(condition)
+
+    def less(test: Test) -> Condition:
+        if test.parameter != name:
+            return test
+        kept = tuple(own for own in test.values if identity(own) != identity(value))
+        if kept:
+            return replace(test, values=kept)
+        return NEVER if test.operator == "in" else ALWAYS
+
+    return changed(condition, less)
 
 
 def _typed(value: Value, domain: Range | Values) -> Value:
@@ -323,7 +304,7 @@ def _typed(value: Value, domain: Range | Values) -> Value:
     if isinstance(domain, Values):
         return next((own for own in domain.values if identity(own) == identity(value)), value)
     read = number(value) if isinstance(value, str) else value
-    if not _is_number(read):
+    if not is_number(read):
         return value
     assert isinstance(read, int | float)
     return int(read) if domain.kind == "int" and read == int(read) else read
@@ -341,15 +322,11 @@ def _last(span: Span, text: str) -> Span:
 
 
 def _has_order(domain: Values) -> bool:
-    return domain.ordered or all(map(_is_number, domain.values))
+    return domain.ordered or all(map(is_number, domain.values))
 
 
 def _is_numeric(domain: Range | Values | None) -> bool:
-    return isinstance(domain, Range) or (domain is not None and all(map(_is_number, domain.values)))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(domain, Range) or (domain is not None and all(map(is_number, domain.values)))
 
 
 def _is_writable(value: Value) -> bool:

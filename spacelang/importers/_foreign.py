@@ -1,6 +1,6 @@
 """A search space as another tool's file says it: flat names, conditions and forbidden clauses, with their places."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
@@ -175,6 +175,14 @@ def some(terms: list[Condition]) -> Condition:
         flat.extend(term.terms if isinstance(term, Some) else (term,))
     unique = tuple(dict.fromkeys(flat))
     return unique[0] if len(unique) == 1 else Some(unique)
+
+
+def changed(condition: Condition, change: Callable[[Test], Condition]) -> Condition:
+    """The condition with every comparison changed, simplified where terms are known to hold or not to."""
+    if isinstance(condition, Test):
+        return change(condition)
+    join = every if isinstance(condition, Every) else some
+    return join([changed(term, change) for term in condition.terms])
 
 
 def conjoined(conditionals: list[Conditional]) -> tuple[Conditional, ...]:

@@ -6,17 +6,16 @@ from functools import lru_cache
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Simple, contains
-from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
-from spacelang.ir.value import Value, is_number
+from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
 from spacelang.solver.conditioning import Component, Conditioning
 from spacelang.solver.counting import Existence, Structures
 from spacelang.solver.elimination import State, draw
 from spacelang.solver.linear import Rows, feasible, witness
 from spacelang.solver.model import Solver
-from spacelang.solver.network import UNREACHED, Network, alternatives_of
+from spacelang.solver.network import UNREACHED, Network
 from spacelang.solver.rebuilding import rebuilt
 
 
@@ -120,14 +119,7 @@ class Completer:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
         defaults = {address: self._default(address) for address in cells}
         kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
-        numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
-        needed = [
-            alternatives_of(atom, bool(states[name]))
-            for name, atom in network.ranges.items()
-            if numbers.keys() >= set(references(atom))
-        ]
-        compared = {address for atom in network.ranges.values() for address in references(atom)}
-        ranges = {address: cell for address, cell in numbers.items() if address in compared}
+        ranges, needed = network.compared(states)
         return {**kept, **_nearest(ranges, needed, defaults)}
 
     def _default(self, address: str) -> Value:

@@ -114,6 +114,18 @@ class Network(FactorGraph):
             if branch is not None and isinstance(node, Choice)
         )
 
+    def compared(self, states: Mapping[str, State]) -> tuple[dict[str, Simple], list[tuple[Rows, ...]]]:
+        """The cells of the numbers that are compared as ranges, in some states, and what the comparisons need there."""
+        over = {address for atom in self.ranges.values() for address in references(atom)}
+        cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
+        numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
+        needed = [
+            alternatives_of(atom, bool(states[name]))
+            for name, atom in self.ranges.items()
+            if numbers.keys() >= set(references(atom))
+        ]
+        return {address: numbers[address] for address in self.cells if address in numbers}, needed
+
     @contextmanager
     def blamed(self) -> Iterator[None]:
         """Where this network is what becomes too large, its constraints are to blame: raises TooTangledError."""

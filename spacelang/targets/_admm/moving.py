@@ -10,11 +10,10 @@ from typing import Final, TypeAlias
 from spacelang.draws.codes import code_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, contains, part_of, run
-from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion, violates
 from spacelang.ir.rationals import decimal
 from spacelang.ir.space import Context, Hyperparameter, Space
-from spacelang.ir.value import Value, is_number
+from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
 from spacelang.solver.conditioning import Component
 from spacelang.solver.counting import Changes, Existence, Structures, least
@@ -22,7 +21,7 @@ from spacelang.solver.defaults import Completer, nearest_admissible
 from spacelang.solver.elimination import FEWEST, Elimination, State
 from spacelang.solver.linear import Rows, feasible, witness
 from spacelang.solver.model import Solver
-from spacelang.solver.network import UNREACHED, Network, alternatives_of
+from spacelang.solver.network import UNREACHED, Network
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
 """The value, of its domain, that a hyperparameter keeps if it can."""
@@ -163,18 +162,10 @@ def _satisfying(network: Network, states: Mapping[str, State], kept: Mapping[str
 
     Then such in which those that have to change do so freely, then any.
     """
-    cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
-    numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
-    needed = [
-        alternatives_of(atom, bool(states[name]))
-        for name, atom in network.ranges.items()
-        if numbers.keys() >= set(references(atom))
-    ]
+    free, needed = network.compared(states)
     if not needed:
         yield {}
         return
-    compared = {address for atom in network.ranges.values() for address in references(atom)}
-    free = {address: cell for address, cell in numbers.items() if address in compared}
     near, pinned = dict(free), dict(free)
     for address in free:
         near[address] = _narrowed(near, needed, address, kept[address])

@@ -25,7 +25,7 @@ from spacelang.ir.space import (
     Product,
     last_operators,
     operators,
-    subtree,
+    products,
 )
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
@@ -83,7 +83,7 @@ class _Judge:
         """Report the steps that cannot stand before others in pipelines that are values of parameters."""
         for operator in operators(root):
             for decision in (child for child in operator.children if isinstance(child, Choice)):
-                for sequence in _sequences(decision):
+                for sequence in (each for each in products(decision) if each.kind is Kind.SEQUENCE):
                     for step in sequence.children[:-1]:
                         self._judge_earlier(step, whole=False)
 
@@ -196,12 +196,6 @@ class _Names:
         for place, step in enumerate(steps):
             self.follow(step, kept=kept and all((*keeps[:place], *keeps[place + 1 :])))
         return kept and all(keeps)
-
-
-def _sequences(node: Node) -> Iterator[Product]:
-    """The pipelines in a structure; not those that are values in it."""
-    products = (each for each in subtree(node, values=False) if isinstance(each, Product))
-    return (each for each in products if each.kind is Kind.SEQUENCE)
 
 
 def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:

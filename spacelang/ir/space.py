@@ -308,6 +308,18 @@ def nested(operator: Operator) -> tuple[Operator, ...]:
     return tuple(value for _, value in operator.fixed if isinstance(value, Operator))
 
 
+def bodies(operator: Operator) -> Iterator[Operator]:
+    """An operator and those that are only fixed values of it, at any depth."""
+    yield operator
+    for inner in nested(operator):
+        yield from bodies(inner)
+
+
+def products(node: Node) -> Iterator[Product]:
+    """The products of a structure; not those that are values in it."""
+    return (each for each in subtree(node, values=False) if isinstance(each, Product))
+
+
 def operators(node: Node) -> Iterator[Operator]:
     """Every operator of a tree in the order of the text, those that values are fixed to included."""
     return (each for each in subtree(node) if isinstance(each, Operator))

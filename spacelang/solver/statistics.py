@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spacelang.ir.domain import is_finite
-from spacelang.ir.space import Hyperparameter, Node, Operator, children_of, nested
+from spacelang.ir.space import Hyperparameter, Node, Operator, bodies, children_of
 from spacelang.solver.counting import Structures
 
 
@@ -88,14 +88,7 @@ def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
     """Every operator of the tree that may be chosen, with its hyperparameters."""
     below: list[Node] = [*children_of(node)]
     if isinstance(node, Operator):
-        below = [child for body in _bodies(node) for child in body.children]
+        below = [child for body in bodies(node) for child in body.children]
         yield node.name, [child for child in below if isinstance(child, Hyperparameter)]
     for child in below:
         yield from _algorithms(child)
-
-
-def _bodies(operator: Operator) -> Iterator[Operator]:
-    """An operator and those that are only fixed values of it, at any depth."""
-    yield operator
-    for inner in nested(operator):
-        yield from _bodies(inner)

@@ -24,7 +24,7 @@ import numpy as np
 from spacelang.draws.codes import code_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, nested
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, bodies
 from spacelang.ir.trial import Request, Trial
 from spacelang.ir.value import Value
 from spacelang.runtime.boxes import ARTIFICIAL, BlackBox
@@ -146,7 +146,7 @@ def modules(node: Node, configuration: Configuration, name: str = "") -> Iterato
             for child in _steps(node, configuration):
                 yield from modules(child, configuration, f"{name}/{places[id(child)]}")
         case Operator() | Hyperparameter():
-            own = [*_parameters(node)]
+            own = [node] if isinstance(node, Hyperparameter) else [c for each in bodies(node) for c in each.children]
             numbers = [each for each in own if isinstance(each, Hyperparameter) and each.key in configuration]
             yield Module(name, {each.address: number_of(each.domain, configuration[each.key]) for each in numbers})
             for each in own:
@@ -163,16 +163,6 @@ def _steps(product: Product, configuration: Configuration) -> tuple[Node, ...]:
             return product.ordered(str(configuration[order.key]))
         case _:
             return product.children
-
-
-def _parameters(node: Operator | Hyperparameter) -> Iterator[Hyperparameter | Choice]:
-    """The parameters of an operator and of those that its own are fixed to."""
-    if isinstance(node, Hyperparameter):
-        yield node
-        return
-    yield from node.children
-    for each in nested(node):
-        yield from _parameters(each)
 
 
 def number_of(domain: Domain, value: Value) -> float:

@@ -4,7 +4,7 @@ Where the space does not handle them itself, missing values are imputed with the
 one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -15,7 +15,7 @@ import pandas as pd
 
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, subtree
+from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, products
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.columns import READERS, Column, Content, is_text
@@ -114,7 +114,7 @@ def plan(space: Space, features: Features) -> Preparation:
     if not isinstance(features, pd.DataFrame):
         _refuse_sparse(space, features)
         return Preparation()
-    selected = {selector.kind for product in _products(space.root) for selector in product.selectors}
+    selected = {selector.kind for product in products(space.root) for selector in product.selectors}
     columns = [_column(features[name]) for name in features.columns]
     used = [column for column in columns if column.content is not Content.EMPTY]
     if not used:
@@ -161,7 +161,7 @@ def _prepared(column: Column, encoded: set[Column], imputed: set[Column]) -> Col
 
 def _refuse_sparse(space: Space, features: Any) -> None:
     """Raise DataError for sparse features that would have to be prepared."""
-    selectors = (selector for product in _products(space.root) for selector in product.selectors)
+    selectors = (selector for product in products(space.root) for selector in product.selectors)
     if any(selector.kind != "all" for selector in selectors):
         raise DataError("the space selects columns, and sparse features have no names and types", DENSE)
     if features.nnz == 0:
@@ -213,11 +213,6 @@ def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
     if _Flow.BREAKS in flows:
         return _Flow.BREAKS
     return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
-
-
-def _products(node: Node) -> Iterator[Product]:
-    """The products of a structure; not those that are values in it."""
-    return (each for each in subtree(node, values=False) if isinstance(each, Product))
 
 
 def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operators like the others

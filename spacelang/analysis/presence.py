@@ -7,22 +7,19 @@ the alternatives are tied to the condition, and whoever decides first finds valu
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress, product
-from typing import Final, TypeAlias
+from itertools import islice
+from typing import Final
 
 from spacelang.facts import fact
-from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds, references
-from spacelang.ir.given import folded, without
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
+from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds
+from spacelang.ir.given import Case, cases, folded
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span
 
-MOST: Final = 6
-"""So many hyperparameters may be inactive each by itself that a condition speaks of: each one doubles the cases."""
-
-Active: TypeAlias = tuple[Context, Expr | None]
-"""When hyperparameters are active: below which branches, and under which condition."""
+MOST: Final = 64
+"""So many cases of a condition are told apart: each hyperparameter that may be inactive by itself doubles them."""
 
 
 @fact
@@ -47,55 +44,24 @@ def constraints(presence: Presence, variables: Mapping[str, Variable]) -> list[C
     each set of them that may be inactive there are constraints that do not name these.
     """
     known = variables[presence.address]
-    uncertain = _uncertain(presence.condition, known.owners, variables)
-    if len(uncertain) > MOST:
-        return None
-    found: list[Constraint] = []
-    for places in product((False, True), repeat=len(uncertain)):
-        found.extend(_where(presence, known, uncertain, [*compress(uncertain, places)]))
-    return found
+    found = [*islice(cases(presence.condition, known.owners, variables), MOST + 1)]
+    return None if len(found) > MOST else [each for case in found for each in _where(presence, known, case)]
 
 
-def _uncertain(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> dict[Active, set[str]]:
-    """What a condition names, directly or by conditions, and may be inactive below the owners; together those alike."""
-    found: dict[Active, set[str]] = {}
-    waiting, seen = [*references(condition)], set[str]()
-    while waiting:
-        address = waiting.pop()
-        variable = variables[address]
-        assert isinstance(variable.node, Hyperparameter)
-        further = tuple(owner for owner in variable.owners if owner not in owners)
-        if address not in seen and (further or variable.node.condition is not None):
-            found.setdefault((further, variable.node.condition), set()).add(address)
-            waiting.extend(() if variable.node.condition is None else references(variable.node.condition))
-        seen.add(address)
-    return found
-
-
-def _where(
-    presence: Presence, known: Variable, uncertain: Mapping[Active, set[str]], inactive: Sequence[Active]
-) -> Iterator[Constraint]:
-    """The constraints for where some hyperparameters are inactive that a condition speaks of, and the others active."""
+def _where(presence: Presence, known: Variable, case: Case) -> Iterator[Constraint]:
+    """The constraints for one case of a condition."""
     assert isinstance(known.node, Choice)
-    gone = {address for each in inactive for address in uncertain[each]}
-    absent = [Not(_active(owners, test, gone)) for owners, test in inactive]
-    met = without(presence.condition, gone)
+    absent = [Not(active) for active in case.active]
     others = tuple(branch.name for branch in known.node.branches if branch.name != presence.left)
     taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
     excluded: list[tuple[Expr, ...]] = [
-        (taken, *absent, Not(met)),
-        *([] if presence.is_own else [(left, *absent, met)]),
+        (taken, *absent, Not(case.left)),
+        *([] if presence.is_own else [(left, *absent, case.left)]),
     ]
     for terms in excluded:
         expression = folded(And(terms, presence.condition.span))
         if expression != Constant(False):
             yield Constraint(expression, True, presence.span)
-
-
-def _active(owners: Context, condition: Expr | None, gone: set[str]) -> Expr:
-    """Whether hyperparameters are active, said without those that are gone."""
-    below = tuple(Is(address, (branch,)) for address, branch in owners)
-    return And(below if condition is None else (*below, without(condition, gone)))
 
 
 def with_defaults(space: Space, presences: Sequence[Presence]) -> Space:

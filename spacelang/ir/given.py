@@ -1,9 +1,11 @@
 """What is left of an expression once some of what it speaks of is known: partial evaluation."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import compress, product
 from typing import Final, TypeAlias
 
+from spacelang.facts import fact
 from spacelang.ir.expr import (
     INACTIVE,
     Active,
@@ -27,6 +29,7 @@ from spacelang.ir.expr import (
     with_children,
     worth,
 )
+from spacelang.ir.space import Context, Hyperparameter, Variable
 from spacelang.ir.value import is_number
 
 
@@ -50,6 +53,49 @@ def given(expression: Expr, known: Known) -> Expr:
 def without(expression: Expr, addresses: Collection[str]) -> Expr:
     """What is left of a condition where some hyperparameters are not active, some decisions not reached."""
     return given(expression, lambda address: INACTIVE if address in addresses else OPEN)
+
+
+@fact
+class Case:
+    """What is left of a condition in the cases in which none of the expressions holds that say what is active."""
+
+    active: tuple[Expr, ...]
+    left: Expr
+
+
+def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[Case]:
+    """The cases of a condition, by what is inactive of what it depends on; the first is that nothing is.
+
+    Together they say the condition in terms of what is active: constraints say nothing where something is inactive that
+    they name. `owners` are branches that are taken. Hyperparameters that are active together are inactive together:
+    there are 2^n cases with n sets of them.
+    """
+    doubtful = _doubtful(condition, owners, variables)
+    for places in product((False, True), repeat=len(doubtful)):
+        inactive = [*compress(doubtful, places)]
+        gone = {address for each in inactive for address in doubtful[each]}
+        tests = (tuple(Is(address, (branch,)) for address, branch in further) for further, _ in inactive)
+        conditions = (() if test is None else (without(test, gone),) for _, test in inactive)
+        active = tuple(And((*below, *test)) for below, test in zip(tests, conditions, strict=True))
+        yield Case(active, without(condition, gone))
+
+
+def _doubtful(
+    condition: Expr, owners: Context, variables: Mapping[str, Variable]
+) -> dict[tuple[Context, Expr | None], set[str]]:
+    """What a condition names, directly or by conditions, and may be inactive, by what it takes to be active."""
+    found: dict[tuple[Context, Expr | None], set[str]] = {}
+    waiting, seen = [*references(condition)], set[str]()
+    while waiting:
+        address = waiting.pop()
+        variable = variables[address]
+        assert isinstance(variable.node, Hyperparameter)
+        further = tuple(owner for owner in variable.owners if owner not in owners)
+        if address not in seen and (further or variable.node.condition is not None):
+            found.setdefault((further, variable.node.condition), set()).add(address)
+            waiting.extend(() if variable.node.condition is None else references(variable.node.condition))
+        seen.add(address)
+    return found
 
 
 def folded(expression: Expr, *, naming: bool = False) -> Expr:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, holds, references
-from spacelang.ir.given import without
+from spacelang.ir.given import cases, folded
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.targets._boasf.pieces import describe_piece
 
@@ -195,31 +195,32 @@ def _activate(space: Space, address: str, part: Part) -> bool:
     for owner, branch in space.variables[address].owners:
         if not _take(space, owner, {branch}, part):
             return False
-    return node.condition is None or _hold(space, node.condition, part)
+    return node.condition is None or _require(space, node.condition, part)
 
 
-def _hold(space: Space, condition: Expr, part: Part) -> bool:
+def _require(space: Space, condition: Expr, part: Part) -> bool:
     """Take of a part only what makes a condition hold: branches and values where they say it, else a constraint."""
     match condition:
         case Constant(value=value):
             return value is True
         case And(terms=terms):
-            return all(_hold(space, term, part) for term in terms)
+            return all(_require(space, term, part) for term in terms)
         case Or(terms=(term,)):
-            return _hold(space, term, part)
+            return _require(space, term, part)
         case Is(address=address, branches=branches):
             if not _activate_decision(space, address, part):
                 return False
             return _take(space, address, branches, part)
         case Reference() | Compare() | In():
             named = references(condition)
-            values = _values(space, next(iter(named)), part) if len(named) == 1 else None
+            values = _values(space, named[0], part) if len(named) == 1 else None
             if values is not None:
-                (address,) = named
-                return _keep(condition, address, values, part) and _activate(space, address, part)
+                return _keep(condition, named[0], values, part) and _activate(space, named[0], part)
         case _:
             pass
-    part.rules.extend(_required(space, condition, part))
+    sure = tuple((owner, name) for owner, names in part.branches.items() if len(names) == 1 for name in names)
+    for case in cases(condition, sure, space.variables):
+        part.rules.append(Constraint(folded(Or((case.left, *case.active))), forbidden=False))
     return True
 
 
@@ -252,21 +253,6 @@ def _keep(test: Expr, address: str, domain: Categorical, part: Part) -> bool:
     return True
 
 
-# ---- constraints that say that a condition holds
-
-
-def _required(space: Space, condition: Expr, part: Part) -> Iterator[Constraint]:
-    """Constraints that together say that a condition holds: each applies only where all that it names is active.
-
-    So for what may be inactive there is one more that says what must hold then.
-    """
-    yield Constraint(condition, forbidden=False)
-    doubtful = [address for address in references(condition) if not _is_sure(space, address, part)]
-    for missing in _subsets(doubtful):
-        activities = [_activity(space, address) for address in missing]
-        yield from _required(space, Or((without(condition, missing), *activities)), part)
-
-
 def _is_sure(space: Space, address: str, part: Part) -> bool:
     variable = space.variables[address]
     assert isinstance(variable.node, Hyperparameter)
@@ -281,18 +267,3 @@ def _is_sure(space: Space, address: str, part: Part) -> bool:
         return condition is None
     holds_always = all(holds(condition, {named[0]: value}.__getitem__) for value in values.values)  # type: ignore[arg-type]
     return holds_always and _is_sure(space, named[0], part)
-
-
-def _activity(space: Space, address: str) -> Expr:
-    """The expression that holds exactly where a hyperparameter is active."""
-    variable = space.variables[address]
-    assert isinstance(variable.node, Hyperparameter)
-    reached = [Is(owner, (branch,)) for owner, branch in variable.owners]
-    condition = [] if variable.node.condition is None else [variable.node.condition]
-    return And((*reached, *condition))
-
-
-def _subsets(addresses: list[str]) -> Iterator[tuple[str, ...]]:
-    for chosen in product((False, True), repeat=len(addresses)):
-        if any(chosen):
-            yield tuple(address for address, is_in in zip(addresses, chosen, strict=True) if is_in)

@@ -22,7 +22,7 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 
-DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 5
+DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 3
 COLUMNS = 10
 """Cubic features of more would take minutes."""
 

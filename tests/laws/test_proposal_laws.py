@@ -27,7 +27,7 @@ from .settings import EXAMPLES, LAW
 
 TRIALS = 200
 
-STOPS = range(1, TRIALS + 1) if EXAMPLES > 100 else (1, 2, 3, 50, 101, 152, 199, 200)
+STOPS = range(1, TRIALS + 1) if EXAMPLES > 100 else (1, 2, 101, 199)
 
 
 @dataclass

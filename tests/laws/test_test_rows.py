@@ -19,7 +19,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.testing import draw
 from spacelang.runtime.judging import testing
 
-EXAMPLES: Final = 60 if os.environ.get("SPACELANG_FULL") else 8
+EXAMPLES: Final = 60 if os.environ.get("SPACELANG_FULL") else 4
 ROWS: Final = 60
 
 CLASSES = sl.parse("stage scaler = none | StandardScaler\nstage e = DecisionTreeClassifier | KNeighborsClassifier\n")

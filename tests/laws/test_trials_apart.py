@@ -151,7 +151,7 @@ def told(trial: Trial) -> tuple[Any, ...]:
 
 
 @given(st.data())
-@settings(max_examples=60 if os.environ.get("SPACELANG_FULL") else 4, deadline=None)
+@settings(max_examples=60 if os.environ.get("SPACELANG_FULL") else 2, deadline=None)
 def test_in_any_order_over_any_number_of_workers_trials_end_as_alone(
     one: Processes, two: Processes, alone: dict[Request, tuple[Any, ...]], data: st.DataObject
 ) -> None:

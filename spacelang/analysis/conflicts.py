@@ -1,6 +1,6 @@
 """Which lines of a space conflict: as few as can be found that together leave nothing."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,6 +11,7 @@ from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference, scope
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
+from spacelang.ir.walk import depended
 from spacelang.solver.rebuilding import rebuilt
 from spacelang.solver.satisfiability import leaves_nothing
 from spacelang.text import Span
@@ -147,7 +148,9 @@ def _loosened(
     space: Space, constraints: Sequence[Constraint], symbols: Symbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
     """Each hyperparameter that matters, as it would be without its condition or without the limits of the data."""
-    for node in depended(space, [constraint.expression for constraint in constraints]):
+    named = [address for constraint in constraints for address in scope(constraint.expression)]
+    nodes = (space.variables[address].node for address in depended(space.variables, named))
+    for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
             free = replace(node, condition=Reference(_switch(node.address)))
             yield node, free, Related(node.condition.span, f"the condition of `{node.name}`")
@@ -157,20 +160,6 @@ def _loosened(
             premise = symbols.premise(symbols.within(written.span)).rstrip()
             message = f"the domain of `{node.name}` {premise}"
             yield node, replace(node, domain=wide, default=wide.middle), Related(written.span, message)
-
-
-def depended(space: Space, expressions: Iterable[Expr]) -> list[Hyperparameter]:
-    """The hyperparameters that expressions name, and those on which it depends that these are active."""
-    found: dict[str, Hyperparameter] = {}
-    waiting = [address for expression in expressions for address in scope(expression)]
-    while waiting:
-        address = waiting.pop()
-        node = space.variables[address].node
-        if address in found or not isinstance(node, Hyperparameter):
-            continue
-        found[address] = node
-        waiting.extend(scope(node.condition) if node.condition is not None else ())
-    return [*found.values()]
 
 
 def of_data(space: Space, symbols: Symbols) -> frozenset[str]:

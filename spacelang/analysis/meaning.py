@@ -63,8 +63,7 @@ def check(space: Space, draft: Draft, report: Report) -> Structures | None:
 
 def _tangled(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
     """Constraints, or else conditions, that together are too much."""
-    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
-    first, *others = [constraint.span for constraint in constraints] or [condition.span for condition in conditions]
+    first, *others = [each.span for each in constraints or space.conditions.values()]
     return Undecidable(
         primary=first,
         kind="constraint" if constraints else "condition",
@@ -89,9 +88,8 @@ class _Statements:
         self._report = report
         self._of_data = of_data(space, report.symbols)
         conditions = {
-            variable.address: Statement(variable.node.condition, owners=variable.owners)
-            for variable in space.variables.values()
-            if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None
+            address: Statement(condition, owners=space.variables[address].owners)
+            for address, condition in space.conditions.items()
         }
         conditions |= {
             address: Statement(presence.condition, owners=space.variables[address].owners)

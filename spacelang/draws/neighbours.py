@@ -12,7 +12,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.expr import INACTIVE, Worth, holds, references
 from spacelang.ir.membership import admit
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.value import Value, identity, same
 from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
 from spacelang.solver.conditioning import Component, is_taken
@@ -269,9 +269,9 @@ class _Left:
     """What is left of a component's hyperparameters, which conditions and constraints mention, in one situation."""
 
     def __init__(self, space: Space) -> None:
-        conditions = {node.address: node.condition for node in space.hyperparameters if node.condition is not None}
-        said = [*conditions.values(), *(constraint.expression for constraint in space.constraints)]
-        self.mentioned = frozenset(address for expression in said for address in references(expression))
+        conditions = space.conditions
+        expressions = said(space.variables.values(), space.constraints)
+        self.mentioned = frozenset(address for expression in expressions for address in references(expression))
         """Those that conditions and constraints still mention: what others are changes nothing else."""
         self._nodes = {node.address: node for node in space.hyperparameters}
         self._keys = frozenset(node.key for node in space.hyperparameters)

@@ -99,8 +99,7 @@ def _find(address: str, kind: type[Choice | Hyperparameter], path: str, space: S
 
 
 def _check_conditions(space: Space, paths: Paths) -> None:
-    conditions = {node.address: node.condition for node in space.hyperparameters if node.condition is not None}
-    after = {address: set(scope(condition)) & conditions.keys() for address, condition in conditions.items()}
+    after = {address: set(scope(each)) & space.conditions.keys() for address, each in space.conditions.items()}
     try:
         TopologicalSorter(after).prepare()
     except CycleError as error:

@@ -31,6 +31,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import Context, Hyperparameter, Variable
 from spacelang.ir.value import is_number
+from spacelang.ir.walk import depended
 
 
 class Open:
@@ -85,16 +86,10 @@ def _doubtful(
 ) -> dict[tuple[Context, Expr | None], set[str]]:
     """What a condition names, directly or by conditions, and may be inactive, by what it takes to be active."""
     found: dict[tuple[Context, Expr | None], set[str]] = {}
-    waiting, seen = [*references(condition)], set[str]()
-    while waiting:
-        address = waiting.pop()
-        variable = variables[address]
-        assert isinstance(variable.node, Hyperparameter)
+    for variable in map(variables.__getitem__, depended(variables, references(condition))):
         further = tuple(owner for owner in variable.owners if owner not in owners)
-        if address not in seen and (further or variable.node.condition is not None):
-            found.setdefault((further, variable.node.condition), set()).add(address)
-            waiting.extend(() if variable.node.condition is None else references(variable.node.condition))
-        seen.add(address)
+        if isinstance(variable.node, Hyperparameter) and (further or variable.condition is not None):
+            found.setdefault((further, variable.condition), set()).add(variable.address)
     return found
 
 

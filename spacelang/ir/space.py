@@ -5,7 +5,7 @@ expressions; each target decides how to keep them and says so in its report.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -219,6 +219,17 @@ class Variable:
         """What configurations call it; two variables share one only if they are never active together."""
         return self.node.key
 
+    @property
+    def condition(self) -> Expr | None:
+        """What must hold beside for it to be active; decisions are always taken where they are reached."""
+        return self.node.condition if isinstance(self.node, Hyperparameter) else None
+
+
+def said(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
+    """What conditions and constraints say."""
+    yield from (condition for variable in variables if (condition := variable.condition) is not None)
+    yield from (constraint.expression for constraint in constraints)
+
 
 @dataclass(frozen=True)
 class Space:
@@ -252,6 +263,11 @@ class Space:
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """All hyperparameters in the order of the text."""
         return tuple(v.node for v in self.variables.values() if isinstance(v.node, Hyperparameter))
+
+    @cached_property
+    def conditions(self) -> dict[str, Expr]:
+        """The conditions by the addresses of their hyperparameters, in the order of the text."""
+        return {node.address: node.condition for node in self.hyperparameters if node.condition is not None}
 
     @cached_property
     def stages(self) -> tuple[Choice, ...]:

@@ -1,10 +1,10 @@
 """Walking a space along a structure or a configuration: what is reached, what is active, what it is worth."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing
-from spacelang.ir.expr import INACTIVE, Inactive, Worth, holds
+from spacelang.ir.expr import INACTIVE, Inactive, Worth, holds, scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 
@@ -23,6 +23,19 @@ def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[
                 waiting.append((*variable.owners, (variable.address, branch)))
             else:
                 yield variable, None
+
+
+def depended(variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
+    """The addresses, and those on which it depends, through conditions, whether they are active; at most so many."""
+    wanted: dict[str, None] = {}
+    waiting = [*addresses]
+    while waiting and len(wanted) != most:
+        address = waiting.pop()
+        if address not in wanted:
+            wanted[address] = None
+            condition = variables[address].condition
+            waiting.extend(() if condition is None else scope(condition))
+    return wanted
 
 
 def default_structure(space: Space, taken: Structure | None = None) -> dict[str, str]:

@@ -202,11 +202,9 @@ def _lively(space: Space) -> Space:
     """The space without hyperparameters that are never active, conditions that always hold, idle constraints."""
     while True:
         dead = {
-            variable.address
-            for variable in space.variables.values()
-            if isinstance(variable.node, Hyperparameter)
-            and variable.node.condition is not None
-            and not truths(space, Statement(variable.node.condition, owners=variable.owners))[0]
+            address
+            for address, condition in space.conditions.items()
+            if not truths(space, Statement(condition, owners=space.variables[address].owners))[0]
         }
         if not dead:
             break

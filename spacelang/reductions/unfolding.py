@@ -235,8 +235,8 @@ class _Grouped:
 
     def _depth(self, member: Variable) -> int:
         depth = len(member.owners)
-        if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
-            asked = references(member.node.condition)
+        if member.condition is not None:
+            asked = references(member.condition)
             depth += 1 + max((self._depth(self._members[address]) for address in asked), default=0)
         return depth
 

@@ -87,16 +87,13 @@ def _named(branch: Branch, *, is_default: bool) -> str:
 
 
 def _counts(space: Space, structures: int, configurations: int | None) -> str:
-    nodes = [*subtree(space.root)]
-    hyperparameters = sum(isinstance(each, Hyperparameter) for each in nodes)
-    conditions = sum(isinstance(each, Hyperparameter) and each.condition is not None for each in nodes)
     members = INFINITE if configurations is None else _number(configurations)
     return ", ".join(
         (
             _count(structures, "structure"),
             f"{members} configuration{'' if configurations == 1 else 's'}",
-            _count(hyperparameters, "hyperparameter"),
-            _count(conditions, "condition"),
+            _count(len(space.hyperparameters), "hyperparameter"),
+            _count(len(space.conditions), "condition"),
             _count(len(space.constraints), "constraint"),
         )
     )

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from spacelang.ir.expr import INACTIVE, Active, And, Constant, Expr, Is, Not, Or, Worth, nodes, references
+from spacelang.ir.expr import INACTIVE, Active, And, Constant, Is, Not, Or, Worth, nodes, references
 from spacelang.ir.given import OPEN, Open
 from spacelang.ir.given import given as left_of
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Kind, Product, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Kind, Product, Space, Variable, said
 from spacelang.ir.walk import Structure
 from spacelang.solver.model import Model
 from spacelang.solver.ties import tied
@@ -45,16 +45,13 @@ class Component:
     @cached_property
     def is_free(self) -> bool:
         """Whether nothing is said about its one hyperparameter."""
-        return not self.constraints and all(_condition_of(member) == () for member in self.members)
+        return not self.constraints and all(member.condition is None for member in self.members)
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
         """The members that some condition or constraint mentions."""
-        said = [
-            *(e for member in self.members for e in _condition_of(member)),
-            *(c.expression for c in self.constraints),
-        ]
-        return frozenset(address for expression in said for address in references(expression))
+        expressions = said(self.members, self.constraints)
+        return frozenset(address for expression in expressions for address in references(expression))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +132,7 @@ def _components(space: Space) -> Iterator[Component]:
 def _asks(
     space: Space, members: Sequence[Variable], constraints: Sequence[Constraint], context: Context
 ) -> Iterator[Ask]:
-    said = [*(e for member in members for e in _condition_of(member)), *(c.expression for c in constraints)]
-    tests = [node for expression in said for node in nodes(expression) if isinstance(node, Is)]
+    tests = [each for expression in said(members, constraints) for each in nodes(expression) if isinstance(each, Is)]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}
     for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):
@@ -158,11 +154,6 @@ def _ask(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -
         classes.append(list(examples).index(signature))
     by_branch = dict(zip((*choice.places, None), classes, strict=True))
     return Ask(choice.address, tuple(classes), tuple(examples.values()), by_branch)
-
-
-def _condition_of(variable: Variable) -> tuple[Expr, ...]:
-    node = variable.node
-    return () if isinstance(node, Choice) or node.condition is None else (node.condition,)
 
 
 def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:

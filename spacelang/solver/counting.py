@@ -8,7 +8,7 @@ from itertools import product
 from spacelang.facts import fact
 from spacelang.ir.domain import Simple
 from spacelang.ir.expr import scope
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_plain
 from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
@@ -220,9 +220,8 @@ def _decisive(space: Space) -> Mapping[str, Variable]:
     Those are of hyperparameters of which nothing else speaks: whether such a one is active or not, some value exists.
     Thousands of alternatives may have them, each beside what stands elsewhere, and need not be tied to this.
     """
-    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
-    said = [*conditions, *(constraint.expression for constraint in space.constraints)]
-    mentioned = {address for expression in said for address in scope(expression)}
+    expressions = said(space.variables.values(), space.constraints)
+    mentioned = {address for expression in expressions for address in scope(expression)}
     freed = {
         node.address: replace(space.variables[node.address], node=replace(node, condition=None))
         for node in space.hyperparameters

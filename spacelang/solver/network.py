@@ -27,7 +27,7 @@ from spacelang.ir.expr import (
     with_children,
 )
 from spacelang.ir.rationals import Rational
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable, said
 from spacelang.ir.value import Value, identity, is_number
 from spacelang.solver.atoms import atoms_of, cuts_of, is_related
 from spacelang.solver.cells import ENUMERABLE, cells, representative, singletons
@@ -219,7 +219,7 @@ class _Compiler:
         states = self.states[member.address]
         if UNREACHED not in states:
             return
-        condition = member.node.condition if isinstance(member.node, Hyperparameter) else None
+        condition = member.condition
         owners = tuple(self._owner(owner, branch) for owner, branch in member.owners[self.depth :])
         test = self._reduced(And(owners if condition is None else (*owners, self._rewritten(condition))))
         if self._joint_size(test) * len(states) > SMALL:
@@ -400,10 +400,7 @@ def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
 
 def _atoms(tied: Tied) -> tuple[Expr, ...]:
     """The atoms of all conditions and constraints of what is tied, each once."""
-    expressions = [constraint.expression for constraint in tied.constraints]
-    for member in tied.members:
-        if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
-            expressions.append(member.node.condition)
+    expressions = (*said((), tied.constraints), *said(tied.members, ()))
     return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
 
 
@@ -431,7 +428,4 @@ def _connected(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
     ties = Ties(address for atom in ranges.values() for address in references(atom))
     for atom in ranges.values():
         ties.tie(references(atom))
-    found: dict[str, list[str]] = {}
-    for name, atom in ranges.items():
-        found.setdefault(ties.root(references(atom)[0]), []).append(name)
-    return found.values()
+    return ties.sets((references(atom)[0], name) for name, atom in ranges.items())

@@ -9,8 +9,9 @@ from typing import Final
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes, scope
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.value import Value
+from spacelang.ir.walk import depended
 from spacelang.solver.cells import representative, singletons
 from spacelang.solver.counting import Existence
 from spacelang.solver.model import Model, Solver
@@ -61,7 +62,7 @@ def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[b
         tried = _try_values(space, statement)
         if tried is not None:
             found[statement] = True in tried, False in tried
-        elif len(_dependencies(space, _named(statement), MANY)) < MANY:
+        elif len(depended(space.variables, _named(statement), MANY)) < MANY:
             (found[statement],) = _reasoned(space, (statement,))
         else:
             many.append(statement)
@@ -77,8 +78,9 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
     """
     wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
-    named = [address for constraint in together for address in scope(constraint.expression)]
-    variables = _relevant(space, (), _dependencies(space, named), [constraint.expression for constraint in together])
+    expressions = [constraint.expression for constraint in together]
+    named = [address for expression in expressions for address in scope(expression)]
+    variables = _relevant(space, (), depended(space.variables, named), expressions)
     return not Solver(Model(variables, together), Existence()).total()
 
 
@@ -87,7 +89,7 @@ def _anywhere(space: Space, statement: Statement) -> Statement:
 
     A thousand alternatives of one stage may each say the same of another stage.
     """
-    wanted = _dependencies(space, _named(statement), MANY)
+    wanted = depended(space.variables, _named(statement), MANY)
     if not statement.owners or len(wanted) == MANY:
         return statement
     deciding = {*wanted, *(owner for address in wanted for owner, _ in space.variables[address].owners)}
@@ -131,9 +133,7 @@ def _taken(space: Space, statement: Statement) -> dict[str, str] | None:
 
 
 def _is_reached(variable: Variable, taken: Mapping[str, str]) -> bool:
-    if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
-        return False
-    return all(taken.get(owner) == branch for owner, branch in variable.owners)
+    return variable.condition is None and all(taken.get(owner) == branch for owner, branch in variable.owners)
 
 
 def _size(variable: Variable, taken: Mapping[str, str]) -> int | None:
@@ -180,7 +180,7 @@ def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tu
 
 
 def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    wanted = _dependencies(space, [address for statement in statements for address in _named(statement)])
+    wanted = depended(space.variables, [address for statement in statements for address in _named(statement)])
     # A constraint over hyperparameters says nothing where these are not reached; anything else does.
     own = [each.owners for each in statements if each.owners or not each.active]
     context = common_context([*(space.variables[address].owners for address in wanted), *own])
@@ -210,34 +210,14 @@ def _named(statement: Statement) -> tuple[str, ...]:
 
 def _tied(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
     """The statements that depend on variables that are tied to each other, together."""
-    wanted = _dependencies(space, [address for each in statements for address in _named(each)])
+    wanted = depended(space.variables, [address for each in statements for address in _named(each)])
     ties = Ties(wanted)
     for address in wanted:
-        ties.tie((address, *_needed(space, address)))
+        condition = space.variables[address].condition
+        ties.tie((address, *(() if condition is None else scope(condition))))
     for statement in statements:
         ties.tie(_named(statement))
-    found: dict[str, list[Statement]] = {}
-    for statement in statements:
-        found.setdefault(ties.root(_named(statement)[0]), []).append(statement)
-    return [*found.values()]
-
-
-def _dependencies(space: Space, addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
-    """The variables, and those on which it depends, through conditions, whether they are active; at most so many."""
-    wanted: dict[str, None] = {}
-    waiting = [*addresses]
-    while waiting and len(wanted) != most:
-        address = waiting.pop()
-        if address not in wanted:
-            wanted[address] = None
-            waiting.extend(_needed(space, address))
-    return wanted
-
-
-def _needed(space: Space, address: str) -> tuple[str, ...]:
-    """What the condition of a variable speaks of."""
-    node = space.variables[address].node
-    return scope(node.condition) if isinstance(node, Hyperparameter) and node.condition is not None else ()
+    return ties.sets((_named(statement)[0], statement) for statement in statements)
 
 
 def _relevant(
@@ -255,9 +235,7 @@ def _relevant(
             found[owner] = space.variables[owner]
             apart.setdefault(owner, set()).add(branch)
         found[variable.address] = variable
-    leaves = (variable.node for variable in found.values() if isinstance(variable.node, Hyperparameter))
-    conditions = (leaf.condition for leaf in leaves if leaf.condition is not None)
-    for test in (node for expression in (*expressions, *conditions) for node in nodes(expression)):
+    for test in (node for expression in (*expressions, *said(found.values(), ())) for node in nodes(expression)):
         if isinstance(test, Is):
             apart.setdefault(test.address, set()).update(test.branches)
     return {

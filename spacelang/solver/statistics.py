@@ -78,7 +78,7 @@ def statistics(structures: Structures) -> Statistics:
         structures.count,
         total,
         by_algorithm,
-        sum(node.condition is not None for node in space.hyperparameters),
+        len(space.conditions),
         len(space.constraints),
         structures.configurations,
     )

@@ -1,10 +1,12 @@
 """What conditions and constraints tie together, directly or through others, and nothing more."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from spacelang.ir.expr import INACTIVE, holds, scope
-from spacelang.ir.space import Constraint, Context, Hyperparameter, Variable
+from spacelang.ir.space import Constraint, Context, Variable
+
+T = TypeVar("T")
 
 
 class Ties:
@@ -28,6 +30,13 @@ class Ties:
             self._parent[other] = first
         return bool(others)
 
+    def sets(self, items: Iterable[tuple[str, T]]) -> list[list[T]]:
+        """The items whose names are tied to each other, together, in the order of the first ones."""
+        found: dict[str, list[T]] = {}
+        for name, item in items:
+            found.setdefault(self.root(name), []).append(item)
+        return [*found.values()]
+
 
 class Tied(NamedTuple):
     """Variables in the order of the text, the constraints over them, and the branches that all of them lie below."""
@@ -45,8 +54,8 @@ def tied(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -
     """
     ties = Ties(variables)
     for variable in variables.values():
-        if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
-            ties.tie((variable.address, *_among(variables, scope(variable.node.condition))))
+        if variable.condition is not None:
+            ties.tie((variable.address, *_among(variables, scope(variable.condition))))
     loose: list[Constraint] = []
     over: list[tuple[str, Constraint]] = []
     for constraint in constraints:
@@ -58,8 +67,9 @@ def tied(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -
     rules: dict[str, list[Constraint]] = {}
     for address, constraint in over:
         rules.setdefault(ties.root(address), []).append(constraint)
-    for root, members in _members(variables, ties).items():
-        yield Tied(common_context(member.owners for member in members), members, tuple(rules.get(root, ())))
+    for members in ties.sets(variables.items()):
+        mine = tuple(rules.get(ties.root(members[0].address), ()))
+        yield Tied(common_context(member.owners for member in members), tuple(members), mine)
     if loose:
         yield Tied((), (), tuple(loose))
 
@@ -84,22 +94,15 @@ def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:
     changed = True
     while changed:
         changed = False
-        for members in list(_members(variables, ties).values()):
+        for members in ties.sets(variables.items()):
             if len(members) > 1:
                 for address, owner in _inner_owners(members):
                     changed |= owner in variables and ties.tie([address, owner])
 
 
-def _inner_owners(members: tuple[Variable, ...]) -> Iterator[tuple[str, str]]:
+def _inner_owners(members: Sequence[Variable]) -> Iterator[tuple[str, str]]:
     depth = len(common_context(member.owners for member in members))
     return ((member.address, owner) for member in members for owner, _ in member.owners[depth:])
-
-
-def _members(variables: Mapping[str, Variable], ties: Ties) -> dict[str, tuple[Variable, ...]]:
-    members: dict[str, list[Variable]] = {}
-    for address, variable in variables.items():
-        members.setdefault(ties.root(address), []).append(variable)
-    return {root: tuple(found) for root, found in members.items()}
 
 
 def common_context(contexts: Iterable[Context]) -> Context:

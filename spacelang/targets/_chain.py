@@ -130,6 +130,6 @@ def _refusals(
             Finding(Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS, refusal, rule.span)
             for rule in rules
         ]
-    conditions = [node.condition for node in space.hyperparameters if node.condition is not None]
+    conditions = [*space.conditions.values()]
     own = [each for each in conditions if any(_says(each, part) for part in related)]
     return [Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]

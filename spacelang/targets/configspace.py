@@ -12,7 +12,7 @@ from spacelang.ir.domain import Ordinal, contains, describe, members, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Hyperparameter
+from spacelang.ir.space import Hyperparameter, said
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
@@ -249,8 +249,8 @@ def _findings(plan: Plan) -> Iterator[Finding]:
                 yield from _found(node, coded)
     for network in plan.unfolded:
         for member in network.members:
-            if isinstance(member.node, Hyperparameter) and member.node.condition is not None:
-                yield Finding(Construct.CONDITIONS, UNFOLDED, member.node.condition.span)
+            if member.condition is not None:
+                yield Finding(Construct.CONDITIONS, UNFOLDED, member.condition.span)
         for rule in network.constraints:
             yield Finding(_rules(rule.scope), UNFOLDED, rule.span)
 
@@ -284,11 +284,7 @@ def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
     network = error.network
     compared = {address for atom in network.ranges.values() for address in references(atom)}
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
-    conditional = [
-        node.condition
-        for member in network.members
-        if isinstance(node := member.node, Hyperparameter) and node.condition is not None
-    ]
-    conditions = [c for c in conditional if len(compared & set(references(c))) > 1 or not (compared or rules)]
+    tied = said(network.members, ())
+    conditions = [each for each in tied if len(compared & set(references(each))) > 1 or not (compared or rules)]
     yield from (Finding(_rules(rule.scope), TANGLED, rule.span) for rule in rules)
     yield from (Finding(Construct.CONDITIONS, TANGLED, condition.span) for condition in conditions)

@@ -223,8 +223,8 @@ class _Writer:
 def _condition(variable: Variable, settled: Settled) -> str:
     """When a variable counts where its alternative is taken; empty where that alone says it."""
     tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in variable.owners[1:] if owner not in settled.branches]
-    if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None:
-        tests += [] if variable.address in settled.told else [variable.node.condition]
+    if variable.condition is not None:
+        tests += [] if variable.address in settled.told else [variable.condition]
     return "" if not tests else show_expression(tests[0] if len(tests) == 1 else And(tuple(tests)))
 
 

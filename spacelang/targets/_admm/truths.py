@@ -82,8 +82,8 @@ class Truths:
         found: Array = np.ones(self._count, bool)
         for owner, branch in variable.owners:
             found = found & self._takes(owner, (branch,))
-        if isinstance(variable.node, Hyperparameter) and variable.node.condition is not None and found.any():
-            found = found & self.holds(variable.node.condition)
+        if variable.condition is not None and found.any():
+            found = found & self.holds(variable.condition)
         return found
 
     def _takes(self, address: str, branches: tuple[str, ...]) -> Array:

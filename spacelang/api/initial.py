@@ -47,19 +47,11 @@ Read: TypeAlias = Given | NoConfigurations
 """What was read of one: a configuration, or why it is none."""
 
 
-def initial_configurations(space: Space, initial: Initial) -> tuple[Configuration, ...]:
-    """The members of a space that a search starts from, in their order, none twice.
-
-    Raises InitialError with everything that is wrong with any of them, and TypeError for a program's value that no
-    configuration can have.
-    """
-    return members_of(space, read_initial(initial))
-
-
 def read_initial(initial: Initial) -> tuple[Read, ...]:
     """What is given to start from, before it is known which space it shall be in.
 
-    Raises InitialError for a file that cannot be read, and TypeError as above.
+    Raises InitialError for a file that cannot be read, and TypeError for a program's value that no configuration can
+    have.
     """
     match initial:
         case "default":

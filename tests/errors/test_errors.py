@@ -20,7 +20,7 @@ import pytest
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.api import parse
 from spacelang.api.compiling import RefusalError, compiled
-from spacelang.api.initial import InitialError, initial_configurations
+from spacelang.api.initial import InitialError, members_of, read_initial
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.kinds import KINDS
@@ -76,7 +76,7 @@ def found(name: str) -> tuple[Diagnostic, ...]:
 def refused(path: str) -> tuple[Diagnostic, ...]:
     try:
         with chdir(FOLDER):
-            initial_configurations(parse(STARTED, "small.space"), path)
+            members_of(parse(STARTED, "small.space"), read_initial(path))
     except InitialError as error:
         return error.diagnostics
     return ()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from goldens import FOLDER, must_be_kept
+from printed import show
 
 from spacelang.analysis import Checked, check
 from spacelang.diagnostics.terminal import render
-from spacelang.forms.printer import show
 from spacelang.ir.space import Space
 from spacelang.resources import folder
 from spacelang.solver.defaults import default

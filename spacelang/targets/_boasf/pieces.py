@@ -36,11 +36,6 @@ def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
             assert_never(domain)
 
 
-def most_pieces(domain: Domain) -> int | None:
-    """Into how many pieces a domain can be cut; None where there is no end."""
-    return domain.size
-
-
 def describe_piece(domain: Domain) -> str:
     """A piece as the name of an arm has it."""
     match domain:

@@ -2,9 +2,10 @@
 
 import pytest
 from hypothesis import given
+from printed import show
 
 from spacelang.analysis import check
-from spacelang.forms.printer import show, show_expression
+from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Kind, Operator, Product, Space

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.codings.members import at, index_of
-from spacelang.draws.codes import Array, Codes, code_type
+from spacelang.codings.members import index_of
+from spacelang.draws.codes import Array, Codes, at, code_type
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, part_of, parts
 from spacelang.ir.value import Value
 

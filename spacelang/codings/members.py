@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.draws.codes import EXACT, Array
+from spacelang.draws.codes import Array, at
 from spacelang.draws.unit import Scale, scale
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, decimals
 
@@ -20,19 +20,6 @@ def half_up(numbers: Array) -> Array:
     given = np.asarray(numbers, float)
     below = np.floor(given)
     return np.asarray(below + (given - below >= 0.5))  # half more than a large number may be one more
-
-
-def at(part: Simple, indices: Array) -> Array:
-    """The codes of the members of a finite domain with some indices, counted as `part.at` does."""
-    match part:
-        case Categorical():
-            return np.asarray(indices, float)
-        case Grid(is_integral=True):
-            return part.lower + part.step * np.asarray(indices, float)
-        case Grid():
-            return _at_on(part, np.asarray(indices, float))
-        case Real():
-            return np.full(np.shape(indices), part.lower)
 
 
 def index_of(part: Simple, codes: Array) -> Array:
@@ -81,13 +68,6 @@ def _scale(part: Simple) -> Scale:
 def _between(numbers: Array, lower: float, upper: float) -> Array:
     """`np.clip` for few numbers, of which there are many arrays: it takes a fifth of the time."""
     return np.asarray(np.minimum(np.maximum(numbers, lower), upper))
-
-
-def _at_on(part: Grid, indices: Array) -> Array:
-    start, step, below = decimals(part)
-    if max(abs(start), abs(start + step * part.last_index), below) < EXACT:
-        return np.asarray((start + step * indices) / below)  # of whole numbers that floats hold: rounded once
-    return np.array([part.at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
 
 
 def _index_on(part: Grid, codes: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, part_of, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Missing, Real, Simple, decimals, parts
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
@@ -52,9 +52,11 @@ def code_type(domain: Domain) -> DTypeLike:
 
 def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
     """The place of the part that a member lies in, and its code there."""
-    place = part_of(parts(domain), value)
-    part = parts(domain)[place]
-    return place, part.index_of(value) if isinstance(part, Categorical) else part.find(value)
+    for place, part in enumerate(parts(domain)):
+        found = part.find(value)
+        if not isinstance(found, Missing):
+            return place, part.index_of(value) if isinstance(part, Categorical) else found
+    raise ValueError("the value does not belong to the domain")
 
 
 def decoded(domain: Domain, codes: Codes) -> list[Value]:
@@ -70,6 +72,19 @@ def decoded(domain: Domain, codes: Codes) -> list[Value]:
             code = int(found[entry])  # type: ignore[arg-type]
             found[entry] = part.at(code) if isinstance(part, Categorical) else code
     return found
+
+
+def at(part: Simple, indices: Array) -> Array:
+    """The codes of the members of a finite domain with some indices, counted as `part.at` does."""
+    match part:
+        case Categorical():
+            return np.asarray(indices, float)
+        case Grid(is_integral=True):
+            return part.lower + part.step * np.asarray(indices, float)
+        case Grid():
+            return _at_on(part, np.asarray(indices, float))
+        case Real():
+            return np.full(np.shape(indices), part.lower)
 
 
 def numbers(domain: Domain, codes: Codes) -> Array:
@@ -92,6 +107,13 @@ def nearest_float(value: Value) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def _at_on(part: Grid, indices: Array) -> Array:
+    start, step, below = decimals(part)
+    if max(abs(start), abs(start + step * part.last_index), below) < EXACT:
+        return np.asarray((start + step * indices) / below)  # of whole numbers that floats hold: rounded once
+    return np.array([part.at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
 
 
 def _decoded_part(part: Simple, codes: list[Any]) -> list[Value]:

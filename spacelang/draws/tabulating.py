@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from spacelang.draws.codes import Array, Codes, code_type, integer_type
+from spacelang.draws.codes import Array, Codes, code_of, code_type, integer_type
 from spacelang.draws.columns import Column, Columns
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Simple, contains, parts
+from spacelang.ir.domain import Categorical, Domain, parts
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value, identity
 
@@ -95,23 +95,9 @@ def coded(domain: Domain, values: Sequence[Value]) -> Codes:
     """The codes of members of a domain, as `decoded` takes them."""
     found = parts(domain)
     if len(found) > 1:
-        return _coded_in_parts(domain, found, values)
+        both = [code_of(domain, value) for value in values]
+        return Codes(np.array([code for _, code in both], code_type(domain)), np.array([p for p, _ in both], np.int8))
     if isinstance(found[0], Categorical):
         index = found[0].index
         return Codes(np.array([index[identity(value)] for value in values], code_type(domain)))
     return Codes(np.array(values, code_type(domain)))
-
-
-def _coded_in_parts(domain: Domain, found: Sequence[Simple], values: Sequence[Value]) -> Codes:
-    known = {
-        key: (place, code)
-        for place, part in enumerate(found)
-        if isinstance(part, Categorical)
-        for key, code in part.index.items()
-    }
-    ranges = [(place, part) for place, part in enumerate(found) if not isinstance(part, Categorical)]
-    both: list[tuple[int, Any]] = [
-        known.get(identity(value)) or next((place, value) for place, part in ranges if contains(part, value))
-        for value in values
-    ]
-    return Codes(np.array([code for _, code in both], code_type(domain)), np.array([part for part, _ in both], np.int8))

@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import DTypeLike
 
-from spacelang.draws.codes import Array, Codes, code_of, code_type, is_exact
+from spacelang.draws.codes import Array, Codes, at, code_of, code_type, is_exact
 from spacelang.draws.unit import scale
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, parts
 from spacelang.solver.cells import log_length
 
 WORD: Final = 2**63
 LISTABLE: Final = 4_096
-"""The largest grid of floats whose members are all computed beforehand."""
+"""The largest grid of floats that is drawn from at once."""
 
 
 Source: TypeAlias = Callable[[int, Generator], Array]
@@ -105,7 +105,7 @@ def _draw_log(part: Grid, length: float, kind: np.dtype[Any], count: int, rng: G
     distances = (part.lower - below_first) * np.expm1(rng.uniform(0, length, count)) - below_first
     places = np.rint(distances / part.step)
     np.clip(places, 0, part.size - 1, out=places)
-    return (part.lower + part.step * places).astype(kind)
+    return at(part, places).astype(kind)
 
 
 def _draw_giants(part: Grid, count: int, rng: Generator) -> Array:
@@ -162,10 +162,5 @@ def _draw_closed(part: Real, count: int, rng: Generator) -> Array:
 
 def _draw_grid(part: Grid, count: int, rng: Generator) -> Array:
     if part.size <= LISTABLE:
-        return _members(part)[rng.integers(part.size, size=count)]
+        return at(part, rng.integers(part.size, size=count))
     return np.array([part.at(below(part.size, rng)) for _ in range(count)], float)
-
-
-@lru_cache(maxsize=256)
-def _members(part: Grid) -> Array:
-    return np.array([*members(part)])

@@ -5,8 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.codings.members import at, to_unit
+from spacelang.codings.members import to_unit
 from spacelang.codings.vectors import VectorCoding
+from spacelang.draws.codes import at
 from spacelang.ir.domain import Categorical, Ordinal, Simple
 from spacelang.surrogates.dimensions import Dimension
 

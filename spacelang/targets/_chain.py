@@ -20,6 +20,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
+    ADVICE,
     GIANT,
     Finding,
     Keeps,
@@ -35,6 +36,7 @@ from spacelang.targets._lowered import (
 
 NESTED: Final = rewritten("choices are nested so that only what is admissible is left")
 TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
+UNIFORM: Final = exact("values are drawn uniformly")
 
 EXAMPLES: Final[Mapping[Construct, tuple[Simple, ...]]] = {
     Construct.FLOATS: (Real(0.0, 1.0),),
@@ -47,23 +49,27 @@ EXAMPLES: Final[Mapping[Construct, tuple[Simple, ...]]] = {
 }
 """What constructs of domains stand for: ranges and sets that have nothing else."""
 
+OF_DOMAINS: Final = (*EXAMPLES, Construct.UNIONS)
+RULES: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
 
-def keeps_of(accepts: Accepts) -> dict[Construct, tuple[Verdict, ...]]:
+
+def keeps_of(accepts: Accepts, choice: str = "a choice") -> dict[Construct, tuple[Verdict, ...]]:
     """What the chain makes of each construct where ranges and sets of some kinds are accepted.
 
     It is the worst that a reduction does to it, with that one's message; a target has words of its own where it makes
-    more of what it accepts.
+    more of what it accepts. `choice` is what it calls one of several options.
     """
-    choice = (exact("a choice"),)
-    found: dict[Construct, tuple[Verdict, ...]] = {}
+    found: dict[Construct, tuple[Verdict, ...]] = {**ADVICE}
     found |= {construct: (_worst(examples, accepts),) for construct, examples in EXAMPLES.items()}
     found |= {each: (*found[each], GIANT) for each in (Construct.INTEGERS, Construct.STEPS)}
-    found |= dict.fromkeys((Construct.DECISIONS, Construct.NESTED, Construct.ORDERS), choice)
-    found[Construct.UNIONS] = (rewritten("a choice of the parts"),)
+    found[Construct.DECISIONS] = (exact(f"{choice} of the alternatives"),)
+    found[Construct.NESTED] = (exact(f"{choice} within the alternative that leads to it"),)
+    found[Construct.ORDERS] = (exact(f"{choice} of the orders"),)
+    found[Construct.UNIONS] = (rewritten(f"{choice} of the parts"),)
     found[Construct.CONDITIONS] = (rewritten("a hyperparameter stands in the options in which it is active"), TIED)
-    found |= dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), (NESTED, TIED))
-    lost = (approximated("it says what may be, not what is advised"),)
-    return {construct: found.get(construct, lost) for construct in Construct}
+    found |= dict.fromkeys(RULES, (NESTED, TIED))
+    found[Construct.PRIORS] = (*ADVICE[Construct.PRIORS], UNIFORM)
+    return found
 
 
 def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questions:
@@ -85,14 +91,19 @@ def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questio
     return Questions(structures, found, accepts)
 
 
-def uniform_priors(space: Space, verdict: Verdict) -> Iterator[Finding]:
+def uniform_priors(space: Space) -> Iterator[Finding]:
     """The priors that ask for what is drawn without any."""
     for node in space.hyperparameters:
         match node.prior:
             case Uniform():
-                yield Finding(Construct.PRIORS, verdict, node.span)
+                yield Finding(Construct.PRIORS, UNIFORM, node.span)
             case Normal() | None:
                 pass
+
+
+def of_rules(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]:
+    """What becomes of some constraints."""
+    return (Finding(RULES[bool(rule.scope)], verdict, rule.span) for rule in rules)
 
 
 def _worst(examples: Iterable[Simple], accepts: Accepts) -> Verdict:
@@ -108,11 +119,11 @@ def _verdict(link: Reduction) -> Verdict:
         case Renamed():
             return rewritten("words stand for the values")
         case Indices(part=Grid(log=True)):
-            return approximated("the number of the step is drawn, not by logarithms")
+            return approximated("the number of the step stands for it, without logarithms")
         case Indices(part=Grid()):
-            return rewritten("the number of the step is drawn")
+            return rewritten("the number of the step stands for it")
         case Indices():
-            return rewritten("the place of the value is drawn")
+            return rewritten("the place of the value stands for it")
         case _:
             return exact("as it stands")
 
@@ -126,10 +137,7 @@ def _refusals(
 ) -> list[Finding]:
     """A finding for each constraint, else for each condition: what ties the variables comes from one of them."""
     if rules:
-        return [
-            Finding(Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS, refusal, rule.span)
-            for rule in rules
-        ]
+        return [*of_rules(rules, refusal)]
     conditions = [*space.conditions.values()]
     own = [each for each in conditions if any(_says(each, part) for part in related)]
     return [Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]

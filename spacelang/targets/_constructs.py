@@ -49,8 +49,7 @@ def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
         if node.condition is not None:
             found[Construct.CONDITIONS].append(node.condition.span)
     for rule in space.constraints:
-        construct = Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS
-        found[construct].append(rule.span)
+        found[Construct.RULES_ON_VALUES if rule.scope else Construct.RULES_ON_DECISIONS].append(rule.span)
     found[Construct.BOUNDS].extend(bound.span for bound in (space.task.bounds if space.task else ()))
     return {construct: tuple(spans) for construct, spans in found.items() if spans}
 
@@ -66,7 +65,7 @@ def _of_choice(choice: Choice, space: Space, *, is_order: bool) -> Iterator[Cons
 
 
 def _of_hyperparameter(node: Hyperparameter) -> Iterator[Construct]:
-    yield from _of_domain(node.domain)
+    yield from constructs_in(node.domain)
     yield Construct.DEFAULTS
     if node.prior is not None:
         yield Construct.PRIORS
@@ -74,7 +73,8 @@ def _of_hyperparameter(node: Hyperparameter) -> Iterator[Construct]:
         yield Construct.SPLITS
 
 
-def _of_domain(domain: Domain) -> Iterator[Construct]:
+def constructs_in(domain: Domain) -> Iterator[Construct]:
+    """The constructs that a domain is made of, part by part."""
     if isinstance(domain, Union):
         yield Construct.UNIONS
     for part in parts(domain):

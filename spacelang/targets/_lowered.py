@@ -66,6 +66,16 @@ GIANT: Final = refused(BEYOND)
 Keeps: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
 """What a target may make of each construct, what it usually makes of it first."""
 
+ADVICE: Final[Keeps] = {
+    Construct.DEFAULTS: (approximated("it says none: whoever searches may try the default configuration first"),),
+    Construct.FIRST: (approximated("no decision comes before another"),),
+    Construct.WEIGHTS: (approximated("alternatives are alike"),),
+    Construct.PRIORS: (approximated("values are drawn as if there were no prior"),),
+    Construct.SPLITS: (approximated("nothing is split"),),
+    Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
+}
+"""What becomes of advice in a form that says what may be, and nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

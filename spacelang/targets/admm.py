@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.domain import Union
+from spacelang.ir.domain import Grid, Real, Union
 from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MOST, Flattened, flattened
@@ -22,13 +22,13 @@ from spacelang.targets._admm.form import Added, AdmmForm
 from spacelang.targets._admm.layout import Block, Layout, Order, layout_of
 from spacelang.targets._admm.linear_rules import Rule
 from spacelang.targets._admm.points import Active, Point, Points
+from spacelang.targets._chain import keeps_of, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     GIANT,
     Finding,
     Keeps,
     Lowered,
-    approximated,
     exact,
     refuse_giants,
     report_of,
@@ -62,16 +62,12 @@ class Admm:
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(lambda part: isinstance(part, Real) or (isinstance(part, Grid) and part.is_consecutive)),
         Construct.DECISIONS: (exact("one-hot blocks of z, one for each stage"),),
         Construct.NESTED: (CODED, FLAT, CODED_MANY),
         Construct.ORDERS: (exact("0-1 variables for steps and positions, whose rows and columns sum to one"),),
         Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
         Construct.INTEGERS: (exact("integers of theta_d"), GIANT),
-        Construct.LOG: (exact("flags of the variables, and of the parts of unions"),),
-        Construct.STEPS: (rewritten("integers of theta_d: the index of the member"), GIANT),
-        Construct.OPEN: (exact("the box ends at the next number inside"),),
-        Construct.SETS: (rewritten("integers of theta_d: the place of the value"),),
-        Construct.ORDERED: (rewritten("integers of theta_d: the place of the value in the order"),),
         Construct.UNIONS: (
             rewritten("integers of theta_d: the place among the members of all parts"),
             TWO,
@@ -80,10 +76,6 @@ class Admm:
         Construct.RULES_ON_DECISIONS: (LINEAR, NOT_LINEAR),
         Construct.RULES_ON_VALUES: (LISTED, LINEAR),
         Construct.DEFAULTS: (exact("the default point, and what is not active"),),
-        Construct.FIRST: (approximated("blocks stay in the order of the pipeline"),),
-        Construct.WEIGHTS: (approximated("alternatives are alike"),),
-        Construct.PRIORS: (approximated("priors do not guide theta"),),
-        Construct.SPLITS: (approximated("nothing is split"),),
         Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
     }
 
@@ -96,7 +88,7 @@ class Admm:
         findings = [*_of_unions(space), *(_of_flattening(space, ways) if self.conditions == "flatten" else ())]
         added = _added(layout_of(space, {}), layout, findings) if self.conditions == "flatten" else None
         form = AdmmForm(structures, layout, added)
-        report = report_of(space, self.keeps, [*findings, *_of_rules(form)])
+        report = report_of(space, self.keeps, [*findings, *uniform_priors(space), *_of_rules(form)])
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 

@@ -21,8 +21,9 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
 from spacelang.targets._blds.drawing import draw, listing
 from spacelang.targets._blds.layers import Hurdle, Layer, hurdles_of, layers_of
+from spacelang.targets._chain import OF_DOMAINS
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, approximated, exact, report_of
+from spacelang.targets._lowered import ADVICE, Keeps, Lowered, approximated, exact, report_of
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 Pipeline: TypeAlias = tuple[int, ...]
 """The place of the branch that each layer's decision takes; NOT_REACHED for a decision that is not reached."""
 NOT_REACHED: Final = -1
+AT_DEFAULTS = approximated("algorithm selection keeps hyperparameters at their defaults; a leaf carries others along")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +44,15 @@ class Blds:
     )
 
     keeps: ClassVar[Keeps] = {
+        **ADVICE,
         Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a layer that has one alternative where it is not reached"),),
         Construct.ORDERS: (exact("the order of the steps is a layer"),),
-        **dict.fromkeys(
-            (
-                Construct.FLOATS,
-                Construct.INTEGERS,
-                Construct.LOG,
-                Construct.STEPS,
-                Construct.OPEN,
-                Construct.SETS,
-                Construct.ORDERED,
-                Construct.UNIONS,
-            ),
-            (approximated("algorithm selection keeps hyperparameters at their defaults; a leaf carries others along"),),
-        ),
+        **dict.fromkeys(OF_DOMAINS, (AT_DEFAULTS,)),
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
         Construct.RULES_ON_DECISIONS: (exact("what they exclude is not in the tree"),),
         Construct.RULES_ON_VALUES: (exact("a structure is a leaf where some values satisfy them"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
-        Construct.FIRST: (approximated("layers stay in the order of the pipeline"),),
-        Construct.WEIGHTS: (approximated("weights do not guide a walk of the tree"),),
-        Construct.PRIORS: (approximated("priors do not guide a walk of the tree"),),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever evaluates leaves measures them"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["DiscrepancyTree", "Leaf"]:

@@ -26,6 +26,7 @@ from spacelang.solver.counting import Structures
 from spacelang.suggest import nearest
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
+from spacelang.targets._chain import OF_DOMAINS, RULES
 from spacelang.targets._constructs import Construct
 from spacelang.targets._dot import quoted
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
@@ -46,16 +47,6 @@ _WITHIN = exact("every arm has them as the space does")
 _CUT = exact(
     "every arm has a piece of each that is cut: the pieces are disjoint and cover it, by logarithms under `log`"
 )
-_DOMAINS: Final = (
-    Construct.FLOATS,
-    Construct.INTEGERS,
-    Construct.LOG,
-    Construct.STEPS,
-    Construct.OPEN,
-    Construct.SETS,
-    Construct.ORDERED,
-    Construct.UNIONS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +58,11 @@ class Boasf:
     keeps: ClassVar[Keeps] = {
         Construct.DECISIONS: (exact("an arm an alternative of one stage, the others stay in each arm"),),
         Construct.NESTED: (exact("they stay within the arms"),),
-        Construct.ORDERS: (_WITHIN,),
-        **dict.fromkeys(_DOMAINS, (_WITHIN, _CUT)),
+        **dict.fromkeys(OF_DOMAINS, (_WITHIN, _CUT)),
+        **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_WITHIN,)),
         Construct.CONDITIONS: (exact("where they do not hold, a configuration is in the arm of the first piece"),),
-        Construct.RULES_ON_DECISIONS: (exact("every arm has those that say something in it; empty arms are dropped"),),
-        Construct.RULES_ON_VALUES: (exact("every arm has those that say something in it; empty arms are dropped"),),
+        **dict.fromkeys(RULES, (exact("every arm has those that say something in it; empty arms are dropped"),)),
         Construct.DEFAULTS: (rewritten("a default outside of an arm is its middle, or the nearest member"),),
-        Construct.FIRST: (_WITHIN,),
-        Construct.WEIGHTS: (_WITHIN,),
-        Construct.PRIORS: (_WITHIN,),
         Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into so many pieces"),),
         Construct.BOUNDS: (_WITHIN,),
     }
@@ -97,7 +84,7 @@ class Boasf:
         space = structures.space
         arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
         # What the arms of `subspaces` have of a domain is a piece: the report must not say that it is left whole.
-        cut = dict.fromkeys(_DOMAINS, (_CUT,)) if self.arms == "subspaces" else {}
+        cut = dict.fromkeys(OF_DOMAINS, (_CUT,)) if self.arms == "subspaces" else {}
         report = report_of(space, {**self.keeps, **cut})
         return Lowered(arms, arms.encode, arms.decode, arms.reaches, arms.sample, report)
 

@@ -1,7 +1,7 @@
 """The target `configspace`: a `ConfigSpace.ConfigurationSpace` with exactly the members of the space, and its JSON."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
@@ -19,6 +19,7 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
+from spacelang.targets._chain import RULES, of_rules
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Scaled, Whole
@@ -29,6 +30,7 @@ from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import (
+    ADVICE,
     GIANT,
     Finding,
     Keeps,
@@ -72,6 +74,7 @@ class Configspace:
     )
 
     keeps: ClassVar[Keeps] = {
+        **ADVICE,
         Construct.DECISIONS: (exact("each decision is a categorical"),),
         Construct.NESTED: (exact("a categorical that is conditional on the alternative around it"),),
         Construct.ORDERS: (exact("the order of the steps is a categorical"),),
@@ -87,14 +90,10 @@ class Configspace:
         Construct.ORDERED: (exact("an ordinal"), WORDS),
         Construct.UNIONS: (rewritten("a categorical of the parts with a conditional hyperparameter for each"),),
         Construct.CONDITIONS: (exact("a condition"), UNFOLDED, TANGLED),
-        Construct.RULES_ON_DECISIONS: (exact("forbidden clauses"), UNFOLDED, TANGLED),
-        Construct.RULES_ON_VALUES: (exact("forbidden clauses"), UNFOLDED, TANGLED),
+        **dict.fromkeys(RULES, (exact("forbidden clauses"), UNFOLDED, TANGLED)),
         Construct.DEFAULTS: (exact("the default configuration is the space's own"),),
-        Construct.FIRST: (approximated("ConfigSpace has no order of decisions"),),
         Construct.WEIGHTS: (exact("weights of a categorical"),),
         Construct.PRIORS: (exact("a normal distribution, or the uniform one"), NO_PRIOR),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["ConfigSpaceForm", Encoding]:
@@ -251,8 +250,7 @@ def _findings(plan: Plan) -> Iterator[Finding]:
         for member in network.members:
             if member.condition is not None:
                 yield Finding(Construct.CONDITIONS, UNFOLDED, member.condition.span)
-        for rule in network.constraints:
-            yield Finding(_rules(rule.scope), UNFOLDED, rule.span)
+        yield from of_rules(network.constraints, UNFOLDED)
 
 
 def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
@@ -275,10 +273,6 @@ def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
                 pass
 
 
-def _rules(scope: Sequence[str]) -> Construct:
-    return Construct.RULES_ON_VALUES if scope else Construct.RULES_ON_DECISIONS
-
-
 def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
     """The constraints and conditions of a network that compare ranges; all of them where none does."""
     network = error.network
@@ -286,5 +280,5 @@ def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]
     tied = said(network.members, ())
     conditions = [each for each in tied if len(compared & set(references(each))) > 1 or not (compared or rules)]
-    yield from (Finding(_rules(rule.scope), TANGLED, rule.span) for rule in rules)
+    yield from of_rules(rules, TANGLED)
     yield from (Finding(Construct.CONDITIONS, TANGLED, condition.span) for condition in conditions)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, contains
 from spacelang.ir.value import is_number
 from spacelang.reductions.questions import Draw, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
@@ -37,7 +37,7 @@ from spacelang.targets._exports.python import (
     source,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of, rewritten
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -47,9 +47,6 @@ Values: TypeAlias = dict[str, Any]
 
 LARGE: Final = 2**45
 """Below this, rounding in logarithms moves no integer."""
-
-UNIFORM: Final = exact("values are drawn uniformly")
-NO_PRIOR: Final = approximated("values are drawn as if there were no prior: hyperopt has none within bounds")
 
 
 def accepts(part: Simple) -> bool:
@@ -70,28 +67,19 @@ class Hyperopt:
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
     keeps: ClassVar[Keeps] = {
-        **keeps_of(accepts),
-        Construct.DECISIONS: (exact("`hp.choice` of the alternatives"),),
-        Construct.NESTED: (exact("a choice within the alternative that leads to it"),),
-        Construct.ORDERS: (exact("`hp.choice` of the orders"),),
+        **keeps_of(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
         Construct.INTEGERS: (exact("`hp.uniformint`, which draws its two ends half as often"), GIANT),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, cut where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
-        Construct.ORDERED: (rewritten("the place in the order is drawn by `hp.uniformint`"),),
-        Construct.UNIONS: (rewritten("`hp.choice` of the parts"),),
         Construct.DEFAULTS: (approximated("hyperopt knows none; `trials([default])` evaluates it first"),),
-        Construct.FIRST: (approximated("hyperopt draws no step before another"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
-        Construct.PRIORS: (NO_PRIOR, UNIFORM),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever evaluates points measures them"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
         """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
-        report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
+        report = report_of(structures.space, self.keeps, uniform_priors(structures.space))
         form = HyperoptSpace(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
@@ -308,15 +296,11 @@ def _support(domain: Simple) -> Callable[[Any], bool]:
     """Whether hyperopt may draw a value of a domain, or of what rounding makes of it."""
     match domain:
         case Grid(log=False):
-            return _places(int(domain.lower), int(domain.upper))
+            return lambda value: contains(domain, value)
         case Grid() | Real():
             return _numbers(domain.least, domain.greatest)
         case Categorical():
             raise TypeError("sets are drawn by their indices")
-
-
-def _places(first: int, last: int) -> Callable[[Any], bool]:
-    return lambda value: is_number(value) and first <= value <= last and float(value).is_integer()
 
 
 def _numbers(lower: float, upper: float) -> Callable[[Any], bool]:

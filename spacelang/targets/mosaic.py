@@ -23,8 +23,9 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
+from spacelang.targets._chain import keeps_of, uniform_priors
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, approximated, exact, refuse_giants, report_of
+from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refuse_giants, report_of
 from spacelang.targets._mosaic.order import tree_order
 from spacelang.targets._mosaic.outline import Level, graph, outline
 from spacelang.targets._mosaic.vectors import Vectors
@@ -38,7 +39,6 @@ Vector: TypeAlias = NDArray[np.float64]
 KEPT: Final = 4_096
 """Of so many nodes what comes next is kept."""
 
-_NUMBERS = exact("drawn evenly in D(X(s)), a column of the vector holds the number")
 _FIRST = exact("the decision comes first in the tree")
 _FIRST_INSIDE = approximated("the decision comes first below the branch that leads to it")
 
@@ -50,26 +50,17 @@ class Mosaic:
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(lambda _: True),
         Construct.DECISIONS: (exact("each decision is a level of the tree, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
         Construct.ORDERS: (exact("the order of the steps is a level"),),
-        Construct.FLOATS: (_NUMBERS,),
-        Construct.INTEGERS: (_NUMBERS, GIANT),
         Construct.LOG: (exact("drawn log-uniformly in D(X(s)), on logarithms for the surrogate"),),
-        Construct.STEPS: (exact("draws and neighbours are on the grid"), GIANT),
-        Construct.OPEN: (exact("excluded ends are not drawn, nor are they neighbours"),),
-        Construct.SETS: (exact("drawn evenly in D(X(s)), a column of the vector holds the place"),),
-        Construct.ORDERED: (exact("a set whose places are in its order"),),
         Construct.UNIONS: (exact("a column of the vector for the part, one for the value in it"),),
         Construct.CONDITIONS: (exact("what is inactive is not drawn, and -1 in the vector"),),
         Construct.RULES_ON_DECISIONS: (exact("no node is offered that has no admissible completion"),),
         Construct.RULES_ON_VALUES: (exact("a node is offered where some values satisfy them, and those are drawn"),),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
-        Construct.WEIGHTS: (approximated("D(X(s)) is uniform over admissible structures"),),
-        Construct.PRIORS: (approximated("D(X(s)) is uniform or log-uniform over each range"),),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["StructuralTree", Vector]:
@@ -345,6 +336,7 @@ class _Node:
 
 
 def _findings(space: Space) -> Iterator[Finding]:
+    yield from uniform_priors(space)
     for choice in space.decisions:
         if choice.first and space.variables[choice.address].owners:
             yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)

@@ -34,7 +34,7 @@ from spacelang.targets._exports.python import (
     text,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, refused, report_of, rewritten
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -45,10 +45,6 @@ Parameters: TypeAlias = dict[str, Any]
 DEEP: Final = 6
 """So many `match` statements stand within each other at most."""
 
-UNIFORM: Final = exact("values are drawn uniformly")
-NO_PRIOR: Final = approximated("values are suggested as if there were no prior: optuna has none")
-TIED: Final = refused("it compares large ranges with each other or ties too much: no sequence of questions says it")
-
 
 @dataclass(frozen=True, slots=True)
 class Optuna:
@@ -57,10 +53,7 @@ class Optuna:
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
     keeps: ClassVar[Keeps] = {
-        **keeps_of(accepts),
-        Construct.DECISIONS: (exact("`suggest_categorical` of the alternatives"),),
-        Construct.NESTED: (exact("asked where the alternative that leads to it was taken"),),
-        Construct.ORDERS: (exact("`suggest_categorical` of the orders"),),
+        **keeps_of(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
         Construct.INTEGERS: (exact("`suggest_int`"), GIANT),
         Construct.LOG: (exact("`log=True`"),),
@@ -68,24 +61,14 @@ class Optuna:
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
             GIANT,
         ),
-        Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
-        Construct.ORDERED: (rewritten("`suggest_int` of the place in the order"),),
-        Construct.UNIONS: (rewritten("`suggest_categorical` of the parts"),),
-        Construct.CONDITIONS: (rewritten("a hyperparameter is asked for where it is active"), TIED),
-        Construct.RULES_ON_DECISIONS: (rewritten("what is asked leaves only what is admissible"), TIED),
-        Construct.RULES_ON_VALUES: (rewritten("what is asked leaves only what is admissible"), TIED),
         Construct.DEFAULTS: (approximated("optuna knows none; `default` is a trial for `enqueue_trial`"),),
-        Construct.FIRST: (approximated("questions are in the order of the parts"),),
-        Construct.WEIGHTS: (approximated("optuna takes alternatives alike until it has seen trials"),),
-        Construct.PRIORS: (NO_PRIOR, UNIFORM),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever runs trials measures them"),),
+        Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
         """The function for the space of the structures; optuna itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
-        report = report_of(structures.space, self.keeps, uniform_priors(structures.space, UNIFORM))
+        report = report_of(structures.space, self.keeps, uniform_priors(structures.space))
         form = OptunaFunction(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 

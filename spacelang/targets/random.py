@@ -18,19 +18,10 @@ from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
+from spacelang.targets._chain import RULES, keeps_of, of_rules, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._dot import quoted
-from spacelang.targets._lowered import (
-    GIANT,
-    Finding,
-    Keeps,
-    Lowered,
-    approximated,
-    exact,
-    refuse_giants,
-    refused,
-    report_of,
-)
+from spacelang.targets._lowered import Keeps, Lowered, exact, refuse_giants, refused, report_of
 from spacelang.targets._random.layout import Column, columns_of
 from spacelang.targets._random.source import source
 
@@ -48,26 +39,14 @@ class Random:
     seed: int = option(0, "the seed of the draw, at least 0")
 
     keeps: ClassVar[Keeps] = {
+        **keeps_of(lambda _: True),
         Construct.DECISIONS: (exact("the place of the alternative"),),
         Construct.NESTED: (exact("the place of the alternative, NaN where it is not reached"),),
         Construct.ORDERS: (exact("the place of the order"),),
-        Construct.FLOATS: (exact("the number"),),
-        Construct.INTEGERS: (exact("the number"), GIANT),
-        Construct.LOG: (exact("drawn and marked as logarithmic"),),
-        Construct.STEPS: (exact("the number"), GIANT),
-        Construct.OPEN: (exact("an excluded end is never drawn"),),
-        Construct.SETS: (exact("the place of the value"),),
-        Construct.ORDERED: (exact("the place of the value"),),
         Construct.UNIONS: (exact("the place of the part, and the value within it"),),
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
-        Construct.RULES_ON_DECISIONS: (exact("every row satisfies them"), UNLIKELY),
-        Construct.RULES_ON_VALUES: (exact("every row satisfies them"), UNLIKELY),
+        **dict.fromkeys(RULES, (exact("every row satisfies them"), UNLIKELY)),
         Construct.DEFAULTS: (exact("the row of the default configuration is given, too"),),
-        Construct.FIRST: (approximated("columns stay in the order of the text"),),
-        Construct.WEIGHTS: (approximated("structures are drawn uniformly"),),
-        Construct.PRIORS: (approximated("values are drawn evenly"),),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
     }
 
     def __post_init__(self) -> None:
@@ -85,11 +64,11 @@ class Random:
             columns = sampler.columns(self.n, np.random.default_rng(self.seed))
         except UnlikelyError:
             tied = [rule for rule in space.constraints if len(rule.scope) > 1] or space.constraints
-            places = [(Construct.RULES_ON_VALUES if r.scope else Construct.RULES_ON_DECISIONS, r.span) for r in tied]
-            report_of(space, self.keeps, [Finding(construct, UNLIKELY, span) for construct, span in places])
+            report_of(space, self.keeps, of_rules(tied, UNLIKELY))
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report_of(space, self.keeps))
+        report = report_of(space, self.keeps, uniform_priors(space))
+        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
 class RandomArrays:

@@ -23,21 +23,21 @@ from spacelang.plugins import OptionError, option
 from spacelang.reductions.questions import Piece, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions, uniform_priors
-from spacelang.targets._constructs import Construct, constructs_of
+from spacelang.targets._chain import UNIFORM, keeps_of, questions, uniform_priors
+from spacelang.targets._constructs import Construct, constructs_in, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._lowered import (
+    ADVICE,
     GIANT,
     Finding,
     Keeps,
     Lowered,
     approximated,
     exact,
-    refused,
     report_of,
     rewritten,
 )
@@ -49,10 +49,7 @@ Parameters: TypeAlias = dict[str, Any]
 """What a search tries at once: `best_params_`. Where whole configurations are drawn, one under the key WHOLE."""
 WHOLE: Final = "configuration"
 
-UNIFORM: Final = exact("values are drawn uniformly")
 NORMAL: Final = exact("values are drawn from the normal distribution within the bounds")
-NO_PRIOR: Final = approximated("values are taken as if there were no prior")
-TIED: Final = refused("it compares large ranges with each other or ties too much: no list of products says it")
 JOINT: Final = rewritten("one distribution draws whole configurations: as dictionaries they would be more than `most`")
 SPACED: Final = approximated("a grid has `points` values of a range")
 SHARED: Final = exact("alternatives are drawn by their weights")
@@ -78,23 +75,14 @@ class Sklearn:
         **keeps_of(accepts),
         Construct.DECISIONS: (rewritten("a dictionary for alternatives that leave the same to choose"), JOINT),
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
-        Construct.ORDERS: (rewritten("in the dictionaries as the other decisions are"),),
+        Construct.ORDERS: (rewritten("in the dictionaries as other decisions are"),),
         Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
         Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, GIANT),
         Construct.LOG: (exact("a distribution of logarithms, or values that are evenly spaced in them"),),
         Construct.STEPS: (exact("a distribution of the members"), SPACED, GIANT),
-        Construct.SETS: (exact("the list of the values"),),
-        Construct.ORDERED: (exact("the list of the values"),),
         Construct.UNIONS: (exact("a distribution over the parts, or the values of all of them"),),
-        Construct.CONDITIONS: (rewritten("a hyperparameter is in the dictionaries in which it is active"), TIED),
-        Construct.RULES_ON_DECISIONS: (rewritten("dictionaries hold only what is admissible"), TIED),
-        Construct.RULES_ON_VALUES: (rewritten("dictionaries hold only what is admissible"), TIED),
-        Construct.DEFAULTS: (approximated("the searches know none; `default` is the default configuration"),),
-        Construct.FIRST: (approximated("all parts are drawn at once"),),
-        Construct.WEIGHTS: (approximated("the searches take their dictionaries alike"), SHARED),
-        Construct.PRIORS: (NO_PRIOR, UNIFORM, NORMAL),
-        Construct.SPLITS: (approximated("nothing is split"),),
-        Construct.BOUNDS: (approximated("the searches measure no bounds"),),
+        Construct.WEIGHTS: (*ADVICE[Construct.WEIGHTS], SHARED),
+        Construct.PRIORS: (*ADVICE[Construct.PRIORS], UNIFORM, NORMAL),
     }
 
     search: Literal["random", "grid"] = option(
@@ -131,15 +119,16 @@ class Sklearn:
             yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
             yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
-            yield from uniform_priors(space, UNIFORM)
+            yield from uniform_priors(space)
             yield from (
                 Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _normal_of(node)
             )
             return
         for free, slot in form.named.slots():
-            if isinstance(slot.part, Grid | Real) and not _is_listed(slot, form.points):
-                for construct in _ranges_of(slot.part):
-                    yield Finding(construct, SPACED, free.node.span)
+            if _is_range(slot) and not _is_listed(slot, form.points):
+                for construct in constructs_in(slot.part):
+                    if SPACED in Sklearn.keeps[construct]:
+                        yield Finding(construct, SPACED, free.node.span)
 
 
 class SearchDictionaries:
@@ -363,13 +352,6 @@ def _listed(piece: Piece, points: int) -> list[Value]:
             return list({identity(value): value for value in values}.values())
         case _:
             assert_never(piece.part)
-
-
-def _ranges_of(part: Grid | Real) -> tuple[Construct, ...]:
-    if isinstance(part, Real):
-        return (Construct.FLOATS,)
-    kind = Construct.INTEGERS if part.is_integral else Construct.FLOATS
-    return (kind,) if part.is_consecutive else (kind, Construct.STEPS)
 
 
 def _plain(value: Any) -> Value:

@@ -12,6 +12,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, members
 from spacelang.ir.expr import INACTIVE, Inactive, Lookup
 from spacelang.ir.space import Space, order_name
+from spacelang.ir.value import identity
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import REDUCTIONS, Closed, Indices, Kept, Renamed, reduction, simple_pieces
 from spacelang.reductions.flattening import Settled, flattened
@@ -19,10 +20,12 @@ from spacelang.reductions.permutations import Permutation
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.counting import Structures
+from spacelang.targets._configspace.codes import coded
+from spacelang.testing.small_spaces import made, number
 
 from . import brute
 from .settings import LAW
-from .spaces import domains, finite_spaces
+from .spaces import domains, finite_spaces, member
 
 pytestmark = pytest.mark.usefixtures("branches")
 
@@ -47,8 +50,8 @@ ACCEPTED: dict[str, Callable[[Simple], bool]] = {"all": lambda _: True, "numbers
 @given(domains(finite=False), st.data())
 def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.DataObject) -> None:
     part = data.draw(st.sampled_from(simple_pieces(domain)))
-    for made in REDUCTIONS:
-        found = made(part)
+    for link in REDUCTIONS:
+        found = link(part)
         if found is None:
             continue
         if part.size is None or part.size > 100:
@@ -69,6 +72,29 @@ def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: s
         found = reduction(part, accepts)
         assert accepts(found.domain)
         assert (type(found) is Kept) == accepts(part)
+
+
+@settings(LAW)
+@given(domains(finite=False), st.sampled_from(sorted(ACCEPTED)), st.data())
+def test_a_value_of_a_union_comes_back_from_its_part_and_its_place_there(
+    domain: Domain, label: str, data: st.DataObject
+) -> None:
+    value = data.draw(member(domain))
+    structures = Structures(made("one", number("x", domain, value)))
+    (draw,) = Questions(structures, unfold(structures), ACCEPTED[label]).draws.values()
+    answers = draw.encode(value)
+    assert repr(draw.ask(lambda name, _: answers[name])) == repr(value)
+    assert answers.keys() <= draw.questions.keys()
+
+
+@settings(LAW)
+@given(domains(finite=False), st.data())
+def test_a_value_comes_back_from_the_hyperparameters_of_configspace(domain: Domain, data: st.DataObject) -> None:
+    found = coded(domain, "x", lambda wish: wish)
+    value = data.draw(member(domain))
+    answers = found.encode(value)
+    assert answers.keys() <= {parameter.name for parameter in found.parameters}
+    assert identity(found.decode(answers)) == identity(value)
 
 
 @settings(LAW)

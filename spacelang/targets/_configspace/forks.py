@@ -143,7 +143,7 @@ class Forks:
 
     def _pieces(self, fork: Fork, node: Hyperparameter) -> Selector:
         labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
-        weights = [1.0 if case.domain is None else _share(case.domain, node.domain) for case in fork.cases]
+        weights = [1.0 if case.domain is None else share(case.domain, node.domain) for case in fork.cases]
         first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
         name = self.planner.names.new(f"{self.planner.wish(node)}:part")
         return _named(name, labels, None, first, weights)
@@ -287,6 +287,6 @@ def _has(case: Case, value: Value) -> bool:
     return case.domain is not None and contains(case.domain, value)
 
 
-def _share(piece: Domain, whole: Domain) -> float:
+def share(piece: Domain, whole: Domain) -> float:
     """How much of the draws of a domain lies in a piece of it."""
     return max(sum(mass(part, whole) for part in parts(piece)), LEAST)

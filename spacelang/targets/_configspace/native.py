@@ -17,13 +17,13 @@ from spacelang.ir.expr import (
     with_children,
 )
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import Indices, Renamed
+from spacelang.reductions.domains import Renamed
 from spacelang.reductions.questions import Only
 from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells, representative, singletons
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
-from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Piece, Scaled, Whole
+from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Scaled, Whole
 from spacelang.targets._configspace.ways import (
     NEVER,
     Among,
@@ -208,19 +208,10 @@ def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
 
 def _values(coded: Coded) -> Iterator[Value]:
     for piece in coded.pieces:
-        yield from _members(piece)
-
-
-def _members(piece: Piece) -> Iterator[Value]:
-    match piece:
-        case Only():
-            yield piece.value
-        case Held(reduction=Renamed()):
-            yield from members(piece.part)
-        case Held(reduction=Whole() | Indices()) if (piece.part.size or 0) <= LISTED:
-            yield from members(piece.part)
-        case _:
+        is_listed = isinstance(piece, Only) or isinstance(piece.reduction, Renamed)
+        if not is_listed and (piece.part.size is None or piece.part.size > LISTED):
             raise UnsayableError
+        yield from members(piece.part)
 
 
 def substituted(expression: Expr, address: str, value: Value) -> Expr:

@@ -24,7 +24,7 @@ from spacelang.solver.counting import Sizes, Structures
 from spacelang.solver.model import Solver
 from spacelang.solver.network import Network, TooTangledError
 from spacelang.targets._configspace.codes import UnholdableError, coded
-from spacelang.targets._configspace.forks import LEAST, Forks
+from spacelang.targets._configspace.forks import Forks, share
 from spacelang.targets._configspace.kept import Kept
 from spacelang.targets._configspace.native import among
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter
@@ -271,4 +271,4 @@ def _shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:
     """How much of the draws lies in each part of a domain that has been cut."""
     if len(parts(domain)) == 1 or domain == whole:
         return None
-    return tuple(max(mass(part, whole), LEAST) for part in parts(domain))
+    return tuple(share(part, whole) for part in parts(domain))

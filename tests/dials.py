@@ -17,7 +17,7 @@ Positions = dict[str, Any]
 def accepts(part: Simple) -> bool:
     """Whether one dial turns through all of a range: a closed one, or consecutive integers that are as likely."""
     if isinstance(part, Real):
-        return not (part.lower_open or part.upper_open)
+        return not part.is_open
     return isinstance(part, Grid) and part.is_consecutive and not part.log
 
 

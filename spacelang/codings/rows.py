@@ -13,6 +13,7 @@ from spacelang.draws.columns import Column, Columns
 from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain
+from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 
 
@@ -87,6 +88,15 @@ class RowCoding:
             else:
                 hyperparameters[field.variable.address] = Column(at, values)
         return Columns(self.space, len(rows), decisions, hyperparameters)
+
+    def has(self, row: Rows) -> bool:
+        """Whether a row, (width,), is the one of a member of the space."""
+        try:
+            with np.errstate(invalid="ignore"):
+                (found,) = self.decode(np.asarray(row, float).reshape(1, -1)).configurations()
+        except (IndexError, ValueError, OverflowError):
+            return False
+        return exclusion(self.space, found) is None and np.array_equal(self.encode([found])[0], row, equal_nan=True)
 
     def is_active(self, field: Field, rows: Rows) -> Array:
         """In which rows a field is not missing."""

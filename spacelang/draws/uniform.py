@@ -140,7 +140,7 @@ def _draw_real(part: Real, count: int, rng: Generator) -> Array:
     if part.lower == part.upper:
         return np.full(count, part.lower)
     found = _draw_closed(part, count, rng)
-    while (part.lower_open or part.upper_open) and count:
+    while part.is_open and count:
         outside = np.flatnonzero(((found == part.lower) & part.lower_open) | ((found == part.upper) & part.upper_open))
         if not len(outside):
             break

@@ -42,6 +42,11 @@ class Real:
         return 1 if self.lower == self.upper else None
 
     @property
+    def is_open(self) -> bool:
+        """Whether an end is excluded."""
+        return self.lower_open or self.upper_open
+
+    @property
     def least(self) -> float:
         """The smallest member: the next float inside where the lower end is excluded."""
         return math.nextafter(self.lower, math.inf) if self.lower_open else self.lower + 0.0

@@ -91,7 +91,7 @@ def _of_range(part: Grid | Real) -> Iterator[Construct]:
     yield Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.FLOATS
     if isinstance(part, Grid) and not part.is_consecutive:
         yield Construct.STEPS
-    if isinstance(part, Real) and (part.lower_open or part.upper_open):
+    if isinstance(part, Real) and part.is_open:
         yield Construct.OPEN
     if part.log:
         yield Construct.LOG

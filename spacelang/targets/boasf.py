@@ -28,8 +28,8 @@ from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._chain import OF_DOMAINS, RULES
 from spacelang.targets._constructs import Construct
-from spacelang.targets._dot import quoted
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
+from spacelang.targets._shown import counted, quoted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -134,8 +134,7 @@ class Boasf:
             if not (space.constraints or part.rules) or arm.part is not None:
                 arms.append(arm)
                 vectors.append(vector)
-        cuts = partition.cuts
-        title = f"pieces of {len(cuts):,} hyperparameter{'s' * (len(cuts) != 1)}"
+        title = f"pieces of {counted(len(partition.cuts), 'hyperparameter')}"
         return Arms(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
@@ -247,10 +246,10 @@ class Arms:
 
     def to_text(self) -> str:
         """The arms, each with its structures and hyperparameters."""
-        lines = [f"{self.space.name}: {len(self.arms):,} arm{'s' * (len(self.arms) != 1)}, {self._title}"]
+        lines = [f"{self.space.name}: {counted(len(self.arms), 'arm')}, {self._title}"]
         for arm in self.arms[:SHOWN]:
             count = arm.structures.count
-            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count:,} structure{'s' * (count != 1)}"]
+            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {counted(count, 'structure')}"]
             lines += [f"      {line}" for line in _aligned([*self._hyperparameters(arm)])]
         if len(self.arms) > SHOWN:
             lines += ["", f"and {len(self.arms) - SHOWN:,} more"]
@@ -258,7 +257,7 @@ class Arms:
 
     def to_dot(self) -> str:
         """The space with a node for each arm in the DOT language."""
-        title = f"{self.space.name}: {len(self.arms):,} arm{'s' * (len(self.arms) != 1)}"
+        title = f"{self.space.name}: {counted(len(self.arms), 'arm')}"
         lines = [f'  "{arm.number}" [label={quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
         lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:SHOWN]]
         if len(self.arms) > SHOWN:

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Ordinal, contains, describe, members, parts
+from spacelang.ir.domain import Grid, Ordinal, Real, Simple, contains, describe, members, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice as Decision
@@ -19,7 +19,7 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._chain import RULES, of_rules
+from spacelang.targets._chain import RULES, keeps_of, of_rules
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Scaled, Whole
@@ -30,7 +30,6 @@ from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import (
-    ADVICE,
     GIANT,
     Finding,
     Keeps,
@@ -61,6 +60,11 @@ WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 p
 TANGLED = refused("no condition or forbidden clause of ConfigSpace says arithmetic over ranges, or their equality")
 
 
+def accepts(part: Simple) -> bool:
+    """Whether ConfigSpace has such a range or set: closed ones, and integers of which none is left out."""
+    return part.is_consecutive if isinstance(part, Grid) else not (isinstance(part, Real) and part.is_open)
+
+
 @dataclass(frozen=True, slots=True)
 class Configspace:
     """A ConfigSpace object and its JSON; decisions are categoricals, what lies below an alternative is conditional.
@@ -74,10 +78,7 @@ class Configspace:
     )
 
     keeps: ClassVar[Keeps] = {
-        **ADVICE,
-        Construct.DECISIONS: (exact("each decision is a categorical"),),
-        Construct.NESTED: (exact("a categorical that is conditional on the alternative around it"),),
-        Construct.ORDERS: (exact("the order of the steps is a categorical"),),
+        **keeps_of(accepts, "a categorical"),
         Construct.FLOATS: (exact("a float, of which ConfigSpace keeps 13 decimals"), SCALED, WIDE),
         Construct.INTEGERS: (exact("an integer"), CUT, GIANT),
         Construct.LOG: (exact("`log` of a float or integer"), WEIGHED, CUT, EVEN),
@@ -85,10 +86,8 @@ class Configspace:
             rewritten("the values of a short range are an ordinal, the places of a long one an integer"),
             GIANT,
         ),
-        Construct.OPEN: (rewritten("an excluded end stands for the nearest number inside"),),
         Construct.SETS: (exact("a categorical"), WORDS),
         Construct.ORDERED: (exact("an ordinal"), WORDS),
-        Construct.UNIONS: (rewritten("a categorical of the parts with a conditional hyperparameter for each"),),
         Construct.CONDITIONS: (exact("a condition"), UNFOLDED, TANGLED),
         **dict.fromkeys(RULES, (exact("forbidden clauses"), UNFOLDED, TANGLED)),
         Construct.DEFAULTS: (exact("the default configuration is the space's own"),),

@@ -53,7 +53,7 @@ def accepts(part: Simple) -> bool:
     """Whether hyperopt draws the values: closed ranges, and integers that are consecutive or logarithmic."""
     match part:
         case Real():
-            return not (part.lower_open or part.upper_open)
+            return not part.is_open
         case Grid():
             return part.log or part.is_consecutive
         case Categorical():

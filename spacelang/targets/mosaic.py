@@ -18,7 +18,6 @@ from spacelang.draws.columns import Columns
 from spacelang.draws.neighbours import Neighbourhood
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.solver.counting import Structures
@@ -176,14 +175,8 @@ class StructuralTree:
 
     def reaches(self, vector: Vector) -> bool:
         """Whether a walk of the tree takes the branches of a row, and its other columns are those of a member."""
-        if vector.shape != (len(self.feature_names),) or not np.isfinite(vector).all() or not self._is_leaf(vector):
-            return False
-        try:
-            with np.errstate(invalid="ignore"):
-                configuration = self.decode(vector)
-        except (IndexError, ValueError, OverflowError):
-            return False
-        return exclusion(self.space, configuration) is None and np.array_equal(self.encode(configuration), vector)
+        is_row = vector.shape == (len(self.feature_names),) and bool(np.isfinite(vector).all())
+        return is_row and self._is_leaf(vector) and self._vectors.has(vector)
 
     def draw(self, count: int, rng: "Generator") -> list[Vector]:
         """So many draws from the whole space, as rows."""

@@ -13,17 +13,16 @@ from spacelang.draws.columns import Columns
 from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Simple, literal
-from spacelang.ir.membership import exclusion
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._chain import RULES, keeps_of, of_rules, uniform_priors
 from spacelang.targets._constructs import Construct
-from spacelang.targets._dot import quoted
 from spacelang.targets._lowered import Keeps, Lowered, exact, refuse_giants, refused, report_of
 from spacelang.targets._random.layout import Column, columns_of
 from spacelang.targets._random.source import source
+from spacelang.targets._shown import quoted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -138,12 +137,7 @@ class RandomArrays:
 
     def reaches(self, row: Rows) -> bool:
         """Whether a row is one that could have been drawn: that of a member, with nothing beside it."""
-        try:
-            configuration = self.decode(row)
-        except ValueError:
-            return False
-        is_member = exclusion(self.space, configuration) is None
-        return is_member and np.array_equal(self.encode(configuration), row, equal_nan=True)
+        return self._coding.has(row)
 
     def sample(self, count: int, rng: "Generator") -> list[Rows]:
         """So many further rows."""

@@ -64,7 +64,7 @@ themselves take an estimator whose parameters these are: `spacelang.load(...).es
 
 def accepts(part: Simple) -> bool:
     """Whether values are listed or drawn as they are: all but those of ranges with excluded ends."""
-    return not isinstance(part, Real) or not (part.lower_open or part.upper_open)
+    return not (isinstance(part, Real) and part.is_open)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("branches")
 def numbers(part: Simple) -> bool:
     """What a tool accepts that has closed ranges and integers alone."""
     if isinstance(part, Real):
-        return not (part.lower_open or part.upper_open)
+        return not part.is_open
     return isinstance(part, Grid) and part.is_consecutive and not part.log
 
 

@@ -1,6 +1,5 @@
 """How the variables of ADMM are shown: as JSON, as text for a terminal, and as a graph in the DOT language."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -9,15 +8,13 @@ from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
-from spacelang.targets._dot import quoted
+from spacelang.targets._shown import counted, quoted, wrapped
 from spacelang.text import NOWHERE
 
 if TYPE_CHECKING:
     from spacelang.targets._admm.form import AdmmForm
     from spacelang.targets._admm.layout import Order
 
-WIDTH: Final = 110
-"""Where lines of alternatives are broken."""
 MOST_LINES: Final = 40
 """So many constraints are listed in a text; all of them are in the JSON."""
 UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
@@ -130,10 +127,10 @@ def _head(form: "AdmmForm") -> Iterator[str]:
     )
     if form.added is not None:
         yield (
-            f"flattened: {_counted(form.added.conditions, 'condition')} and "
-            f"{_counted(form.added.decisions, 'nested decision')} add "
-            f"{_counted(form.added.alternatives, 'alternative')} and "
-            f"{_counted(form.added.hyperparameters, 'hyperparameter')}"
+            f"flattened: {counted(form.added.conditions, 'condition')} and "
+            f"{counted(form.added.decisions, 'nested decision')} add "
+            f"{counted(form.added.alternatives, 'alternative')} and "
+            f"{counted(form.added.hyperparameters, 'hyperparameter')}"
         )
 
 
@@ -142,13 +139,7 @@ def _blocks(form: "AdmmForm") -> Iterator[str]:
     wide = max((len(block.stage) for block in form.blocks), default=0)
     for number, block in enumerate(form.blocks, start=1):
         start = f"  z{number}  {block.stage:<{wide}}  {len(block.alternatives):>3}  "
-        text = "  ".join(way.name.replace(" ", "\0") for way in block.alternatives)
-        indent = " " * len(start)
-        lines = textwrap.wrap(
-            text, max(WIDTH, len(start) + 40), initial_indent=start.replace(" ", "\1"), subsequent_indent=indent,
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
-        yield from (line.replace("\0", " ").replace("\1", " ") for line in lines)
+        yield from wrapped((way.name for way in block.alternatives), start, " " * len(start))
 
 
 def _orders(form: "AdmmForm") -> Iterator[str]:
@@ -212,11 +203,7 @@ def _constraints(form: "AdmmForm") -> Iterator[str]:
         yield "constraints"
         yield from (f"  {line}" for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
-        yield f"  and {_counted(len(lines) - MOST_LINES, 'more')}"
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one if number == 1 or one == 'more' else one + 's'}"
+        yield f"  and {counted(len(lines) - MOST_LINES, 'more', 'more')}"
 
 
 def draw(form: "AdmmForm") -> str:

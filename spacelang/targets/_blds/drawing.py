@@ -1,16 +1,13 @@
 """How a discrepancy tree is shown: as text for a terminal and as a graph in the DOT language."""
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spacelang.targets._blds.layers import Layer
-from spacelang.targets._dot import quoted
+from spacelang.targets._shown import counted, digraph, quoted, wrapped
 
 FEW: Final = 64
 """A tree of so many leaves is drawn as a whole."""
-WIDTH: Final = 110
-"""Where lines of alternatives are broken."""
 USUAL, OTHER = "●", "○"
 
 
@@ -31,23 +28,11 @@ def listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Seq
 def draw(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
     """The tree with all of its leaves where they are few, otherwise a node for each alternative, layer by layer."""
     body = _whole(layers, in_order) if leaves <= FEW else _layered(layers)
-    return "\n".join(
-        [
-            f"digraph {quoted(name)} {{",
-            f"  label={quoted(_title(name, layers, leaves))};",
-            "  node [shape=box, style=rounded];",
-            *(f"  {line};" for line in body),
-            "}",
-        ]
-    )
+    return digraph(name, _title(name, layers, leaves), body)
 
 
 def _title(name: str, layers: Sequence[Layer], leaves: int) -> str:
-    return f"{name}: {_counted(len(layers), 'layer')}, {_counted(leaves, 'leaf', 'leaves')}"
-
-
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{name}: {counted(len(layers), 'layer')}, {counted(leaves, 'leaf', 'leaves')}"
 
 
 def _below(owner: int | None, layers: Sequence[Layer], indent: str) -> Iterator[str]:
@@ -71,11 +56,7 @@ def _under(layer: Layer, layers: Sequence[Layer]) -> str:
 def _alternatives(layer: Layer, indent: str) -> list[str]:
     others = (name for place, name in enumerate(layer.alternatives) if place != layer.default)
     words = [f"{USUAL} {layer.alternatives[layer.default]}", *(f"{OTHER} {name}" for name in others)]
-    # An alternative is never broken from its mark: the blank between them does not count as one.
-    text = "  ".join(word.replace(" ", "\0") for word in words)
-    wide = max(WIDTH, len(indent) + 40)
-    lines = textwrap.wrap(text, wide, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
-    return [line.replace("\0", " ") for line in lines]
+    return wrapped(words, indent, indent)
 
 
 def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
@@ -96,7 +77,7 @@ def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterat
             parent = prefix
         count = sum(place not in (-1, layer.default) for place, layer in zip(leaf, layers, strict=True))
         yield f'"{parent}" -> "leaf {parent}"'
-        yield f'"leaf {parent}" [label="{_counted(count, "discrepancy", "discrepancies")}", shape=plaintext]'
+        yield f'"leaf {parent}" [label="{counted(count, "discrepancy", "discrepancies")}", shape=plaintext]'
 
 
 def _layered(layers: Sequence[Layer]) -> Iterator[str]:

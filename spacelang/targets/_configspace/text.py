@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from spacelang.targets._dot import quoted
+from spacelang.targets._shown import quoted
 
 Document = dict[str, Any]
 

@@ -75,7 +75,7 @@ def accepts(part: Simple) -> bool:
         case Grid():
             return part.is_integral or part.size <= MANY_STEPS
         case Real():
-            return not (part.lower_open or part.upper_open)
+            return not part.is_open
 
 
 def _suggested(name: str, domain: Simple) -> Code:

@@ -1,17 +1,12 @@
 """How the parts of a space are shown: as a tree in a terminal, as a graph in the DOT language, as a document."""
 
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator
 
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
 from spacelang.reductions.questions import Only, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
-from spacelang.targets._dot import quoted
-
-WIDTH: Final = 110
-"""Where lines of alternatives are broken."""
+from spacelang.targets._shown import counted, digraph, quoted, wrapped
 
 
 def listing(named: Questions, says: Callable[[Fork | Free], str]) -> str:
@@ -27,8 +22,8 @@ def title(named: Questions) -> str:
     """How many choices, draws and products there are."""
     draws = sum(1 for _ in named.slots())
     return (
-        f"{named.space.name}: {_counted(len(named.forks), 'choice')}, {_counted(draws, 'hyperparameter')}, "
-        f"{_counted(named.products, 'product')} of free hyperparameters"
+        f"{named.space.name}: {counted(len(named.forks), 'choice')}, {counted(draws, 'hyperparameter')}, "
+        f"{counted(named.products, 'product')} of free hyperparameters"
     )
 
 
@@ -45,9 +40,7 @@ def graph(named: Questions, says: Callable[[Fork | Free], str]) -> str:
             for place, case in enumerate(part.cases):
                 nodes += _leaf(part, case, f"{numbers[id(part)]}_{place}")
                 edges += _edges(part, case, numbers, f"{numbers[id(part)]}_{place}")
-    body = "".join(f"  {line};\n" for line in [*nodes, *edges])
-    head = f"  label={quoted(title(named))};\n  node [shape=box, style=rounded];\n"
-    return f"digraph {quoted(named.space.name)} {{\n{head}{body}}}"
+    return digraph(named.space.name, title(named), [*nodes, *edges])
 
 
 def document(named: Questions, says: Callable[[Fork | Free], str]) -> dict[str, object]:
@@ -122,27 +115,19 @@ def _cases(
     plain: list[str] = []
     for case in fork.cases:
         if not case.parts:
-            plain.append(case_words(fork, case))
+            plain.append(f"• {case_words(fork, case)}")
             continue
-        yield from _wrapped(plain, indent)
+        yield from wrapped(plain, indent, indent)
         plain = []
         yield f"{indent}• {case_words(fork, case)}"
         # A value that the case itself names is not repeated.
         inner = tuple(part for part in case.parts if not (isinstance(part, Free) and _is_said(part, case, named)))
         yield from _lines(inner, named, says, indent + "  ", seen)
-    yield from _wrapped(plain, indent)
+    yield from wrapped(plain, indent, indent)
 
 
 def _is_said(part: Free, case: Case, named: Questions) -> bool:
     return part.domain == case.domain and all(isinstance(piece, Only) for piece in named.draws[id(part)].pieces)
-
-
-def _wrapped(words: Sequence[str], indent: str) -> list[str]:
-    """Cases that leave nothing to choose, several in a line; none is broken."""
-    text = "  ".join(f"• {word}".replace(" ", "\0") for word in words)
-    wide = max(WIDTH, len(indent) + 40)
-    lines = textwrap.wrap(text, wide, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
-    return [line.replace("\0", " ") for line in lines]
 
 
 def _head(part: Fork | Free, named: Questions, says: Callable[[Fork | Free], str]) -> str:
@@ -153,7 +138,3 @@ def _head(part: Fork | Free, named: Questions, says: Callable[[Fork | Free], str
         return f"{name}: {says(part)}"
     is_drawn = any(isinstance(piece, Slot) for piece in named.draws[id(part)].pieces)
     return f"{name} : {describe(part.domain)}" + (f"   {says(part)}" if is_drawn else "")
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one if number == 1 else one + 's'}"

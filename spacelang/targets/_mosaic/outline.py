@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.targets._dot import quoted
+from spacelang.targets._shown import counted, digraph, quoted
 
 USUAL: Final = "●"
 OTHER: Final = "○"
@@ -34,23 +34,11 @@ def outline(name: str, structures: int, path: Sequence[Level]) -> str:
 
 def graph(name: str, structures: int, path: Sequence[Level]) -> str:
     """The path as a graph in the DOT language; edges that leave it are dashed and end in a number of structures."""
-    return "\n".join(
-        [
-            f"digraph {quoted(name)} {{",
-            f"  label={quoted(_title(name, structures))};",
-            "  node [shape=box, style=rounded];",
-            *(f"  {line};" for line in _graph_lines(path)),
-            "}",
-        ]
-    )
+    return digraph(name, _title(name, structures), _graph_lines(path))
 
 
 def _title(name: str, structures: int) -> str:
-    return f"{name}: {_counted(structures)}"
-
-
-def _counted(number: int) -> str:
-    return f"{number:,} structure{'' if number == 1 else 's'}"
+    return f"{name}: {counted(structures, 'structure')}"
 
 
 def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
@@ -75,7 +63,7 @@ def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
     for depth, level in enumerate(path):
         for place, name in enumerate((*level.others, level.taken)):
             node = f"{depth}.{place}"
-            label = f"{level.decision}\n{name}\n{_counted(level.counts[name])}"
+            label = f"{level.decision}\n{name}\n{counted(level.counts[name], 'structure')}"
             yield f"{quoted(node)} [label={quoted(label)}]"
             dashed = "" if name == level.taken else " [style=dashed]"
             yield f"{quoted(above)} -> {quoted(node)}{dashed}"

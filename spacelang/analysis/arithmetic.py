@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import SYMBOLS
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
+from spacelang.ir.domain import SYMBOLS
 from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references, with_children
 from spacelang.ir.rationals import FUNCTIONS, Between, decimal
 from spacelang.ir.rationals import Number as Known
@@ -34,7 +34,7 @@ _ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 """What other languages have beyond all numbers."""
 
 
-Refuse: TypeAlias = Callable[[ast.Expression], None]
+Refuse: TypeAlias = Callable[[ast.Expression], object]
 """Reports what is no arithmetic."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
-from spacelang.analysis import annotations, given_defaults, mixtures, parameters
+from spacelang.analysis import annotations, given_defaults, given_values, mixtures, parameters
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.domains import DomainReader, as_written
 from spacelang.analysis.drafts import Draft, PendingCondition, PendingPresence, PendingRule, Scope
@@ -283,21 +283,38 @@ class _BodyReader:
         )
 
     def _fixed(self, written: ast.Fixed) -> None:
-        if written.condition is not None:
-            self._parameter(_with_one_value(written, written.condition))
-            return
-        parameter = self._known(written.name)
-        name, value = written.name.text, written.value
-        entry = self._entry if parameter is not None else None
+        value = given_values.fixed(written.value, self._report)
+        if isinstance(value, NoValue):
+            self._known(written.name)
+            self.scope.dubious.add(written.name.text)
+            if written.condition is not None:
+                self._operators.draft.dubious.add(self._place.inside(written.name.text).address)
+        elif written.condition is not None:
+            self._parameter(_with_one_value(written, value, written.condition))
+            if not isinstance(written.value, ast.OperatorValue):
+                # Where the data decides the number, other data could make it any that the arithmetic comes to.
+                ends = (written.value, written.value)
+                number = ast.Range("float", *ends, False, False, log=None, step=None, span=value.span)
+                self._report.symbols.record(written.name.span, number)
+        else:
+            self._fixed_always(written.name, value)
+
+    def _fixed_always(self, written: ast.Word, value: ast.Value) -> None:
+        parameter = self._known(written)
+        name, entry = written.text, self._entry if parameter is not None else None
         if isinstance(value, ast.OperatorValue) or self._is_operator(value, parameter):
             self._fixed_operator(name, value, entry, parameter)
             return
-        found = plain(value, self._report)
-        if isinstance(found, NoValue) or not judge(found, value.span, entry, parameter, self._report):
+        found, before = plain(value, self._report), len(self._report.found)
+        is_taken = not isinstance(found, NoValue) and judge(found, value.span, entry, parameter, self._report)
+        if self._report.symbols.free(value.span):
+            self._report.await_data(before)
+        if isinstance(found, NoValue) or not is_taken:
             self.scope.dubious.add(name)
             return
         self.scope.constants[name] = found
-        self.scope.fixed[name] = written.name.span
+        self.scope.fixed[name] = written.span
+        self.scope.values[name] = value.span
         is_named = parameter is not None and isinstance(found, str) and found in parameter.named
         self.fixed.append((name, ir.Named(str(found)) if is_named else found))
 
@@ -408,9 +425,8 @@ def _is_simple(member: ast.Parameter | ast.Fixed | ast.Rule) -> bool:
     return isinstance(member, ast.Parameter) and not mixtures.is_choice(member.domain, lambda _: False)
 
 
-def _with_one_value(written: ast.Fixed, condition: ast.Expression) -> ast.Parameter:
+def _with_one_value(written: ast.Fixed, value: ast.Value, condition: ast.Expression) -> ast.Parameter:
     """What is fixed where a condition holds: a hyperparameter with one value, which configurations show there."""
-    value = written.value
     if isinstance(value, ast.OperatorValue):
         domain: ast.Domain = ast.Operator(value.name, None, value.body, (), value.span)
     else:

@@ -14,7 +14,6 @@ from spacelang.analysis.overlap import common_value
 from spacelang.analysis.report import Report
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.analysis.surroundings import MOST, Surroundings
-from spacelang.analysis.symbols import SYMBOLS
 from spacelang.analysis.values import OperatorFinder, judge, judge_operator
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
@@ -25,7 +24,7 @@ from spacelang.diagnostics.files import BoundOtherwise, CompiledUnbound, OtherVe
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.forms.definition import VERSION, from_json
 from spacelang.forms.json_fields import DefinitionError, whole
-from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Missing, Real, describe, literal, parts
+from spacelang.ir.domain import BOOLEANS, SYMBOLS, Categorical, Grid, Missing, Real, describe, literal, parts
 from spacelang.ir.membership import violates
 from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Named, Operator, Space, operators
 from spacelang.ir.value import Value

@@ -9,12 +9,13 @@ from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import VAST, Symbols
-from spacelang.analysis.values import NoValue, judge, plain
+from spacelang.analysis.values import NO_VALUE, NoValue, judge, plain
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogue import Parameter
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
+from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import (
     BOOLEANS,
     MISSING,
@@ -81,7 +82,7 @@ class DomainReader:
         values: list[Value] = []
         sound = True
         for written in domain.values:
-            value = plain(written, self._report)
+            value = self._member(written, domain)
             if isinstance(value, NoValue):
                 sound = False
             elif identity(value) in seen:
@@ -95,6 +96,14 @@ class DomainReader:
         if not sound:
             return None
         return Ordinal(tuple(values)) if domain.ordered else Categorical(tuple(values))
+
+    def _member(self, written: ast.Value, domain: ast.Values) -> Value | NoValue:
+        if not isinstance(written, ast.OperatorValue) or not domain.ordered:
+            return plain(written, self._report)
+        instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
+        construct = "an operator with a body in an order"
+        self._report.add(NotSupportedYet(primary=written.span, construct=construct, instead=instead))
+        return NO_VALUE
 
     def _disjoint(self, written: ast.UnionDomain, found: list[Simple]) -> bool:
         sound = True

@@ -31,6 +31,8 @@ class Scope:
     """The operators that siblings are fixed to."""
     fixed: dict[str, Span] = field(default_factory=dict)
     """Where siblings are fixed."""
+    values: dict[str, Span] = field(default_factory=dict)
+    """To what, as it is written."""
     dubious: set[str] = field(default_factory=set)
     """Names that are declared but could not be read: they are known, and what is said of them is not judged."""
     names: StageNames = field(default_factory=StageNames)

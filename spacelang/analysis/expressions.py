@@ -7,15 +7,14 @@ from spacelang.analysis.arithmetic import is_large, known_call, settled
 from spacelang.analysis.drafts import Scope
 from spacelang.analysis.names import Names
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import SYMBOLS
-from spacelang.analysis.values import NoValue, near_value, plain
+from spacelang.analysis.values import NoValue, misplaced_body, near_value, plain
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
 from spacelang.diagnostics.structure import SeveralUses
-from spacelang.ir.domain import Categorical, Domain, Missing, Ordinal, contains, is_word, literal, parts
+from spacelang.ir.domain import SYMBOLS, Categorical, Domain, Missing, Ordinal, contains, is_word, literal, parts
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -249,6 +248,9 @@ class ExpressionReader:
                 return ()
             case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
                 return self._branches(choice, ast.IsTest(decision, _named(written), written.span))
+            case ast.OperatorValue():
+                self._report.add(misplaced_body(written))
+                return ()
             case _:
                 self._wrong(written, f"`{written.span.text}` is not an alternative", None)
                 return ()

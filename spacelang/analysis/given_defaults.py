@@ -2,28 +2,23 @@
 
 import math
 from dataclasses import replace
-from typing import Final, assert_never
 
-from spacelang.analysis.arithmetic import folded, outcome
-from spacelang.analysis.arithmetic import plain as plain_number
 from spacelang.analysis.domains import as_written, drawn_in, largest, widest
+from spacelang.analysis.given_values import given
 from spacelang.analysis.report import Report
-from spacelang.analysis.symbols import EXTREMES, SYMBOLS, Symbols
-from spacelang.analysis.values import NO_VALUE, NoValue, near_value, plain
+from spacelang.analysis.symbols import EXTREMES, Symbols
+from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import DefaultOutside, UnboundSymbol
+from spacelang.diagnostics.domains import DefaultOutside
 from spacelang.diagnostics.parameters import RejectedValue
-from spacelang.diagnostics.syntax import UnexpectedText
-from spacelang.ir.domain import MISSING, Domain, Missing, contains, is_word, literal, parts
+from spacelang.ir.domain import MISSING, Domain, Missing, contains, literal, parts
 from spacelang.ir.space import Branch, Hyperparameter, named_value, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import Span
-
-_MADE_OF: Final = "defaults are made of numbers and of what the data is"
 
 
 def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: Report) -> Value:
@@ -54,45 +49,9 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
 
 
 def _value(written: ast.Value | ast.Expression, domain: Domain, report: Report) -> Value | NoValue:
-    """The value that is written, or the number that arithmetic comes to; what is neither is reported.
-
-    A word is a string where the domain has it, whatever else it may mean.
-    """
-    match written:
-        case ast.Dotted() if not all(is_word(word.text) for word in written.words):
-            hint = 'names stand in backticks; write strings in double quotes: `"…"`'
-            found = f"`{written.span.text}`"
-            report.add(UnexpectedText(primary=written.span, found=found, expected="a value", hint=hint))
-            return NO_VALUE
-        case ast.Dotted() if written.text in SYMBOLS and not contains(domain, written.text):
-            return _computed(written, report)
-        case ast.Binary() | ast.Unary() | ast.FunctionCall():
-            return _computed(written, report)
-        case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Tuple() | ast.OperatorValue():
-            return plain(written, report)
-        case ast.Logical() | ast.Membership() | ast.IsTest() | ast.Quantity():
-            _refuse(written, report)
-            return NO_VALUE
-        case _:
-            assert_never(written)
-
-
-def _computed(written: ast.Expression, report: Report) -> Value | NoValue:
-    expression = folded(written, report, _MADE_OF, lambda part: _refuse(part, report))
-    if expression is None:
-        return NO_VALUE
-    number = outcome(expression)
-    free = report.symbols.free(written.span)
-    if isinstance(number, float) and math.isnan(number) and free:
-        at = report.symbols.place(written.span, free)
-        report.add(UnboundSymbol(primary=at, symbol=at.text))
-        return NO_VALUE
-    return plain_number(number)
-
-
-def _refuse(written: ast.Expression, report: Report) -> None:
-    found, hint = f"`{written.span.text}`", "a default is a value, or arithmetic over numbers and what the data is"
-    report.add(UnexpectedText(primary=written.span, found=found, expected="a value", hint=hint))
+    """The value that is written, or the number that arithmetic comes to; what is neither is reported."""
+    value = given(written, report, what="default", words=domain)
+    return value if isinstance(value, NoValue) else plain(value, report)
 
 
 def _moved(written: ast.Parameter, value: Value, domain: Domain, report: Report) -> Value | Missing:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from spacelang.analysis.drafts import Draft, Fixing, Scope, stage_of
-from spacelang.analysis.symbols import SYMBOLS, Symbols
+from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import Domain, describe, is_word, literal, parameter_name
+from spacelang.ir.domain import SYMBOLS, Domain, describe, is_word, literal, parameter_name
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.suggest import nearest
@@ -33,6 +33,7 @@ class Names:
         name = written.text
         if name in scope.constants:
             self.note_fixed(written, scope, written.span)
+            self._symbols.echo(scope.values[name], written.span)
             return Constant(scope.constants[name], written.span)
         if name in scope.operators:
             problem = f"`{name}` is fixed to the operator `{scope.operators[name]}`"

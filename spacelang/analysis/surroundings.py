@@ -5,10 +5,10 @@ from dataclasses import field
 from operator import index
 from typing import Any, Final
 
-from spacelang.analysis.symbols import SYMBOLS
 from spacelang.carried import Carried
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.facts import fact
+from spacelang.ir.domain import SYMBOLS
 from spacelang.suggest import nearest
 
 MOST: Final = 10**15

@@ -11,9 +11,6 @@ from spacelang.text import Source, Span
 if TYPE_CHECKING:
     from spacelang.syntax import ast
 
-SYMBOLS: Final = ("n_classes", "n_features", "n_samples")
-"""What expressions may ask of the data."""
-
 EXTREMES: Final[tuple[Mapping[str, int], ...]] = tuple(
     {"n_classes": classes, "n_features": columns, "n_samples": rows}
     for classes, columns, rows in product((1, 2, 10**4), (1, 2, 10**12), (1, 2, 10**12))
@@ -44,6 +41,11 @@ class Symbols:
             mentions.insert(place, (span.start, name))
         return self._bindings.get(name, math.inf)
 
+    def echo(self, said: Span, place: Span) -> None:
+        """Take it that a place mentions what is mentioned inside a span: it speaks of what is written there."""
+        for name in self.within(said):
+            self.mention(name, place)
+
     @property
     def used(self) -> dict[str, int | None]:
         """The symbols that are mentioned somewhere, each with its number; None where it is not bound."""
@@ -63,10 +65,10 @@ class Symbols:
         return tuple(name for name in self.within(span) if name not in self._bindings)
 
     def place(self, span: Span, names: Iterable[str]) -> Span:
-        """The first place inside a span that mentions one of the symbols."""
-        mentions = self._mentions[span.source]
-        start, name = next(each for each in mentions if span.start <= each[0] < span.end and each[1] in names)
-        return Span(span.source, start, start + len(name))
+        """The first place inside a span that mentions one of the symbols by its name."""
+        mentions = (each for each in self._mentions[span.source] if span.start <= each[0] < span.end)
+        places = (Span(span.source, start, start + len(name)) for start, name in mentions)
+        return next(place for place in places if place.text in names)
 
     def is_bound(self, name: str) -> bool:
         """Whether the number of a symbol is known."""

@@ -14,7 +14,7 @@ from spacelang.diagnostics.catalogues import AmbiguousOperator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
 from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
-from spacelang.diagnostics.syntax import NotSupportedYet
+from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
@@ -40,14 +40,15 @@ def plain(value: ast.Value, report: Report) -> Value | NoValue:
             items = [plain(item, report) for item in value.items]
             return NO_VALUE if any(isinstance(item, NoValue) for item in items) else tuple(items)  # type: ignore[arg-type]
         case ast.OperatorValue():
-            report.add(
-                NotSupportedYet(
-                    primary=value.span,
-                    construct="an operator with a body in an order, or as a plain value",
-                    instead="write operators as alternatives, which have no order: `estimator : A { … } | B`",
-                )
-            )
+            report.add(misplaced_body(value))
             return NO_VALUE
+
+
+def misplaced_body(value: ast.OperatorValue) -> UnexpectedText:
+    """That an operator has a body where it is only named: in a default, a tuple, or what is compared with."""
+    name = value.name.text
+    hint = f"a body stands where an operator is an alternative; elsewhere it goes by its name: `{name}`"
+    return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
 
 
 _MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
@@ -96,6 +97,7 @@ def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | 
             near=near_value(value, parameter.options) or _meant(value, parameter),
             hint=_MEMBERS_STAY if value is None and parameter.several else None,
             instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
+            notes=report.symbols.notes(report.symbols.within(span)),
         )
     )
     return False

@@ -34,7 +34,7 @@ from spacelang.ir.space import (
     value_name,
 )
 from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, positional
-from spacelang.syntax import ast
+from spacelang.syntax import ast, making
 from spacelang.syntax.making import dotted, named, takes, value
 from spacelang.syntax.titles import title
 from spacelang.text import NOWHERE
@@ -291,7 +291,7 @@ class _Writer:
         shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
         members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
         for name, fixed in operator.fixed:
-            members.append(ast.Fixed(named(name), self._fixed(fixed, below(base, name)), NOWHERE))
+            members.append(making.fixed(name, self._fixed(fixed, below(base, name))))
         return ast.Body(tuple(members), NOWHERE) if members else None
 
     def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:

@@ -2,9 +2,21 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union, is_word, parts, quoted
+from spacelang.ir.domain import (
+    BOOLEANS,
+    SYMBOLS,
+    Categorical,
+    Domain,
+    Grid,
+    Ordinal,
+    Real,
+    Union,
+    is_word,
+    parts,
+    quoted,
+)
 from spacelang.ir.expr import (
     Active,
     And,
@@ -29,9 +41,6 @@ from spacelang.syntax import ast
 from spacelang.syntax.making import named, takes, value
 from spacelang.syntax.spelling import spell_reference
 from spacelang.text import NOWHERE
-
-SYMBOLS: Final = ("n_samples", "n_features", "n_classes")
-"""Words that stand for the data wherever nothing else is called like them."""
 
 Path: TypeAlias = tuple[ast.Word, ...]
 

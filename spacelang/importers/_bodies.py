@@ -9,7 +9,7 @@ from spacelang.importers._foreign import Parameter, Range, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape
 from spacelang.syntax import ast
-from spacelang.syntax.making import dotted, named, value
+from spacelang.syntax.making import dotted, fixed, named, value
 from spacelang.text import NOWHERE
 
 
@@ -57,9 +57,10 @@ class Bodies:
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
         parameter = self._shape.space.parameters[name]
-        word = named(self._naming.members[name, path])
+        called = self._naming.members[name, path]
         if name in self._shape.fixed:
-            return ast.Fixed(word, written_value(parameter, parameter.default), NOWHERE)
+            return fixed(called, written_value(parameter, parameter.default))
+        word = named(called)
         if name in self._shape.decisions:
             return ast.Parameter(word, self._choice(parameter, path), None, None, (), NOWHERE)
         condition = self._shape.conditions.get(name)

@@ -407,6 +407,9 @@ RESERVED: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", 
 _CAPITALS: Final = frozenset({"True", "False", "None"})
 """Python's words for three of them, which stand for nothing."""
 
+SYMBOLS: Final = ("n_classes", "n_features", "n_samples")
+"""Words that stand for the size of the data in expressions, wherever nothing else is called like them."""
+
 
 def quoted(text: str) -> str:
     """A text as a string of the language."""

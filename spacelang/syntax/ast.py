@@ -294,7 +294,7 @@ class Fixed:
     """`name = value when condition`."""
 
     name: Word
-    value: Value
+    value: Value | Expression
     span: Span = field(compare=False, repr=False)
     condition: Expression | None = None
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from spacelang.ir.domain import is_word
+from spacelang.ir.domain import SYMBOLS, is_word
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import NOWHERE
@@ -32,6 +32,13 @@ def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast
             return ast.Tuple(tuple(map(value, given)), NOWHERE)
         case _:
             assert_never(given)
+
+
+def fixed(name: str, written: ast.Value) -> ast.Fixed:
+    """What a parameter is fixed to; a word that would stand for the size of the data there is put in quotes."""
+    if isinstance(written, ast.Dotted) and written.text in SYMBOLS:
+        written = ast.Text(written.text, NOWHERE)
+    return ast.Fixed(named(name), written, NOWHERE)
 
 
 def takes(decision: ast.Dotted, alternatives: Sequence[str]) -> ast.Expression:

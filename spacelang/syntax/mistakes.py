@@ -232,18 +232,16 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
     return None
 
 
-_FIXED: Final = "a fixed value is written as what it comes to; bounds, steps and defaults take arithmetic"
-
 _CUSTOMARY: Final = (
     ("->", r"", {"AND", "OR"}, "there is no implication: write `not … or …`"),
     ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "parameters stand in braces: `{ … }`"),
+    ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions speak of operators by their names: leave the body out"),
     ("pipeline", r"", set[str](), "write `pipeline = …`"),
     ("as", r"\bnone$", {"VBAR"}, "`none` is the name of leaving out, and takes no other"),
     ("?", r"", {"VBAR"}, "write `… | none`"),
     (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "a tuple with one member is written `(…,)`"),
     ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),
     ("%", r"", set[str](), "there is no remainder; bound a range and give it a `step`"),
-    *((sign, r"[^=<>!]=\s*\(?[\w.]+$", {"COMMA"}, _FIXED) for sign in "+-*/"),
 )
 """What is written elsewhere: the sign, what stands before it, what could follow there, and how it is said here."""
 

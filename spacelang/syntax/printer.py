@@ -238,7 +238,7 @@ class _Layout(Cursor):
                 return self._parameter(member, width)
             case ast.Fixed(name=name, value=value):
                 start = [self.take(), _padding(name, width), self.take(), Gap()]
-                return [*start, *self._conditional(self._value(value), member.condition)]
+                return [*start, *self._conditional(self._given(value), member.condition)]
             case ast.Include():
                 return self.upto(member.span.end)
             case ast.Rule():
@@ -250,7 +250,7 @@ class _Layout(Cursor):
         name = [self.take(), _padding(parameter.name, width), self.take(), Gap()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Gap(), self.take(), Gap(), *self._default(parameter.default)]
+            inside += [Gap(), self.take(), Gap(), *self._given(parameter.default)]
         return [*name, *self._conditional(inside, parameter.condition), *self.upto(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
@@ -274,7 +274,7 @@ class _Layout(Cursor):
                 bounds += [*self.upto(upper.span.start), *self._expression(upper)]
                 if domain.step is None:
                     return [*bounds, *self.upto(domain.span.end)]
-                step = [*self.upto(domain.step.span.start), Gap(), *self._default(domain.step)]
+                step = [*self.upto(domain.step.span.start), Gap(), *self._given(domain.step)]
                 return [*bounds, *step, *self.upto(domain.span.end)]
             case ast.Values(values=values, ordered=ordered):
                 head: list[Document] = [self.take(), Gap()] if ordered else []
@@ -301,15 +301,15 @@ class _Layout(Cursor):
             case _:
                 assert_never(value)
 
-    def _default(self, default: ast.Value | ast.Expression) -> list[Document]:
+    def _given(self, given: ast.Value | ast.Expression) -> list[Document]:
         """A value, or arithmetic, which may be in parentheses of its own."""
-        match default:
+        match given:
             case ast.Number() | ast.OperatorValue():
-                return self._value(default)
-            case ast.Tuple() if self._opens(default):
-                return self._value(default)
+                return self._value(given)
+            case ast.Tuple() if self._opens(given):
+                return self._value(given)
             case _:
-                return self._expression(default)
+                return self._expression(given)
 
     def _opens(self, value: ast.Tuple) -> bool:
         """Whether the next parenthesis is that of a tuple."""

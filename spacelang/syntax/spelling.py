@@ -290,7 +290,7 @@ def spell_member(member: ast.Member) -> str:
         case ast.Parameter(name=name, domain=domain):
             return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_rest(member)}"
         case ast.Fixed(name=name, value=value):
-            return f"{_spell_parameter(name)} = {spell_value(value)}{spell_condition(member.condition)}"
+            return f"{_spell_parameter(name)} = {_spell_given(value)}{spell_condition(member.condition)}"
         case ast.Include(name=name):
             return f"include {name.text}"
         case ast.Rule(forbidden=forbidden, expression=expression):
@@ -301,7 +301,7 @@ def spell_member(member: ast.Member) -> str:
 
 def spell_rest(parameter: ast.Parameter) -> str:
     """What follows the domain of a parameter: annotations directly behind an operator would become the operator's."""
-    default = f" = {_spell_default(parameter.default)}" if parameter.default is not None else ""
+    default = f" = {_spell_given(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
     if default or not takes_annotations(parameter.domain):
@@ -309,8 +309,8 @@ def spell_rest(parameter: ast.Parameter) -> str:
     return f"{condition}{annotations}"
 
 
-def _spell_default(default: ast.Value | ast.Expression) -> str:
-    return spell_value(default) if isinstance(default, ast.OperatorValue) else spell_arithmetic(default)
+def _spell_given(given: ast.Value | ast.Expression) -> str:
+    return spell_value(given) if isinstance(given, ast.OperatorValue) else spell_arithmetic(given)
 
 
 def spell_condition(condition: ast.Expression | None) -> str:

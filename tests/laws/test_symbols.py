@@ -10,8 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spacelang.analysis import Checked, Surroundings, check
-from spacelang.analysis.symbols import SYMBOLS
-from spacelang.ir.domain import Grid
+from spacelang.ir.domain import SYMBOLS, Grid
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Hyperparameter
 from spacelang.solver.defaults import default
@@ -193,6 +192,22 @@ def test_what_is_sound_for_some_data_is_not_refused_before_the_data_is_known(
     assume(not any(error.startswith("SL4") or error == "SL506" for error in codes(checked(text, bound))))
     unbound = checked(text, {})
     assert unbound.space is not None or unbound.provisional is not None, unbound.diagnostics
+
+
+@settings(LAW)
+@given(arithmetic(), st.sampled_from(["<", "<=", "==", "!="]), bindings())
+def test_what_is_fixed_stands_for_what_it_is_made_of(value: Arithmetic, relation: str, bound: dict[str, int]) -> None:
+    body = "abstract net {{ k : int[1, 20], x = {}, require k {} {} }}\nstage e = net | GaussianNB"
+    found = checked(body.format(value.text, relation, "x"), bound)
+    try:
+        value.value(bound)
+    except (ZeroDivisionError, ValueError):
+        assert codes(found) == ["SL101"]
+        return
+    same = checked(body.format(0, relation, value.text), bound)
+    assert codes(found) == codes(same)
+    if found.structures is not None and same.structures is not None:
+        assert found.structures.configurations == same.structures.configurations
 
 
 @settings(LAW)

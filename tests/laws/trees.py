@@ -201,7 +201,7 @@ rules = st.builds(ast.Rule, st.booleans(), expressions, nowhere)
 def members(depth: int) -> st.SearchStrategy[ast.Member]:
     return st.one_of(
         parameters(depth),
-        st.builds(ast.Fixed, parameter_names, values(depth), nowhere, st.none() | expressions),
+        st.builds(ast.Fixed, parameter_names, values(depth) | expressions, nowhere, st.none() | expressions),
         st.builds(ast.Include, dotted(NOT_WORDS), nowhere),
         rules,
     )

@@ -85,22 +85,22 @@ def _lines(found: "Comparison") -> Iterator[tuple[tuple[int, int], str, str, str
 
 
 def _said(difference: "Difference", text: str) -> str:
-    from spacelang.forms.difference import Aspect, quoted
+    from spacelang.forms.difference import Aspect
 
-    address = difference.address
+    path = difference.path
     match difference.aspect:
         case Aspect.CONSTRAINT | Aspect.TASK:
             return text
         case Aspect.PIPELINE:
-            return f"{address} = {text}" if address else text
+            return f"{path} = {text}" if path else text
         case Aspect.ALTERNATIVE:
-            return f"alternative {address.removesuffix(text)}{quoted(text)}"
+            return f"alternative {path}"
         case Aspect.HYPERPARAMETER | Aspect.DOMAIN:
-            return f"{address} : {text}"
+            return f"{path} : {text}"
         case Aspect.DECISION | Aspect.FIXED:
-            return f"{address} = {text}"
+            return f"{path} = {text}"
         case aspect:
-            return f"{aspect.value} of {address}: {text}"
+            return f"{aspect.value} of {path}: {text}"
 
 
 def _counts(found: "Comparison") -> str:

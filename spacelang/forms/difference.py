@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
 from spacelang.forms.printer import show_expression
-from spacelang.ir.domain import describe, literal
+from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.expr import Is, renamed
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
@@ -56,6 +56,9 @@ class Difference:
     address: str
     """Of the decision, alternative, operator or parameter; empty where `stage` is."""
 
+    path: str
+    """The address as texts have it, with names that are no words in backticks or quotes."""
+
     aspect: Aspect
     first: str | None
     second: str | None
@@ -101,9 +104,20 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
     What belongs to a decision, an alternative or an operator that only one of them has is not told apart.
     """
     # The words of the language come with its syntax tree, which those do without who never compare.
-    from spacelang.forms.wording import worded
+    from spacelang.forms.wording import called, spelled, worded
+
+    def path(address: str, aspect: Aspect) -> str:
+        around, _, name = address.rpartition(".")
+        if aspect is Aspect.FIXED and around:
+            return f"{path(around, Aspect.ALTERNATIVE)}.{parameter_name(name)}"
+        if address in names or not around:
+            return names.get(address, address)
+        # An alternative, whose name may have points.
+        decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
+        return f"{names[decision]}.{called(address[len(decision) + 1 :])}" if decision else address
 
     before, after = dict(_facts(worded(first))), dict(_facts(worded(second)))
+    names = {**spelled(second), **spelled(first)}
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
     for fact in dict.fromkeys((*before, *after)):
@@ -112,7 +126,7 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
         if one == other or _is_implied(address, aspect, one, other, lone):
             continue
         place = "" if aspect in (Aspect.CONSTRAINT, Aspect.TASK) else address
-        found.append(Difference(place.partition(".")[0], place, aspect, one, other))
+        found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, one, other))
     return tuple(found)
 
 

@@ -1,6 +1,6 @@
 """Values, domains, addresses and expressions of a space as parts of a syntax tree."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -177,19 +177,31 @@ def _term(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
             return _written(expression, names, names)
 
 
-def worded(space: Space) -> Space:
-    """The space to be shown: its conditions and constraints call things as texts do, and so mean nothing any more."""
+def spelled(space: Space) -> dict[str, str]:
+    """The paths of decisions and hyperparameters as texts have them, by their addresses."""
     wording = Wording(space)
-    names = {address: spell_reference(wording.path(address)) for address in space.variables}
+    return {address: spell_reference(wording.path(address)) for address in space.variables}
+
+
+def saying(space: Space) -> Callable[[Expr], Expr]:
+    """What makes an expression one to be shown: it calls things as texts do, and so means nothing any more."""
+    names = spelled(space)
 
     def said(expression: Expr) -> Expr:
         match expression:
             case And() | Or() | Not():
                 return with_children(expression, said)
             case Is(address, branches):
-                return Is(names[address], tuple(map(_called, branches)))
+                return Is(names[address], tuple(map(called, branches)))
             case _:
                 return renamed(expression, names)
+
+    return said
+
+
+def worded(space: Space) -> Space:
+    """The space to be shown: its conditions and constraints call things as texts do, and so mean nothing any more."""
+    said = saying(space)
 
     def told(node: Hyperparameter) -> Hyperparameter:
         return node if node.condition is None else replace(node, condition=said(node.condition))
@@ -198,5 +210,6 @@ def worded(space: Space) -> Space:
     return replace(space, root=rebuilt(space.root, told), constraints=rules)
 
 
-def _called(branch: str) -> str:
+def called(branch: str) -> str:
+    """The name of an alternative as texts have it."""
     return branch if is_word(branch) or branch == "none" else quoted(branch)

@@ -182,7 +182,7 @@ def _node_html(node: Node) -> list[str]:
             return [f"{_safe(parameter_name(node.name))} : <code>{_safe(said)}</code>"]
         case Choice():
             several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
-            head = f"{node.name}: {_alternatives(node, WIDTH)}"
+            head = f"{parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child)]

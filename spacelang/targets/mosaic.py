@@ -294,12 +294,15 @@ class StructuralTree:
         }
 
     def _default_path(self) -> list[Level]:
-        taken = self.structures.nearest({})
+        # The words of the language come with its syntax tree, which those do without who never show a form.
+        from spacelang.forms.wording import spelled
+
+        taken, names = self.structures.nearest({}), spelled(self.space)
         path: list[Level] = []
         prefix: Prefix = ()
         while (node := self._node(prefix)).decision is not None:
             branch = taken[node.decision.address]
-            path.append(Level(node.decision.address, node.counts, branch))
+            path.append(Level(names[node.decision.address], node.counts, branch))
             prefix = (*prefix, branch)
         return path
 

@@ -69,7 +69,7 @@ def _tells(difference: Difference) -> bool:
 
 
 def _told(difference: Difference) -> str:
-    place = f"{difference.aspect.value} of `{difference.address}`" if difference.address else difference.aspect.value
+    place = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
     first, second = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
     return f"{place} is {first} there and {second} here"
 

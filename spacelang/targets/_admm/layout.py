@@ -3,7 +3,7 @@
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -172,12 +172,10 @@ class _Writer:
             if variable.address in settled.absent or variable.address in settled.values:
                 continue
             if isinstance(variable.node, Hyperparameter):
-                domain = settled.domains.get(variable.address)
-                found.append(
-                    self._slot(variable.node, owner, domain or variable.node.domain, _condition(variable, settled))
-                )
+                domain = settled.domains.get(variable.address) or variable.node.domain
+                found.append(self._slot(variable.node, owner, domain, self._condition(variable, settled)))
             elif context and variable.address not in settled.branches and variable.address not in self._orders:
-                found.append(self._nested(variable.node, owner, _condition(variable, settled)))
+                found.append(self._nested(variable.node, owner, self._condition(variable, settled)))
         return tuple(found)
 
     def _nested(self, choice: Choice, owner: Owner, condition: str) -> Slot:
@@ -205,6 +203,21 @@ class _Writer:
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return Slot(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
+    def _condition(self, variable: Variable, settled: Settled) -> str:
+        """When a variable counts where its alternative is taken; empty where that alone says it."""
+        owners = variable.owners[1:]
+        tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
+        if variable.condition is not None:
+            tests += [] if variable.address in settled.told else [variable.condition]
+        return "" if not tests else show_expression(self._said(tests[0] if len(tests) == 1 else And(tuple(tests))))
+
+    @cached_property
+    def _said(self) -> Callable[[Expr], Expr]:
+        # The words of the language come with its syntax tree: spaces without conditions do without.
+        from spacelang.forms.wording import saying
+
+        return saying(self._space)
+
     def _holes(self, address: str, coding: Indexed) -> frozenset[int]:
         """The codes that a constraint on this hyperparameter alone excludes, unless it excludes all of them."""
         excluded = self._excluded.get(address)
@@ -218,14 +231,6 @@ class _Writer:
             if identity(piece.value(code)) in excluded
         }
         return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
-
-
-def _condition(variable: Variable, settled: Settled) -> str:
-    """When a variable counts where its alternative is taken; empty where that alone says it."""
-    tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in variable.owners[1:] if owner not in settled.branches]
-    if variable.condition is not None:
-        tests += [] if variable.address in settled.told else [variable.condition]
-    return "" if not tests else show_expression(tests[0] if len(tests) == 1 else And(tuple(tests)))
 
 
 def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spacelang.forms.printer import show_expression
-from spacelang.ir.space import Constraint
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
@@ -37,7 +36,7 @@ def form_to_json(form: "AdmmForm") -> dict[str, object]:
                 for labels in order.removed
             ),
             *({"kind": "decisions", **_rule_to_json(form, rule)} for rule in form.rules),
-            *({"kind": "hyperparameters", **_constraint_to_json(each)} for each in form.value_constraints),
+            *({"kind": "hyperparameters", **each} for each in _constraints_to_json(form)),
             *({"kind": "trial", **_bound_to_json(bound)} for bound in form.bounds),
         ],
     }
@@ -91,13 +90,20 @@ def _names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
     return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
 
 
-def _constraint_to_json(constraint: Constraint) -> dict[str, object]:
-    line = None if constraint.span.source is NOWHERE.source else constraint.span.line
-    return {"text": _constraint_text(constraint), "line": line}
+def _constraints_to_json(form: "AdmmForm") -> Iterator[dict[str, object]]:
+    for constraint, text in zip(form.value_constraints, _constraint_texts(form), strict=True):
+        yield {"text": text, "line": None if constraint.span.source is NOWHERE.source else constraint.span.line}
 
 
-def _constraint_text(constraint: Constraint) -> str:
-    return f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}"
+def _constraint_texts(form: "AdmmForm") -> list[str]:
+    # The words of the language come with its syntax tree, which those do without who never show a form.
+    from spacelang.forms.wording import saying
+
+    said = saying(form.space)
+    return [
+        f"{'forbid' if each.forbidden else 'require'} {show_expression(said(each.expression))}"
+        for each in form.value_constraints
+    ]
 
 
 def _bound_to_json(bound: Bound) -> dict[str, object]:
@@ -195,7 +201,7 @@ def _constraints(form: "AdmmForm") -> Iterator[str]:
     lines = [
         *(str(_removed_to_json(order, labels)["text"]) for order in form.orders for labels in order.removed),
         *(_rule_text(form, rule) for rule in form.rules),
-        *map(_constraint_text, form.value_constraints),
+        *_constraint_texts(form),
         *(f"subject to {_bound_text(bound)}" for bound in form.bounds),
     ]
     if lines:

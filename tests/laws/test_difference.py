@@ -118,5 +118,11 @@ forbid reducer is "scaled PCA" and estimator.network.`learning-rate` > 0.7"""
     first, second = (parse(text.format(bound)).checked for bound in (0.1, 0.2))
     (found,) = differences(first, second)
     assert found.first == "estimator.network.`learning-rate` < 0.1"
+    more = parse(
+        "abstract network { `a-b` = 1 }\nstage reducer = none | (PCA -> SelectKBest)\nstage estimator = network"
+    )
+    less = parse("abstract network { `a-b` = 2 }\nstage reducer = none\nstage estimator = network")
+    paths = [each.path for each in differences(more.checked, less.checked)]
+    assert paths == ['reducer."PCA -> SelectKBest"', "estimator.network.`a-b`"]
     (gone,) = differences(first, replace(first, constraints=()))
     assert text.endswith(str(gone.first).removeprefix("forbid "))

@@ -1,13 +1,15 @@
 """Names of parameters that are no words, from the text to all targets and back."""
 
+from dataclasses import replace
+
 import pytest
 
 from spacelang import api
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.forms.as_text import as_text
 from spacelang.forms.definition import from_json, to_json
+from spacelang.forms.difference import Aspect, differences
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.forms.printer import show
 from spacelang.ir.expr import Compare, Reference
 from spacelang.syntax.printer import format_text
 from spacelang.targets import TARGETS
@@ -93,11 +95,10 @@ def test_what_is_shown_of_conditions_and_constraints_can_be_read() -> None:
     form = space.compile("admm").form.to_json()
     constraints = [each["text"] for each in form["constraints"] if each["kind"] == "hyperparameters"]
     conditions = [each["condition"] for part in ("theta_c", "theta_d") for each in form[part] if each.get("condition")]
-    told = [line.strip() for line in show(space.checked).splitlines()]
-    shown = [line.partition(" when ")[2] for line in told if " when " in line]
-    rules = [line for line in told if line.startswith(("forbid ", "require "))]
-    assert (len(constraints), len(conditions), len(shown), len(rules)) == (3, 3, 2, 3)
-    for line in (*constraints, *rules, *(f"forbid {each}" for each in (*conditions, *shown))):
+    nothing = replace(space.checked, constraints=())
+    rules = [each.first for each in differences(space.checked, nothing) if each.aspect is Aspect.CONSTRAINT]
+    assert (len(constraints), len(conditions), len(rules)) == (3, 3, 3)
+    for line in (*constraints, *map(str, rules), *(f"forbid {each}" for each in conditions)):
         assert not [each for each in checked(STRANGE + line).diagnostics if each.code < "SL5"], line
 
 

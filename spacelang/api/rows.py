@@ -47,7 +47,7 @@ class Rows(Data):
         check_buildable(space.checked.root)
         kind = task_kind(space.checked.root)
         task = space.task or Task(kind)
-        table, others = set_apart(self.table, read_test(experiment.test, str(self.table.target.name)), kind, seed)
+        table, others = set_apart(self.table, read_test(experiment.test, self.table), kind, seed)
         goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
         said = experiment.validation or table.validation or task.validation
         dataset = check_labels(table, kind, folds=_parts(said))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spacelang.ir.task import Validation
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
+    from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.loop import Listener
     from spacelang.runtime.pipelines.forms import Form
@@ -53,6 +54,10 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     trial_limit: str | None = None,
     isolate: bool = False,
     test: "float | str | PathLike[str] | tuple[Any, Any] | None" = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    drop_columns: Iterable[str] = (),
     metrics: Iterable[str] = (),
     training_score: bool = False,
     predictions: bool = False,
@@ -93,6 +98,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     says. With `isolate` each has a process of its own, so that none can touch another, and none shares its fitted
     steps. `test` are rows that no trial sees: a share of them (0.2), drawn by the seed with all classes, or other ones,
     a file or `(X, y)`. The best pipeline, fitted on all other rows, is scored on them once, at the end: `Result.test`.
+    Such a file is read by `sep`, `encoding` and `decimal`, `drop_columns` left out (see `runtime.data.reading`).
     `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
     `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
     limits, beside what the task bounds. With `ensemble` the best pipelines vote as well, with so many votes: who, and
@@ -109,6 +115,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
     """
     from spacelang.runtime.budget import Budget
+    from spacelang.runtime.data.reading import reading
 
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)
@@ -117,7 +124,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     if objective is None:
         kept = replace(kept, constraints=_constraints(constraints))
         _refuse({"fidelities": fidelities, "scale": scale}, "data")
-        data: Data = _rows(features, target)
+        data: Data = _rows(features, target, reading(sep, encoding, decimal, drop_columns))
     else:
         by_metric |= {"features": features, "target": target}
         asked = {each.name: getattr(kept, each.name) for each in fields(kept)}
@@ -164,12 +171,12 @@ def _space(
     return usual.space, usual.reason
 
 
-def _rows(features: Any, target: Any) -> Rows:
+def _rows(features: Any, target: Any, read: "Reading") -> Rows:
     from spacelang.runtime.data.loading import make_table
 
     if features is None or target is None:
         raise ValueError("there is nothing to search on: give features and labels, or an `objective`")
-    return Rows(make_table(features, target))
+    return Rows(replace(make_table(features, target), reading=read))
 
 
 def _validation(text: str) -> "Validation":

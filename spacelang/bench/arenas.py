@@ -19,6 +19,7 @@ from spacelang.ir.task import describe_bound, describe_validation
 from spacelang.plugins import Part
 
 if TYPE_CHECKING:
+    from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.loop import Listener
@@ -144,11 +145,15 @@ class ArenasError(ValueError):
 
 
 def arenas(
-    of: Callable[..., Experiment], data: Mapping[str, Any], target_column: str | None = None
+    of: Callable[..., Experiment],
+    data: Mapping[str, Any],
+    target_column: str | None = None,
+    reading: "Reading | None" = None,
 ) -> tuple[Arena, ...]:
     """An arena for each data set by its label: a reference as `--data` takes it, or features and labels in a pair.
 
-    `of` says what a run on some `data` is. Raises ArenasError with everything that cannot be read.
+    Files are read as `reading` says. `of` says what a run on some `data` is. Raises ArenasError with everything that
+    cannot be read.
     """
     from spacelang.runtime.errors import DataError, InputError
 
@@ -156,7 +161,7 @@ def arenas(
     mistakes: list[InputError] = []
     for label, source in data.items():
         try:
-            found.append(Arena(label, _experiment(of, label, source, target_column)))
+            found.append(Arena(label, _experiment(of, label, source, target_column, reading)))
         except InputError as error:
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
@@ -192,28 +197,35 @@ def labels(references: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _experiment(of: Callable[..., Experiment], label: str, source: Any, target_column: str | None) -> Experiment:
+def _experiment(
+    of: Callable[..., Experiment], label: str, source: Any, target_column: str | None, reading: "Reading | None"
+) -> Experiment:
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.testing import read_test
 
     if isinstance(source, str):
-        said = of(data=data_of(source, target_column))
+        said = of(data=data_of(source, target_column, reading))
     else:
         features, target = source
         said = of(data=Rows(make_table(features, target, label)))
     if isinstance(said.data, Rows):
-        return replace(said, test=read_test(said.test, str(said.data.table.target.name)))
-    _check_unsettled(source, said, target_column)
+        return replace(said, test=read_test(said.test, said.data.table))
+    _check_unsettled(source, said, target_column, reading)
     return said
 
 
-def _check_unsettled(source: str, setting: Experiment, target_column: str | None) -> None:
+def _check_unsettled(source: str, setting: Experiment, target_column: str | None, reading: "Reading | None") -> None:
     """Raise InputError where something is asked for that a table has settled."""
     from spacelang.runtime.errors import InputError
 
     is_table = source.startswith(TABLE)
     what_it_is = f"the table `{source.removeprefix(TABLE)}`" if is_table else f"`{source}`"
-    asked = {"a metric": setting.metric, "a validation": setting.validation, "a column of labels": target_column}
+    asked = {
+        "a metric": setting.metric,
+        "a validation": setting.validation,
+        "a column of labels": target_column,
+        "how a file is read": reading,
+    }
     for what, given in asked.items():
         if given is not None:
             message = f"{what} changes nothing of {what_it_is}"

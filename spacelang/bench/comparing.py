@@ -48,6 +48,10 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     trial_limit: str | None = None,
     isolate: bool = False,
     target_column: str | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    drop_columns: Iterable[str] = (),
     allow: Iterable[str] = (),
     bind: Mapping[str, int] | None = None,
     initial: Initial | None = None,
@@ -59,7 +63,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     """Run every optimizer on all data `repeats` times, the seeds being `seed`, `seed` + 1, and so on.
 
     `data` has by its label each data set: what `spacelang run --data` takes (a file, `sklearn:NAME`, `table:FILE.npz`),
-    or a pair of features and labels. `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split
+    or a pair of features and labels. Files are read by `sep`, `encoding` and `decimal`, `drop_columns` left out (see
+    `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split
     and the search, so that all optimizers share their splits; on a table, whose split is made, the search alone. All
     else is as for `search`; without `time`, `trials` and a limit of the task a run takes a minute.
 
@@ -78,6 +83,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     validation, time or limit and for numbers that allow nothing, and the runtime's InputError for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
+    from spacelang.runtime.data.reading import PLAIN, reading
     from spacelang.runtime.evaluation.split import parse_validation
 
     if repeats < 1:
@@ -97,7 +103,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
         norm=Norm(archive_norm),
     )
     seeds = tuple(range(seed, seed + repeats))
-    fields = arenas(of, data, target_column)
+    read = reading(sep, encoding, decimal, drop_columns)
+    fields = arenas(of, data, target_column, None if read == PLAIN else read)
     common = fields[0].experiment
     judged = _judged(fields, seeds[0], entered)
     place = None if folder is None else Path(folder)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spacelang.bench.tables.listing import Hyperparameters
     from spacelang.bench.tables.objective import TableObjective
     from spacelang.bench.tables.tabulation import Missing, Tabulate
+    from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
@@ -113,8 +114,8 @@ class Losses(Data):
         return Simulated(aim.evaluate, workers=max(workers.count, 1))
 
 
-def data_of(reference: str, target_column: str | None = None) -> Data:
-    """What `--data` names: a table of known losses, an artificial box, else rows; raises InputError."""
+def data_of(reference: str, target_column: str | None = None, reading: "Reading | None" = None) -> Data:
+    """What `--data` names: a table of known losses, an artificial box, else rows, read so; raises InputError."""
     if reference.startswith(ARTIFICIAL):
         return Boxed(reference)
     if reference.startswith(TABLE):
@@ -122,8 +123,9 @@ def data_of(reference: str, target_column: str | None = None) -> Data:
 
         return Losses(read_table(Path(reference.removeprefix(TABLE))))
     from spacelang.runtime.data.loading import load_dataset
+    from spacelang.runtime.data.reading import PLAIN
 
-    return Rows(load_dataset(reference, target_column))
+    return Rows(load_dataset(reference, target_column, reading or PLAIN))
 
 
 # ---- making a table

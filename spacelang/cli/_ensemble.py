@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import add, comment, print_code
+from spacelang.cli._running import add, comment, print_code, reading_in
 from spacelang.cli._shared import report
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ class Election:
         if ensemble.test is not None:
             beside = "" if finale.test is None else f"; the best pipeline alone: {interval(finale.test, formula)}"
             add(f"{tested(ensemble.test, formula)}{beside}")
-        if (line := fitting(data, str(self.objective.dataset.target.name), NAME)) is not None:
+        label = str(self.objective.dataset.target.name)
+        if (line := fitting(data, label, NAME, reading_in(self.found))) is not None:
             add(f"to fit it: {line}")
 
     def _choice(self) -> "Choice":

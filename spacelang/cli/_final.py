@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._running import add, comment, facts_of, print_code
+from spacelang.cli._running import add, comment, facts_of, print_code, reading_in
 from spacelang.cli._shared import print_json, report
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Ending:
         """The line that does so, for the pipeline that was printed last."""
         from spacelang.report.code import fitting
 
-        line = fitting(self.data, str(self.objective.dataset.target.name))
+        line = fitting(self.data, str(self.objective.dataset.target.name), reading=reading_in(self.found))
         if line is not None:
             add(f"to fit it: {line}")
 

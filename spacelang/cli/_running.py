@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spacelang.ir.task import Limits, Validation
     from spacelang.report.summary import Run
     from spacelang.runtime.archives.archive import Archive
+    from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.executors import Executor, Workers
 
 DataOption = Annotated[
@@ -33,6 +34,20 @@ DataOption = Annotated[
 ]
 TargetColumnOption = Annotated[
     str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
+]
+SepOption = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help=r"What separates the fields of a `.csv` file; else a comma. `\t` is a tab."),
+]
+EncodingOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The encoding of a text file, such as `cp1252`; else UTF-8.")
+]
+DecimalOption = Annotated[
+    str | None, typer.Option(metavar="SIGN", help="`,` where the numbers of a `.csv` file are written `1,5`.")
+]
+DropColumnsOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,…", help='Columns to leave out, such as identifiers; `"a,b",c` has one with a comma.'),
 ]
 MetricOption = Annotated[
     str | None,
@@ -96,12 +111,41 @@ def load_space(space: str, allow: list[str] | None, bind: list[str] | None, *, a
         return load_for_data(space, allow=allow or (), bind=bindings(bind))
 
 
-def data_for(data: str, target_column: str | None, store: Path | None) -> "Data":
-    """What `--data` names; ends the program where it cannot be read."""
+def reading_of(sep: str | None, encoding: str | None, decimal: str | None, drop_columns: str | None) -> "Reading":
+    """How a file is to be read; ends the program where no file can be."""
+    import csv
+
+    from spacelang.runtime.data.reading import reading
+
+    named = [] if drop_columns is None else next(csv.reader([drop_columns], skipinitialspace=True), [])
+    with telling(None):
+        return reading(sep, encoding, decimal, [name.strip() for name in named if name.strip()])
+
+
+def data_for(data: str, target_column: str | None, read: "Reading", store: Path | None = None) -> "Data":
+    """What `--data` names, with a warning of each column that looks like none that a pipeline learns from.
+
+    Ends the program where it cannot be read.
+    """
+    from spacelang.api.rows import Rows
     from spacelang.bench.tabulating import data_of
+    from spacelang.runtime.data.profile import suspects
 
     with telling(store):
-        return data_of(data, target_column)
+        found = data_of(data, target_column, read)
+    if isinstance(found, Rows):
+        for column in suspects(found.table.features):
+            warn(visible(column.warning))
+    return found
+
+
+def reading_in(found: "Result") -> "Reading":
+    """How the data of a search was read."""
+    from spacelang.api.rows import Rows
+    from spacelang.runtime.data.reading import PLAIN
+
+    data = found.experiment.data
+    return data.table.reading if isinstance(data, Rows) else PLAIN
 
 
 def space_of(
@@ -267,6 +311,7 @@ def telling(store: Path | None, *, as_json: bool = False) -> "Iterator[None]":
     """End the program for what the user can put right in what a run is given, its store among that."""
     from spacelang.api import SpaceError
     from spacelang.plugins import OptionError, UnknownPluginError
+    from spacelang.runtime.data.reading import ReadingError
     from spacelang.runtime.errors import InputError, MetricError
     from spacelang.runtime.storing.store_faults import StoreError
 
@@ -281,7 +326,8 @@ def telling(store: Path | None, *, as_json: bool = False) -> "Iterator[None]":
             fail(error.message, error.help, status=BAD_INPUT)
         fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
     except InputError as error:
-        fail(error.message, error.help, status=WRONG_USAGE if isinstance(error, MetricError) else BAD_INPUT)
+        is_usage = isinstance(error, MetricError | ReadingError)
+        fail(error.message, error.help, status=WRONG_USAGE if is_usage else BAD_INPUT)
 
 
 def facts_of(found: "Result", preparation: str) -> "Run":

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,16 @@ from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
 from spacelang.cli._running import (
     ArchiveNormOption,
     ArchiveOption,
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
     InitialOption,
     IsolateOption,
+    SepOption,
+    TargetColumnOption,
     TestOption,
     load_space,
+    reading_of,
     workers_of,
 )
 from spacelang.cli._shared import (
@@ -77,9 +84,11 @@ def command(  # noqa: PLR0913 - one argument an option
     initial: InitialOption = None,
     archive: ArchiveOption = None,
     archive_norm: ArchiveNormOption = Norm.L1,
-    target_column: Annotated[
-        str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
-    ] = None,
+    target_column: TargetColumnOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
     allow: AllowOption = None,
     bind: BindOption = None,
     folder: Annotated[
@@ -104,6 +113,7 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.plugins import pieces
 
     _check_usage(optimizers, time, validate, data)
+    reading = reading_of(sep, encoding, decimal, drop_columns)
     loaded = load_space(space, allow, bind, as_json=json)
     show(loaded.warnings)
     _check_limits(loaded, time, trials, trial_limit, workers, isolate=isolate)
@@ -120,6 +130,7 @@ def command(  # noqa: PLR0913 - one argument an option
         "trial_limit": trial_limit,
         "isolate": isolate,
         "target_column": target_column,
+        **asdict(reading),
         "initial": initial,
         "archive": archive,
         "archive_norm": archive_norm,

@@ -1,19 +1,32 @@
 """`spacelang init`: a commented space to start from, made for data."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._running import TargetColumnOption
+from spacelang.cli._running import (
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
+    SepOption,
+    TargetColumnOption,
+    reading_of,
+)
 from spacelang.cli._shared import fail, note
 from spacelang.cli._streams import write_file
 
 
 def command(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A file of data, `sklearn:NAME` or `openml:ID`.")],
+    *,
     target_column: TargetColumnOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
 ) -> None:
     """Write a space to start from: stages, ranges and a task for such data, with comments that teach the language.
@@ -26,17 +39,19 @@ def command(
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
     from spacelang.runtime.errors import InputError
-    from spacelang.starting.writing import starting_space, warning
+    from spacelang.starting.writing import starting_space
 
     if output is not None and output.exists():
         fail(f"`{output}` is there already", "give `-o` another file, or remove that one")
+    reading = reading_of(sep, encoding, decimal, drop_columns)
     try:
-        found = profile(load_dataset(data, target_column))
+        found = profile(load_dataset(data, target_column, reading))
     except InputError as error:
         fail(error.message, error.help, status=BAD_INPUT)
     for column in found.suspects:
-        note(warning(column))
-    text = starting_space(found, data, target_column, None if output is None else str(output))
+        note(column.warning)
+    labels = "" if target_column is None else f" --target-column {quote(target_column)}"
+    text = starting_space(found, data, f"{labels}{reading.options}", None if output is None else str(output))
     if output is None:
         write_file(text)
     else:

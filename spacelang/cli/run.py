@@ -10,11 +10,15 @@ from spacelang.cli._final import Ending
 from spacelang.cli._running import (
     ArchiveNormOption,
     ArchiveOption,
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
     ExecutorOption,
     InitialOption,
     IsolateOption,
     MetricOption,
     ResumeOption,
+    SepOption,
     StoreOption,
     TargetColumnOption,
     TestOption,
@@ -28,6 +32,7 @@ from spacelang.cli._running import (
     initial_of,
     must_keep_predictions,
     prepared_for,
+    reading_of,
     searching,
     seconds_of,
     space_of,
@@ -63,6 +68,10 @@ def command(  # noqa: PLR0913 - one argument an option
         typer.Option("--data", "-d", help="As for `tabulate`, or `table:FILE.npz` or `artificial:SEED`, without rows."),
     ],
     target_column: TargetColumnOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
     optimizer: Annotated[
         str | None,
         typer.Option("--optimizer", help="See `spacelang optimizers`; else `mosaic`, `blds` without hyperparameters."),
@@ -126,12 +135,14 @@ def command(  # noqa: PLR0913 - one argument an option
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
     first, earlier = initial_of(initial, as_json=json), archive_of(archive)
-    read = cache(partial(data_for, data, target_column, store))
+    reading = reading_of(sep, encoding, decimal, drop_columns)
+    read = cache(partial(data_for, data, target_column, reading, store))
     loaded, chosen = space_of(space, read, allow, bind, as_json=json)
     if not (without := is_dataless(data)):
         plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
     else:
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
+        judged |= {"--sep": sep, "--encoding": encoding, "--decimal": decimal, "--drop-columns": drop_columns}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
         refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})

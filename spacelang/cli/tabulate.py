@@ -10,17 +10,23 @@ from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._dataless import is_dataless
 from spacelang.cli._running import (
     DataOption,
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
     ExecutorOption,
     IsolateOption,
     MetricOption,
     ResumeOption,
+    SepOption,
     StoreOption,
     TargetColumnOption,
     TrialLimitOption,
     ValidateOption,
     WorkersOption,
     be_ready_to_fork,
+    data_for,
     load_space,
+    reading_of,
     searching,
     seconds_of,
     telling,
@@ -45,6 +51,10 @@ def command(  # noqa: PLR0913 - one argument an option
     data: DataOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
     target_column: TargetColumnOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
     metric: MetricOption = None,
     validate: ValidateOption = None,
     b: Annotated[
@@ -81,7 +91,6 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.api.rows import Rows
     from spacelang.plugins import Part
     from spacelang.runtime.budget import Budget
-    from spacelang.runtime.data.loading import load_dataset
 
     if resume and store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
@@ -90,8 +99,8 @@ def command(  # noqa: PLR0913 - one argument an option
     seconds, validation = seconds_of(time), validation_of(validate)
     _check_output(output)
     loaded = load_space(space, allow, bind, as_json=json)
-    with telling(store):
-        rows = Rows(load_dataset(data, target_column))
+    rows = data_for(data, target_column, reading_of(sep, encoding, decimal, drop_columns), store)
+    assert isinstance(rows, Rows)
     experiment = Experiment(
         space=loaded,
         data=rows,

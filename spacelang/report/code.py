@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spacelang.runtime.data.reading import PLAIN, Reading
 from spacelang.runtime.ensembles.hard_vote import HardVote
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.columns import EachColumn, Strings
@@ -44,20 +45,23 @@ def source(pipeline: Any, name: str = "pipeline") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def fitting(reference: str, label: str, name: str = "pipeline") -> str | None:
+def fitting(reference: str, label: str, name: str = "pipeline", reading: Reading = PLAIN) -> str | None:
     """A line of Python that fits what is called `name` to the data of a reference, with labels in the column `label`.
 
-    None for data that no line of pandas or scikit-learn reads as this package does.
+    Its file was read as `reading` says. None for data that no line of pandas or scikit-learn reads as this package
+    does.
     """
     scheme, _, shipped = reference.partition(":")
-    if scheme == "sklearn" and label == "target":
+    if scheme == "sklearn" and label == "target" and not reading.drop_columns:
         load = f"load_{shipped}"
         return f"from sklearn.datasets import {load}; {name}.fit(*{load}(return_X_y=True, as_frame=True))"
     if not reference.lower().endswith((".csv", ".csv.gz")):
         return None
     column = _quoted(label)
-    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False)"
-    return f"import pandas; {table}; {name}.fit(table.drop(columns={column}), table[{column}])"
+    others = f"[{', '.join(map(_quoted, (label, *reading.drop_columns)))}]" if reading.drop_columns else column
+    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.of_text.items())
+    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
+    return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{column}])"
 
 
 @dataclass(frozen=True, slots=True)

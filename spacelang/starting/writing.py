@@ -7,7 +7,7 @@ from typing import Final
 
 from spacelang.diagnostics.cells import visible
 from spacelang.ir.domain import is_word
-from spacelang.runtime.data.profile import ColumnProfile, Profile
+from spacelang.runtime.data.profile import Profile
 from spacelang.runtime.pipelines.columns import Content
 from spacelang.starting import stages
 from spacelang.syntax.printer import format_text
@@ -19,11 +19,11 @@ SHOWN: Final = 6
 """So many columns are named one by one."""
 
 
-def starting_space(data: Profile, reference: str, target: str | None = None, place: str | None = None) -> str:
+def starting_space(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
     """The text of a space for such data, laid out as `fmt` does; it passes `check`.
 
-    `reference` is how the user named the data, `target` the column of labels where the user named it, and `place` the
-    file that is written, if any.
+    `reference` is how the user named the data, `options` what else was said of it, each with a space before it, and
+    `place` the file that is written, if any.
     """
     parts = (
         f'space {_name(data)} "{_title(data)}"\n',
@@ -38,28 +38,21 @@ def starting_space(data: Profile, reference: str, target: str | None = None, pla
         stages.constraint(data),
         _task(data),
     )
-    return format_text(f"{_heading(data, reference, target, place)}\n" + "\n".join(filter(None, parts)))
+    return format_text(f"{_heading(data, reference, options, place)}\n" + "\n".join(filter(None, parts)))
 
 
-def warning(column: ColumnProfile) -> str:
-    """What a column that is suspected may be, and what to do about it."""
-    assert column.suspicion is not None
-    return f"`{column.name}` {column.suspicion.sentence}: {column.suspicion.remedy}"
-
-
-def _heading(data: Profile, reference: str, target: str | None, place: str | None) -> str:
+def _heading(data: Profile, reference: str, options: str, place: str | None) -> str:
     file = quote(place or f"{_name(data)}.space")
-    labels = f" --target-column {quote(target)}" if target else ""
     lines = [
         f"{data.name}: {data.rows:,} rows, {_count(len(data.columns), 'column')}, labels in {data.label}.",
         f"{_labels(data)}",
-        *(f"! {told}." for told in map(warning, data.suspects)),
+        *(f"! {column.warning}." for column in data.suspects),
         "",
         "A space says which pipelines may be tried. Change what you like, and then:",
         "",
         f"    spacelang check {file}",
         f"    spacelang stats {file}",
-        f"    spacelang run {file} --data {quote(reference)}{labels}",
+        f"    spacelang run {file} --data {quote(reference)}{options}",
     ]
     return "".join(stages.remark(line) if line[:1].strip() else f"# {visible(line)}".rstrip() + "\n" for line in lines)
 

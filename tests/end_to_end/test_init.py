@@ -76,3 +76,60 @@ def test_what_has_no_rows_needs_a_space(folder: Path) -> None:
     ended = spacelang("run", "--data", "artificial:1", "--trials", "1", folder=folder)
     assert ended.returncode == 2
     assert "this data has no rows to choose a space by" in ended.stderr
+
+
+def test_a_file_of_another_kind_is_read_by_its_options_by_every_command(folder: Path) -> None:
+    rows = "\n".join(f"{row};{row % 7},5;{'größe' if row % 2 else 'höhe'}" for row in range(60))
+    (folder / "maße.csv").write_text(f"nr;länge;maß\n{rows}\n", encoding="cp1252")
+    options = ("--sep", ";", "--encoding", "cp1252", "--decimal", ",", "--drop-columns", "nr")
+    made = spacelang("init", "maße.csv", *options, folder=folder)
+    assert made.returncode == 0, made.stderr
+    assert not made.stderr
+    assert "--sep ';' --encoding cp1252 --decimal , --drop-columns nr" in made.stdout
+    (folder / "my.space").write_text("stage estimator = DecisionTreeClassifier | GaussianNB\n", encoding="utf-8")
+    run = ("run", "my.space", "--data", "maße.csv", "--optimizer", "random", "--trials", "2", "--workers", "0")
+    ran = spacelang(*run, *options, folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "looks like" not in ran.stderr
+    assert 'low_memory=False, sep=";", encoding="cp1252", decimal=",")' in ran.stdout
+    assert 'table.drop(columns=["maß", "nr"])' in ran.stdout
+    warned = spacelang(*run, *options[:4], folder=folder)
+    assert "warning: `nr` looks like an identifier: " in warned.stderr
+    assert "warning: `länge` holds numbers with a decimal comma: " in warned.stderr
+    compared = (
+        "compare",
+        "my.space",
+        "--data",
+        "maße.csv",
+        "--optimizers",
+        "random",
+        "--repeats",
+        "1",
+        "--trials",
+        "1",
+    )
+    assert spacelang(*compared, *options, "--workers", "0", "-o", "c", folder=folder).returncode == 0
+    table = ("tabulate", "my.space", "--data", "maße.csv", "--workers", "0", "--b", "100", "-o", "t.npz")
+    assert spacelang(*table, *options, folder=folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (("--sep", ";"), 1, "`,` fits: give `--sep ,`"),
+        (("--sep", "::"), 2, "`::` separates no fields"),
+        (("--encoding", "utf9"), 2, "there is no encoding `utf9`"),
+        (("--drop-columns", "size,town,sizes"), 1, "did you mean `size`?"),
+    ],
+)
+def test_options_that_do_not_fit_are_told(folder: Path, options: tuple[str, ...], status: int, said: str) -> None:
+    ended = spacelang("init", "my houses.csv", *options, folder=folder)
+    assert ended.returncode == status
+    assert said in ended.stderr
+
+
+def test_how_a_file_is_read_means_nothing_without_one(folder: Path) -> None:
+    (folder / "my.space").write_text("stage estimator = GaussianNB | DecisionTreeClassifier\n", encoding="utf-8")
+    ended = spacelang("run", "my.space", "--data", "artificial:1", "--sep", ";", folder=folder)
+    assert ended.returncode == 2
+    assert "`--sep` changes nothing of `artificial:1`" in ended.stderr

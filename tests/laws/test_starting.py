@@ -14,7 +14,7 @@ import spacelang as sl
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.data.profile import Profile, Suspicion, profile
 from spacelang.runtime.errors import DataError
-from spacelang.starting.writing import starting_space, warning
+from spacelang.starting.writing import starting_space
 from spacelang.syntax.printer import format_text
 
 from .settings import LAW
@@ -61,7 +61,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 @settings(LAW, max_examples=30)
 @given(profiles())
 def test_passes_the_check_as_it_is_laid_out(data: Profile) -> None:
-    text = starting_space(data, "a file.csv", "the label")
+    text = starting_space(data, "a file.csv", " --target-column label")
     space = sl.parse(text)
     assert not space.warnings
     assert format_text(text) == text
@@ -108,7 +108,7 @@ SUSPECTS = {
     "row": (range(ROWS), Suspicion.IDENTIFIER),
     "code": ([f"A-{place:05}" for place in range(ROWS)], Suspicion.IDENTIFIER),
     "income": ([f"{place},{place:03}.50 €" for place in range(ROWS)], Suspicion.NUMBERS),
-    "share": ([f"{place % 9},5" for place in range(ROWS)], Suspicion.NUMBERS),
+    "share": ([f"{place % 9},5" for place in range(ROWS)], Suspicion.COMMAS),
     "day": ([f"2021-03-{1 + place % 28:02}" for place in range(ROWS)], Suspicion.DATES),
     "born": ([f"{1 + place % 28}.3.1970" for place in range(ROWS)], Suspicion.DATES),
     "hired": ([f"March {1 + place % 28}, 2001" for place in range(ROWS)], Suspicion.DATES),
@@ -128,7 +128,7 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     }
     text = starting_space(data, "a.csv")
     flat = " ".join(text.replace("\n# ", " ").split())
-    assert all(f"! {warning(column)}." in flat for column in data.suspects)
+    assert all(f"! {column.warning}." in flat for column in data.suspects)
 
 
 @pytest.mark.parametrize(

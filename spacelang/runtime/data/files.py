@@ -6,33 +6,40 @@ import io
 import zlib
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import pandas as pd
 
+from spacelang.runtime.data.reading import PLAIN, Reading, likely_encoding, likely_separator, written
 from spacelang.runtime.errors import DataError
 
 AGAIN: Final = "fetch or write the file again"
+BEGINNING: Final = 65_536
+SEEN: Final = 20
+"""So many lines, of so many characters, tell what separates fields."""
 
 
-def read_csv(path: Path, name: str) -> pd.DataFrame:
+def read_csv(path: Path, name: str, reading: Reading = PLAIN) -> pd.DataFrame:
     """The table in a `.csv` or `.csv.gz` file, with columns of the types that pandas infers.
 
     Raises DataError, calling the file `name`, for what is unreadable, empty, cut or ragged, and for columns without
     a name of their own.
     """
-    text = read_text(path, name)
-    _check_shape(text, name)
+    text = read_text(path, name, reading.encoding)
+    _check_shape(text, name, reading.sep)
     try:
         # Everything is read at once: read in pieces, a column could be numbers here and text there.
-        return pd.read_csv(io.StringIO(text), low_memory=False, index_col=False)
+        return pd.read_csv(
+            io.StringIO(text), sep=reading.sep, decimal=reading.decimal, low_memory=False, index_col=False
+        )
     except (ValueError, OverflowError) as error:
         raise DataError(f"`{name}` cannot be read as a table: {str(error).splitlines()[0]}") from error
 
 
-def read_text(path: Path, name: str) -> str:
-    """The text in UTF-8 of a file, or of one in a `.gz` file; raises DataError for what is none, is empty or cut."""
-    return _decoded(read_bytes(path, name), name)
+def read_text(path: Path, name: str, encoding: str = PLAIN.encoding) -> str:
+    """The text of a file, or of one in a `.gz` file; raises DataError for what is none, is empty or cut."""
+    return _decoded(read_bytes(path, name), name, encoding)
 
 
 def read_bytes(path: Path, name: str) -> bytes:
@@ -53,13 +60,19 @@ def read_bytes(path: Path, name: str) -> bytes:
         raise DataError(f"`{name}` is not a valid gzip file", AGAIN) from error
 
 
-def _decoded(content: bytes, name: str) -> str:
+def _decoded(content: bytes, name: str, encoding: str) -> str:
+    is_usual = encoding == PLAIN.encoding
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"`{name}` is not a text file in UTF-8 (byte {error.start})", "save it as text in UTF-8"
-        ) from error
+        text = content.decode("utf-8-sig" if is_usual else encoding)
+    except UnicodeError as error:
+        likely = likely_encoding(content)
+        remedy = "save it as text in UTF-8"
+        if likely not in {None, encoding}:
+            remedy = f"it may be `{likely}`: give `--encoding {likely}`, or `encoding=`; else save it as text in UTF-8"
+        # What has a byte less than it needs at the end has no place for its error.
+        place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        called = "UTF-8" if is_usual else f"`{encoding}`"
+        raise DataError(f"`{name}` is not a text file in {called}{place}", remedy) from error
     if "\0" in text:
         raise DataError(f"`{name}` is a binary file", "save it as text in UTF-8")
     if not text.strip():
@@ -67,9 +80,13 @@ def _decoded(content: bytes, name: str) -> str:
     return text
 
 
-def _check_shape(text: str, name: str) -> None:
+def _check_shape(text: str, name: str, sep: str) -> None:
     """Look at every row: pandas would fill a row that is too short with missing values, and rename equal columns."""
-    reader = csv.reader(io.StringIO(text), strict=True)
+    _check_separator(text, name, sep)
+    if _is_even(text, sep):
+        _check_header(text.partition("\n")[0].split(sep), name)
+        return
+    reader = csv.reader(io.StringIO(text), delimiter=sep, strict=True)
     header: list[str] = []
     rows = 0
     try:
@@ -92,9 +109,31 @@ def _check_shape(text: str, name: str) -> None:
         raise DataError(f"`{name}` has a header and no rows")
 
 
+def _is_even(text: str, sep: str) -> bool:
+    """Whether every line has as many fields as the first one, where nothing is quoted: a million rows in half a second.
+
+    Of all other files the reader tells, and where it is not so.
+    """
+    if '"' in text or "\r" in text:
+        return False
+    lines = [line for line in text.split("\n") if line]
+    return len(lines) > 1 and len({line.count(sep) for line in lines}) == 1 and text.startswith(lines[0])
+
+
+def _check_separator(text: str, name: str, sep: str) -> None:
+    """Raise DataError where the header is a single field, and another separator fits the first lines."""
+    lines = [line for line in text[:BEGINNING].splitlines()[:SEEN] if line.strip()]
+    # Not so the rows: they may have commas in their numbers.
+    likely = None if sep in lines[0] else likely_separator(lines, sep)
+    if likely is not None:
+        between = "commas" if sep == "," else f"`{written(sep)}`"
+        raise DataError(
+            f"`{name}` is not separated by {between}: its header is one field",
+            f"`{written(likely)}` fits: give `--sep {quote(written(likely))}`, or `sep=`",
+        )
+
+
 def _check_header(header: list[str], name: str) -> None:
-    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise DataError(f"`{name}` is not separated by commas", "save it with a comma between the fields")
     for place, column in enumerate(header, start=1):
         if not column.strip():
             raise DataError(

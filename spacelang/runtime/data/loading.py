@@ -4,8 +4,8 @@ A `Table` has been read but not judged; `labels.check_labels` makes a `Dataset` 
 """
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ import pandas as pd
 
 from spacelang.ir.task import Given, Kind
 from spacelang.runtime.data.files import read_bytes, read_csv, read_text
+from spacelang.runtime.data.reading import PLAIN, Reading
 from spacelang.runtime.data.sparse import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError, suggestion
 from spacelang.runtime.evaluation.split import Split, given
@@ -41,7 +42,8 @@ class Table:
     """A data set as it was read: `features` are a table with unique text names as columns, or a sparse array.
 
     `target` has the same rows. `splits` are those that the data itself says, if any, on which trials are then judged,
-    and `kind` is the kind of task that it is for, where it says so.
+    and `kind` is the kind of task that it is for, where it says so. `reading` is how its file was read, which is how
+    one with test rows is read.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Table:
     target: pd.Series
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
+    reading: Reading = PLAIN
 
     @property
     def validation(self) -> Given | None:
@@ -56,25 +59,27 @@ class Table:
         return given(self.splits, self.name) if self.splits else None
 
 
-def load_dataset(reference: str, target: str | None = None) -> Table:
+def load_dataset(reference: str, target: str | None = None, reading: Reading = PLAIN) -> Table:
     """Read `sklearn:NAME`, `openml:ID`, `openml-task:ID` or the path of a `.csv`, `.parquet` or `.arff` file.
 
     Text files may be compressed as `.gz`. The labels are the column `target`; where that is None the one that OpenML
-    names, in other data the one named "target", else the last. Raises DataError for everything that a user can have
-    got wrong.
+    names, in other data the one named "target", else the last of those that `reading` does not leave out. Raises
+    DataError for everything that a user can have got wrong.
     """
     scheme, _, name = reference.partition(":")
+    if scheme in {"sklearn", "openml", "openml-task"}:
+        _refuse_options(reference, reading.of_text)
     match scheme:
         case "sklearn":
-            return _split(reference, _shipped(name), target)
+            return _split(reference, _shipped(name), target, reading)
         case "openml" | "openml-task":
             from spacelang.runtime.data.openml import fetch
 
             fetched = fetch(reference, target)
-            found = _split(reference, fetched.table, fetched.target, fetched.left_out)
-            return Table(reference, found.features, found.target, fetched.splits, fetched.kind)
+            found = _split(reference, fetched.table, fetched.target, reading, fetched.left_out)
+            return replace(found, splits=fetched.splits, kind=fetched.kind)
         case _:
-            return _split(Path(reference).name, _read(reference), target)
+            return _split(Path(reference).name, _read(reference, reading), target, reading)
 
 
 def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
@@ -106,7 +111,7 @@ def _shipped(name: str) -> pd.DataFrame:
     return frame
 
 
-def _read(reference: str) -> pd.DataFrame | SparseTable:
+def _read(reference: str, reading: Reading) -> pd.DataFrame | SparseTable:
     path = Path(reference)
     if path.is_dir():
         raise DataError(f"`{reference}` is a folder", "name one file in it")
@@ -123,13 +128,22 @@ def _read(reference: str) -> pd.DataFrame | SparseTable:
         case ".parquet":
             from spacelang.runtime.data.parquet import read_parquet
 
+            _refuse_options(reference, reading.of_text)
             return read_parquet(read_bytes(path, reference), reference)
         case ".arff" | ".arff.gz":
             from spacelang.runtime.data.arff import read_arff
 
-            return read_arff(read_text(path, reference), reference)
+            _refuse_options(reference, {name: told for name, told in reading.of_text.items() if name != "encoding"})
+            return read_arff(read_text(path, reference, reading.encoding), reference)
         case _:
-            return read_csv(path, reference)
+            return read_csv(path, reference, reading)
+
+
+def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
+    """Raise DataError where it is said how to read a text that is none, or says so by itself."""
+    if said:
+        option = next(iter(said))
+        raise DataError(f"`--{option}` changes nothing of `{reference}`", "leave it out: it is for `.csv` files")
 
 
 def _where_instead(path: Path) -> str:
@@ -141,17 +155,34 @@ def _where_instead(path: Path) -> str:
     return suggestion(path.name, siblings)
 
 
-def _split(name: str, table: pd.DataFrame | SparseTable, target: str | None, left_out: tuple[str, ...] = ()) -> Table:
+def _split(
+    name: str, table: pd.DataFrame | SparseTable, target: str | None, reading: Reading, left_out: tuple[str, ...] = ()
+) -> Table:
     """The features and labels of a table, of which some columns are neither."""
-    columns = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
+    named = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
+    dropped = reading.drop_columns
+    for column in dropped:
+        if column not in named:
+            raise _missing(name, column, named)
+    columns = [column for column in named if column not in dropped]
+    if not columns:
+        raise DataError(f"of `{name}` all columns are left out", "leave out fewer of them")
     label = target if target is not None else "target" if "target" in columns else columns[-1]
+    if label in dropped:
+        raise DataError(f"the column `{label}` of labels is to be left out, too", "leave it out of `--drop-columns`")
     if label not in columns:
-        shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
-        raise DataError(f"`{name}` has no column `{label}`", suggestion(label, columns) or f"its columns are {shown}")
-    others = {label, *left_out}
+        raise _missing(name, label, columns)
+    others = {label, *left_out, *dropped}
     if isinstance(table, SparseTable):
-        return Table(name, _nonempty(table.without(frozenset(others)), name), table.column(label))
-    return Table(name, _nonempty(table.drop(columns=[*others]), name), _plain(table[label], ONE_LABEL))
+        features: Features = table.without(frozenset(others))
+        return Table(name, _nonempty(features, name), table.column(label), reading=reading)
+    features = _nonempty(table.drop(columns=[*others]), name)
+    return Table(name, features, _plain(table[label], ONE_LABEL), reading=reading)
+
+
+def _missing(name: str, column: str, columns: list[str]) -> DataError:
+    shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
+    return DataError(f"`{name}` has no column `{column}`", suggestion(column, columns) or f"its columns are {shown}")
 
 
 def make_features(features: Any, name: str = UNNAMED) -> Features:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from shlex import quote
 from typing import Any, Final
 
 import pandas as pd
@@ -11,13 +12,16 @@ import pandas as pd
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.labels import NUMBERED_CLASSES
 from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.reading import listed
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.columns import Content, is_text
+from spacelang.runtime.pipelines.columns import Content, is_mostly_different
 from spacelang.runtime.pipelines.preparation import content_of
 
 LOOKED_AT: Final = 500
 """So many different values of a column are looked at for how they are written."""
+MOST_ROWS: Final = 20_000
+"""In so many rows they are looked for."""
 NEARLY_ALL: Final = 0.95
 """So large a share of them decides."""
 FEWEST_ROWS: Final = 20
@@ -29,6 +33,7 @@ DATE: Final = re.compile(
     r"|(\d{1,2}\.?\s)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\d{1,2}?,?\s?\d{2,4}",
     re.IGNORECASE,
 )
+WITH_COMMA: Final = re.compile(r"[-+]?\d+(,\d+)?")
 NAMED_SO: Final = re.compile(
     r"(^|[_\W])(id|uuid|guid|index|key|nr|no|number)$|[a-z](ID|Id)$|^Unnamed: \d+$", re.IGNORECASE
 )
@@ -37,9 +42,13 @@ NAMED_SO: Final = re.compile(
 class Suspicion(Enum):
     """What a column may be that its type does not say, and what to do about it."""
 
-    IDENTIFIER = "looks like an identifier", "no pipeline learns from it: leave the column out"
-    DATES = "holds dates as text", "they count as categories so: make columns of year, month and weekday"
-    NUMBERS = "holds numbers as text", "they count as categories so: write them as plain numbers"
+    IDENTIFIER = "looks like an identifier", "no pipeline learns from it: leave it out by `--drop-columns {}`"
+    DATES = (
+        "holds dates as text",
+        "they count as categories: make columns of year, month and weekday, or save dates in a `.parquet` file",
+    )
+    COMMAS = "holds numbers with a decimal comma", "they count as categories: read the file by `--decimal ,`"
+    NUMBERS = "holds numbers as text", "they count as categories: write them as plain numbers"
 
     @property
     def sentence(self) -> str:
@@ -48,13 +57,13 @@ class Suspicion(Enum):
 
     @property
     def remedy(self) -> str:
-        """Why that matters, and what to do."""
+        """Why that matters, and what to do about the column that stands in the brackets, if there are any."""
         return self.value[1]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """A column: how many different values it has, and which share of the rows has none."""
+    """A column: how many different values it has, if these are categories, and which share of the rows has none."""
 
     name: str
     content: Content
@@ -62,6 +71,12 @@ class ColumnProfile:
     distinct: int
     missing: float
     suspicion: Suspicion | None = None
+
+    @property
+    def warning(self) -> str:
+        """What one that is suspected may be, and what to do about it."""
+        assert self.suspicion is not None
+        return f"`{self.name}` {self.suspicion.sentence}: {self.suspicion.remedy.format(quote(listed([self.name])))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +164,11 @@ def kind_of(table: Table) -> LikelyKind:
     return LikelyKind("classification", f"{column} holds {distinct} whole numbers")
 
 
+def suspects(features: Features) -> tuple[ColumnProfile, ...]:
+    """The columns of a table that may be something else than their types say."""
+    return tuple(column for column in _columns(features) if column.suspicion)
+
+
 def _columns(features: Features) -> Iterable[ColumnProfile]:
     if not isinstance(features, pd.DataFrame):
         # They have no names.
@@ -158,34 +178,45 @@ def _columns(features: Features) -> Iterable[ColumnProfile]:
 
 def _column(values: "pd.Series[Any]") -> ColumnProfile:
     content = content_of(values)
-    distinct, missing = int(values.nunique()), float(values.isna().mean())
-    has_words = content is Content.CATEGORY and is_text(values)
+    distinct = int(values.nunique()) if content is Content.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
-    is_read = has_words and suspicion is None
-    return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion)
+    is_read = suspicion is None and is_mostly_different(distinct, len(values))
+    return ColumnProfile(str(values.name), content, is_read, distinct, float(values.isna().mean()), suspicion)
 
 
 def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Suspicion | None:
-    rows = len(values)
-    all_differ = distinct == rows >= FEWEST_ROWS
     match content:
-        case Content.NUMBER if all_differ and pd.api.types.is_integer_dtype(values):
-            counts_up = int(values.max()) - int(values.min()) + 1 == rows
-            return Suspicion.IDENTIFIER if counts_up or NAMED_SO.search(str(values.name)) else None
+        case Content.NUMBER if pd.api.types.is_integer_dtype(values):
+            return Suspicion.IDENTIFIER if _numbers_rows(values) else None
         case Content.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
             return _writing(values, distinct)
         case _:
             return None
 
 
+def _numbers_rows(values: "pd.Series[Any]") -> bool:
+    """Whether whole numbers differ in all rows, and count up or are called so."""
+    rows = len(values)
+    # The first rows tell of most columns that they do not, without a look at all others.
+    if rows < FEWEST_ROWS or not (values.head(LOOKED_AT).is_unique and values.is_unique):
+        return False
+    return int(values.max()) - int(values.min()) + 1 == rows or NAMED_SO.search(str(values.name)) is not None
+
+
 def _writing(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
     """What values that are written as text are."""
-    written = [str(each).strip() for each in values.dropna().unique()[:LOOKED_AT]]
-    filled = [each for each in written if each]
+    known = values.dropna().head(MOST_ROWS).unique()[:LOOKED_AT]
+    filled = [text for each in known if (text := str(each).strip())]
     enough = NEARLY_ALL * len(filled)
     if sum(DATE.fullmatch(each) is not None for each in filled) >= enough:
         return Suspicion.DATES
     if sum(NUMBER.fullmatch(each) is not None for each in filled) >= enough:
-        return Suspicion.NUMBERS
+        return Suspicion.COMMAS if _has_decimal_commas(filled) else Suspicion.NUMBERS
     is_one_word = sum(" " not in each for each in filled) >= enough
     return Suspicion.IDENTIFIER if is_one_word and distinct == len(values) >= FEWEST_ROWS else None
+
+
+def _has_decimal_commas(numbers: list[str]) -> bool:
+    """Whether all are numbers where a comma is the sign before decimals: of thousands there are always three digits."""
+    behind = [each.partition(",")[2] for each in numbers]
+    return all(map(WITH_COMMA.fullmatch, numbers)) and any(digits and len(digits) != 3 for digits in behind)

@@ -1,6 +1,7 @@
 """Test rows: kept from all trials, and as alike to the other rows as a fitted pipeline needs them to be."""
 
 import warnings
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias
 
@@ -25,10 +26,11 @@ TestRows: TypeAlias = float | Table
 """The share of the rows that is kept for testing, or other rows."""
 
 
-def read_test(given: Any, column: str) -> TestRows | None:
+def read_test(given: Any, table: Table) -> TestRows | None:
     """What a user gives for test rows: a share (also as text), a file or other reference to data, `(X, y)`, a table.
 
-    `column` has the labels in a file. Raises DataError for what cannot be read, and for no share.
+    A file is read as that of the other rows, whose `table` names the column of labels. Raises DataError for what cannot
+    be read, and for no share.
     """
     match given:
         case None | Table():
@@ -37,11 +39,21 @@ def read_test(given: Any, column: str) -> TestRows | None:
             return make_table(features, target, "the test rows")
         case str() | PathLike():
             share = _number(str(given))
-            return load_dataset(str(given), column) if share is None else _share(share)
+            return _read(str(given), table) if share is None else _share(share)
         case _ if isinstance(given, int | float) and not isinstance(given, bool):
             return _share(float(given))
         case _:
             raise DataError(f"`{given!r}` are no test rows", "give a share such as 0.2, a file, or `(X, y)`")
+
+
+def _read(reference: str, table: Table) -> Table:
+    """A file of test rows, which may lack columns that are left out anyway."""
+    reading, label = table.reading, str(table.target.name)
+    found = load_dataset(reference, label, replace(reading, drop_columns=()))
+    if isinstance(found.features, pd.DataFrame):
+        kept = [name for name in found.features.columns if name not in reading.drop_columns]
+        return replace(found, features=found.features[kept])
+    return load_dataset(reference, label, reading)
 
 
 def set_apart(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
@@ -138,7 +150,7 @@ def _rows_of(table: Table, rows: Rows) -> Table:
     features = table.features
     is_table = isinstance(features, pd.DataFrame)
     chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
-    return Table(table.name, chosen, table.target.iloc[rows].reset_index(drop=True), kind=table.kind)
+    return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
 
 
 def _codes(tested: Table, dataset: Dataset) -> "pd.Series[Any]":

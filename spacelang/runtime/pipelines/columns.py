@@ -143,8 +143,12 @@ class Strings:
 
 def is_text(column: Any) -> bool:
     """Whether a column of strings holds free text: most of its values are different."""
-    distinct = column.nunique()
-    return bool(distinct > TEXT_VALUES and 2 * distinct > len(column))
+    return is_mostly_different(int(column.nunique()), len(column))
+
+
+def is_mostly_different(distinct: int, rows: int) -> bool:
+    """Whether so many different strings in so many rows are free text."""
+    return distinct > TEXT_VALUES and 2 * distinct > rows
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]

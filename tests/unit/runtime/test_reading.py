@@ -1,0 +1,167 @@
+"""How files are read that are not written as most are, and what is said where they are read wrongly."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacelang.report.code import fitting
+from spacelang.runtime.data.loading import Table, load_dataset
+from spacelang.runtime.data.profile import Suspicion, suspects
+from spacelang.runtime.data.reading import PLAIN, Reading, ReadingError, listed, reading
+from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.testing import read_test
+
+ROWS = [(f"{row}", f"{row},5", "größe" if row % 2 else "höhe", f"{row % 3}") for row in range(30)]
+NAMES = ("nr", "preis", "maß", "target")
+
+
+def european(folder: Path, name: str = "d.csv", *, sep: str = ";", encoding: str = "cp1252") -> str:
+    path = folder / name
+    path.write_text("\n".join(sep.join(row) for row in (NAMES, *ROWS)), encoding=encoding)
+    return str(path)
+
+
+def refused(reference: str, target: str | None = None, **options: Any) -> DataError:
+    with pytest.raises(DataError) as raised:
+        load_dataset(reference, target, reading(**options))
+    return raised.value
+
+
+def test_a_file_as_it_is_written(tmp_path: Path) -> None:
+    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    table = load_dataset(european(tmp_path), None, said)
+    assert isinstance(table.features, pd.DataFrame)
+    assert [*table.features.columns] == ["preis", "maß"]
+    assert table.features["preis"].tolist() == [row + 0.5 for row in range(30)]
+    assert set(table.features["maß"]) == {"größe", "höhe"}
+    assert table.reading == said
+
+
+@pytest.mark.parametrize(("sep", "typed"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
+def test_another_separator_is_told_with_the_one_that_fits(tmp_path: Path, sep: str, typed: str) -> None:
+    error = refused(european(tmp_path, sep=sep), encoding="cp1252", sep=None if sep != ";" else ":")
+    assert "its header is one field" in error.message
+    assert f"give `--sep {typed}`, or `sep=`" in error.help
+
+
+def test_a_separator_that_does_not_fit_a_plain_file(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+    assert refused(str(path), sep=";").help.startswith("`,` fits: give `--sep ,`")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "given", "said"),
+    [
+        ("cp1252", None, "it may be `cp1252`: give `--encoding cp1252`, or `encoding=`"),
+        ("utf-16", None, "it may be `utf-16`: give `--encoding utf-16`, or `encoding=`"),
+        ("cp1252", "ascii", "it may be `cp1252`"),
+    ],
+)
+def test_another_encoding_is_told_with_one_to_try(tmp_path: Path, encoding: str, given: str | None, said: str) -> None:
+    error = refused(european(tmp_path, encoding=encoding), encoding=given, sep=";")
+    assert "is not a text file in" in error.message
+    assert said in error.help
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sep": "ab"}, "`ab` separates no fields"),
+        ({"sep": ""}, "`` separates no fields"),
+        ({"sep": '"'}, "separates no fields"),
+        ({"encoding": "utf9"}, "there is no encoding `utf9` of text"),
+        ({"encoding": "hex"}, "there is no encoding `hex` of text"),
+        ({"decimal": ";"}, "`;` is no sign before decimals"),
+        ({"drop_columns": "id"}, "`id` is one text, and no list of columns"),
+    ],
+)
+def test_options_that_read_no_file(options: Any, said: str) -> None:
+    with pytest.raises(ReadingError, match=said) as raised:
+        reading(**options)
+    assert raised.value.help
+
+
+def test_columns_that_are_left_out_are_there_and_hold_no_labels(tmp_path: Path) -> None:
+    path = european(tmp_path, encoding="utf-8")
+    assert refused(path, sep=";", drop_columns=["pries"]).help == "did you mean `preis`?"
+    assert "the column `nr` of labels is to be left out" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
+    # Without the last column of all the one before it has the labels.
+    assert load_dataset(path, None, reading(sep=";", drop_columns=["target"])).target.name == "maß"
+
+
+@pytest.mark.parametrize("reference", ["sklearn:iris", "openml:1"])
+def test_what_is_no_text_is_read_in_one_way(reference: str) -> None:
+    assert "`--sep` changes nothing of" in refused(reference, sep=";").message
+    assert "`--encoding` changes nothing of" in refused(reference, encoding="cp1252").message
+
+
+def test_columns_of_other_data_are_left_out() -> None:
+    table = load_dataset("sklearn:iris", None, reading(drop_columns=["petal width (cm)"]))
+    assert table.features.shape == (150, 3)
+
+
+def test_test_rows_are_read_like_the_others(tmp_path: Path) -> None:
+    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    table = load_dataset(european(tmp_path), None, said)
+    other = read_test(european(tmp_path, "other.csv"), table)
+    assert isinstance(other, Table)
+    assert [*other.features.columns] == ["preis", "maß"]
+    bare = tmp_path / "bare.csv"
+    bare.write_text("preis;maß;target\n1,5;höhe;2\n2,5;höhe;1\n", encoding="cp1252")
+    found = read_test(str(bare), table)
+    assert isinstance(found, Table)
+    assert found.features["preis"].tolist() == [1.5, 2.5]
+
+
+def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
+    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    path = european(tmp_path)
+    line = fitting(path, "target", reading=said)
+    assert line is not None
+    seen: list[Any] = []
+    pipeline = type("Pipeline", (), {"fit": staticmethod(lambda *given: seen.extend(given))})
+    exec(line, {"pipeline": pipeline})
+    table = load_dataset(path, None, said)
+    assert seen[0].equals(table.features)
+    assert seen[1].tolist() == table.target.tolist()
+
+
+def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
+    table = load_dataset(european(tmp_path), None, reading(sep=";", encoding="cp1252"))
+    found = {column.name: column for column in suspects(table.features)}
+    assert found["preis"].suspicion is Suspicion.COMMAS
+    assert found["preis"].warning.endswith("read the file by `--decimal ,`")
+    assert found["nr"].warning.endswith("leave it out by `--drop-columns nr`")
+
+
+@pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])
+def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> None:
+    (column,) = suspects(pd.DataFrame({"income": written * 10}))
+    assert column.suspicion is Suspicion.NUMBERS
+
+
+@given(st.lists(st.text(st.sampled_from('ab, "'), min_size=1).filter(lambda name: name == name.strip()), max_size=4))
+def test_names_are_listed_such_that_they_are_read_again(names: list[str]) -> None:
+    import csv
+
+    assert next(csv.reader([listed(names)]), []) == names
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "1", "x", '"a,b"']), min_size=1, max_size=3), min_size=1, max_size=4))
+def test_rows_are_counted_alike_by_the_reader_and_without(rows: list[list[str]]) -> None:
+    from spacelang.runtime.data.files import _check_shape, _is_even
+
+    text = "\n".join(",".join(row) for row in [["c", "d"], *rows])
+    if _is_even(text, ","):
+        _check_shape(text.replace("c", '"c"', 1), "d.csv", ",")
+
+
+def test_what_is_said_comes_back_as_options() -> None:
+    said = Reading("\t", "cp1252", ",", ("a b", "c,d"))
+    assert said.options == " --sep '\\t' --encoding cp1252 --decimal , --drop-columns 'a b,\"c,d\"'"
+    assert PLAIN.options == ""

@@ -55,10 +55,10 @@ def document_of(
 
 def lowered(name: str, target: "Target", structures: Structures, *, strict: bool = False) -> "Lowered[Any, Any]":
     """The same for a configured target."""
-    from spacelang.targets._lowered import RefusedError, Status
+    from spacelang.targets._lowered import RefusedError, Status, of_origin
 
     try:
-        result = target.lower(structures)
+        result = of_origin(target, structures)
     except RefusedError as error:
         raise RefusalError(_diagnostics(name, error.report, {Status.REFUSED, *_if(strict)})) from error
     if found := _diagnostics(name, result.report, _if(strict)):

@@ -234,7 +234,7 @@ class Space:
     def estimator(self, *, random_state: int | None = None) -> Any:
         """An estimator of scikit-learn whose parameters are configurations, for its searches over the target `sklearn`.
 
-        `RandomizedSearchCV(space.estimator(), space.compile("sklearn").form.dictionaries)` draws members only.
+        `RandomizedSearchCV(space.estimator(), space.compile("sklearn").form.native)` draws members only.
         """
         from spacelang.runtime.pipelines.estimator import SpaceEstimator
 

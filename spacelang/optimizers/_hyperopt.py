@@ -103,7 +103,7 @@ class HyperoptTpe:
 
     @cached_property
     def _domain(self) -> Any:
-        return library("hyperopt", "hyperopt.base").Domain(None, self._form.space)
+        return library("hyperopt", "hyperopt.base").Domain(None, self._form.native)
 
 
 def form_of(structures: Structures) -> Lowered[HyperoptSpace, Values]:

@@ -53,7 +53,7 @@ class Study:
             before = dict(self._left())
             self._study.sampler = self._sampler(int(rng.integers(2**31 - 1)))
             trial = self._study.ask()
-            configuration = Configuration(self._form.suggest(trial))
+            configuration = Configuration(self._form.native(trial))
             self._study.sampler = self._neutral()
         made = self._storage.get_trial(
             self._storage.get_trial_id_from_study_id_trial_number(self._number, trial.number)
@@ -77,7 +77,7 @@ class Study:
         """Have a trial run that the study was not asked for."""
         kept = _unpacked(request.memo)
         trial = self._optuna.trial.FixedTrial(kept.params or self._form.encode(request.configuration))
-        self._form.suggest(trial)
+        self._form.native(trial)
         running = self._optuna.trial.create_trial(
             state=self._optuna.trial.TrialState.RUNNING,
             params=trial.params,

@@ -109,7 +109,7 @@ class _Challengers:
 
     def design(self) -> Sequence[Configuration]:
         """The members of the facade's initial design; where nothing is to choose all that there is."""
-        if not len(self._form.object):
+        if not len(self._form.native):
             return (self._form.decode({}),)
         with TemporaryDirectory() as folder, _quiet():
             scenario = self._scenario(self._seed, folder)
@@ -136,7 +136,7 @@ class _Challengers:
 
         from spacelang.surrogates.threads import one_thread
 
-        if not len(self._form.object):
+        if not len(self._form.native):
             return []
         found: list[_Challenger] = []
         with TemporaryDirectory() as folder, _quiet(), one_thread(), parallel_config("sequential"):
@@ -182,7 +182,7 @@ class _Challengers:
         from smac.runhistory import StatusType, TrialInfo
 
         theirs = library("ConfigSpace").Configuration(
-            self._form.object, values=self._form.encode(request.configuration)
+            self._form.native, values=self._form.encode(request.configuration)
         )
         if trial is None:
             known.add_running_trial(TrialInfo(theirs, seed=0))
@@ -195,7 +195,7 @@ class _Challengers:
         """What SMAC is to be told of a run; it writes into a folder of its own, which nobody keeps."""
         trials = {} if self._trials is None else {"n_trials": self._trials}
         return library("smac").Scenario(
-            self._form.object, deterministic=True, seed=seed, output_directory=Path(folder), **trials
+            self._form.native, deterministic=True, seed=seed, output_directory=Path(folder), **trials
         )
 
 

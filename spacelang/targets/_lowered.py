@@ -1,7 +1,7 @@
 """What every target returns: its form, the way down, the way back, and what it could not keep."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -213,6 +213,16 @@ F_co = TypeVar("F_co", bound=Form, covariant=True)
 E = TypeVar("E")
 
 
+@runtime_checkable
+class WithNative(Protocol):
+    """A form that is for a tool, whose own object it can make."""
+
+    @property
+    def native(self) -> Any:
+        """What the tool takes; raises MissingLibraryError where it is not installed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Lowered(Generic[F_co, E]):
     """A space in the form of a target.
@@ -220,7 +230,8 @@ class Lowered(Generic[F_co, E]):
     `encode` takes a member down to the form's own encoding, `decode` takes an encoding back:
     `decode(encode(configuration)) == configuration` for every member. `reaches` says whether the form itself, by its
     own rules (those of its library, where it is one's), takes an encoding; `sample` draws encodings by the form's own
-    means. All that it draws and reaches decode to members.
+    means. All that it draws and reaches decode to members. One that was compiled by its target's name is pickled as
+    its `origin`, the target and what it compiled, and is compiled again where it arrives.
     """
 
     form: F_co
@@ -229,6 +240,15 @@ class Lowered(Generic[F_co, E]):
     reaches: Callable[[E], bool]
     sample: Callable[[int, "Generator"], Sequence[E]]
     report: tuple[Entry, ...]
+    origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> Any:
+        return object.__reduce_ex__(self, 2) if self.origin is None else (of_origin, self.origin)
+
+
+def of_origin(target: "Target", structures: Structures) -> Lowered[Any, Any]:
+    """What a target makes of structures, which can be pickled; raises as `Target.lower` does."""
+    return replace(target.lower(structures), origin=(target, structures))
 
 
 class Target(Protocol):

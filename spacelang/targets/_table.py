@@ -28,6 +28,17 @@ of all that is not *exact* or *rewritten*.
   the author advises (a default, a prior, a weight) is lost;
 - refused: the form cannot say it, and so the space is not compiled; the message stands on the space's own line.
 
+`space.compile(T).form.native` is what the tool itself takes:
+
+| target | `form.native` |
+| --- | --- |
+| `configspace` | a `ConfigurationSpace`, for SMAC and all that takes one |
+| `hyperopt` | a dictionary of `hp.choice` and the like, for `fmin` |
+| `optuna` | a function that a trial is given to, and that returns its configuration, for objectives |
+| `sklearn` | a list of dictionaries, for `RandomizedSearchCV` and, with `search=grid`, `GridSearchCV` |
+
+What `compile` returns is pickled as the space and its target, and compiled again where it arrives.
+
 The tables below are made from what the targets declare (`python -m spacelang.targets._table`). Where there are several
 words, it depends on the place: the report of the compilation says which.
 """

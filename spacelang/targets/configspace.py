@@ -116,13 +116,13 @@ class ConfigSpaceForm:
     """A planned space: its object, its JSON, its source, and the way between configurations."""
 
     def __init__(self, structures: Structures, plan: Plan) -> None:
-        """The form of a plan; nothing of ConfigSpace is imported before `object` is asked for."""
+        """The form of a plan; nothing of ConfigSpace is imported before `native` is asked for."""
         self.structures = structures
         self.space = structures.space
         self.plan = plan
 
     @cached_property
-    def object(self) -> "ConfigurationSpace":
+    def native(self) -> "ConfigurationSpace":
         """The space as a `ConfigSpace.ConfigurationSpace`."""
         theirs = library("ConfigSpace").ConfigurationSpace
         space: ConfigurationSpace = theirs.from_json(StringIO(json.dumps(self.configuration_space)))
@@ -159,7 +159,7 @@ class ConfigSpaceForm:
     def reaches(self, encoding: Encoding) -> bool:
         """Whether ConfigSpace takes the values for a configuration."""
         try:
-            library("ConfigSpace").Configuration(self.object, values=dict(encoding))
+            library("ConfigSpace").Configuration(self.native, values=dict(encoding))
         except ValueError:
             return False
         return True
@@ -169,7 +169,7 @@ class ConfigSpaceForm:
 
         It rounds what it has drawn: of a float beside the limit of a constraint the rounded value may be none.
         """
-        space = self.object
+        space = self.native
         space.seed(int(rng.integers(2**31)))
         found: list[dict[str, Choice]] = []
         while len(found) < count:

@@ -92,7 +92,7 @@ class HyperoptSpace:
         self.named = named
 
     @cached_property
-    def space(self) -> dict[str, Any]:
+    def native(self) -> dict[str, Any]:
         """What `fmin` takes as its space; raises MissingLibraryError without hyperopt."""
         names = {"hp": library("hyperopt").hp, "scope": library("hyperopt", "hyperopt.pyll").scope, "log": math.log}
         found: dict[str, Any] = evaluated(self._code, names)
@@ -145,7 +145,7 @@ class HyperoptSpace:
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """The member that hyperopt itself makes of values by their labels, as its `space_eval` does."""
         # Of a dictionary without entries, which is the space of the empty configuration, hyperopt makes no graph.
-        if not self.space:
+        if not self.native:
             return self.configuration({})
         graph, nodes = self._graph
         known = {nodes[label]: value for label, value in values.items() if label in nodes}
@@ -164,7 +164,7 @@ class HyperoptSpace:
             return [{} for _ in range(count)]  # nothing to draw
         base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
         seed = int(rng.integers(2**31 - 1))
-        trials = rand.suggest(range(count), base.Domain(None, self.space), base.Trials(), seed)
+        trials = rand.suggest(range(count), base.Domain(None, self.native), base.Trials(), seed)
         return list(map(self.values_of, trials))
 
     def to_json(self) -> dict[str, object]:
@@ -202,7 +202,7 @@ class HyperoptSpace:
     def _graph(self) -> tuple[Any, dict[str, Any]]:
         """Hyperopt's graph of the space with its node for every label, which `space_eval` makes again each time."""
         pyll = library("hyperopt", "hyperopt.pyll")
-        graph = pyll.as_apply(self.space)
+        graph = pyll.as_apply(self.native)
         drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
         return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 

@@ -82,7 +82,7 @@ class OptunaFunction:
         self._asking = {name: asking(name, question) for name, question in named.by_name.items()}
         self._words = {n: words_of(each) for n, each in named.by_name.items() if not isinstance(each, Slot)}
 
-    def suggest(self, trial: Any) -> dict[str, Value]:
+    def native(self, trial: Any) -> dict[str, Value]:
         """The configuration that a trial answers, as a dictionary; to be called by an objective."""
 
         def answer(name: str, question: Question) -> Any:
@@ -108,7 +108,7 @@ class OptunaFunction:
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """The member that a trial with these parameters answers; raises ValueError where one is missing or unknown."""
-        return Configuration(self.suggest(library("optuna").trial.FixedTrial(dict(parameters))))
+        return Configuration(self.native(library("optuna").trial.FixedTrial(dict(parameters))))
 
     def reaches(self, parameters: Mapping[str, Any]) -> bool:
         """Whether a trial can have exactly these parameters: each within its distribution, none too many or missing."""
@@ -117,7 +117,7 @@ class OptunaFunction:
             # Optuna only warns of parameters that a distribution does not contain.
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                self.suggest(trial)
+                self.native(trial)
         except (ValueError, TypeError, UserWarning):
             return False
         return set(trial.params) == set(parameters)
@@ -130,7 +130,7 @@ class OptunaFunction:
             study = optuna.create_study(sampler=sampler)
         trials = [study.ask() for _ in range(count)]
         for trial in trials:
-            self.suggest(trial)
+            self.native(trial)
         return [dict(trial.params) for trial in trials]
 
     def to_json(self) -> dict[str, object]:

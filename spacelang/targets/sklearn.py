@@ -142,7 +142,7 @@ class SearchDictionaries:
         self.is_joint = needed > most
 
     @cached_property
-    def dictionaries(self) -> list[dict[str, Any]]:
+    def native(self) -> list[dict[str, Any]]:
         """What `RandomizedSearchCV` takes as `param_distributions`, `GridSearchCV` as `param_grid`."""
         found = evaluated(self._code, _vocabulary(functions(self._code)))
         return [found] if isinstance(found, dict) else list(found)
@@ -177,12 +177,12 @@ class SearchDictionaries:
         """
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-        are_lists = all(isinstance(entry, list) for each in self.dictionaries for entry in each.values())
-        at_once = min(count, len(ParameterGrid(self.dictionaries))) if are_lists else count
+        are_lists = all(isinstance(entry, list) for each in self.native for entry in each.values())
+        at_once = min(count, len(ParameterGrid(self.native))) if are_lists else count
         found: list[Parameters] = []
         while len(found) < count:
             wanted = min(at_once, count - len(found))
-            found.extend(ParameterSampler(self.dictionaries, wanted, random_state=int(rng.integers(2**31 - 1))))
+            found.extend(ParameterSampler(self.native, wanted, random_state=int(rng.integers(2**31 - 1))))
         return found
 
     def to_json(self) -> dict[str, object]:

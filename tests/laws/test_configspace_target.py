@@ -94,7 +94,7 @@ def test_configspace_takes_exactly_the_members(space: Space, seed: int) -> None:
         check_json(form.form)
         names: dict[str, Any] = {}
         exec(form.form.to_python(), names)
-        assert names["space"] == form.form.object
+        assert names["space"] == form.form.native
 
 
 @settings(LAW)
@@ -116,15 +116,15 @@ def test_groups_that_are_unfolded_have_the_same_members(space: Space) -> None:
 
 def check_members(space: Space) -> Lowered[Any, Any]:
     form = lowered(space)
-    found = [brute.text(form.decode(values).to_dict()) for values in members(form.form.object)]
+    found = [brute.text(form.decode(values).to_dict()) for values in members(form.form.native)]
     assert len(found) == len(set(found))
     assert set(found) == brute.configurations(space)
     return form
 
 
 def check_draws(space: Space, form: Lowered[Any, Any], seed: int) -> None:
-    form.form.object.seed(seed)
-    for drawn in form.form.object.sample_configuration(10):
+    form.form.native.seed(seed)
+    for drawn in form.form.native.sample_configuration(10):
         drawn.check_valid_configuration()
         configuration = form.decode(drawn)
         assert exclusion(space, configuration) is None
@@ -134,7 +134,7 @@ def check_draws(space: Space, form: Lowered[Any, Any], seed: int) -> None:
 def check_json(form: Any) -> None:
     """The JSON is what ConfigSpace writes."""
     buffer = StringIO()
-    form.object.to_json(buffer)
+    form.native.to_json(buffer)
     theirs, ours = json.loads(buffer.getvalue()), json.loads(json.dumps(form.configuration_space))
     for part in ("hyperparameters", "conditions", "forbiddens"):
         assert sorted(map(canonical, theirs[part])) == sorted(map(canonical, ours[part]))
@@ -186,7 +186,7 @@ def real(request: pytest.FixtureRequest) -> spacelang.Space:
 
 def test_what_configspace_draws_of_a_real_space_is_a_member(real: spacelang.Space) -> None:
     form = lowered(real.checked)
-    theirs = form.form.object
+    theirs = form.form.native
     theirs.seed(0)
     for drawn in theirs.sample_configuration(DRAWS):
         drawn.check_valid_configuration()
@@ -233,7 +233,7 @@ def test_configspace_takes_exactly_what_a_text_says(drawn: Drawn, seed: int) -> 
     if found.space is None or found.structures is None:
         return
     form = Configspace().lower(found.structures)
-    taken = [brute.text(form.decode(values).to_dict()) for values in members(form.form.object)]
+    taken = [brute.text(form.decode(values).to_dict()) for values in members(form.form.native)]
     assert len(taken) == len(set(taken))
     assert set(taken) == {brute.text(json.loads(member)) for member in drawn.oracle.configurations()}, drawn
     check_draws(found.space, form, seed)

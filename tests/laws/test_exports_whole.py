@@ -32,10 +32,10 @@ def said(name: str, compiled: Any) -> set[str]:
     """All configurations that a form says, by its library's own means."""
     form = compiled.form
     if name == "hyperopt":
-        return {brute.text(dict(form.configuration(sample))) for sample, _ in outcomes(as_apply(form.space), {})}
+        return {brute.text(dict(form.configuration(sample))) for sample, _ in outcomes(as_apply(form.native), {})}
     if name == "optuna":
-        return {brute.text(found) for found, _ in every_answer(form.suggest)}
-    return {brute.text(parameters) for parameters in ParameterGrid(form.dictionaries)}
+        return {brute.text(found) for found, _ in every_answer(form.native)}
+    return {brute.text(parameters) for parameters in ParameterGrid(form.native)}
 
 
 @pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])

@@ -79,7 +79,7 @@ def support(node: Any) -> list[Any]:
 @given(finite_spaces())
 def test_the_graph_says_exactly_the_members(space: Space) -> None:
     form = drawn("hyperopt", space).form
-    found = {brute.text(dict(form.configuration(sample))) for sample, _ in outcomes(as_apply(form.space), {})}
+    found = {brute.text(dict(form.configuration(sample))) for sample, _ in outcomes(as_apply(form.native), {})}
     assert found == brute.configurations(space)
 
 
@@ -87,7 +87,7 @@ def test_the_graph_says_exactly_the_members(space: Space) -> None:
 @given(finite_spaces())
 def test_what_the_graph_draws_is_reached_and_comes_back(space: Space) -> None:
     compiled = drawn("hyperopt", space)
-    for sample, chosen in outcomes(as_apply(compiled.form.space), {}):
+    for sample, chosen in outcomes(as_apply(compiled.form.native), {}):
         configuration = compiled.form.configuration(sample)
         assert compiled.decode(chosen) == configuration
         assert compiled.reaches(chosen)
@@ -119,7 +119,7 @@ def test_the_module_says_the_same(space: Space, seed: int) -> None:
     rng, again = np.random.default_rng(seed), np.random.default_rng(seed)
     for _ in range(2):
         sample = stochastic.sample(module["space"], rng)
-        assert form.configuration(sample) == form.configuration(stochastic.sample(form.space, again))
+        assert form.configuration(sample) == form.configuration(stochastic.sample(form.native, again))
         assert brute.accepts(space, module["configuration"](sample))
     assert form.configuration(hyperopt.space_eval(module["space"], module["default"])) == form.named.default
 
@@ -136,7 +136,7 @@ def test_a_search_asks_for_members_alone(suggest: Any) -> None:
 
     best = hyperopt.fmin(
         objective,
-        form.space,
+        form.native,
         algo=suggest,
         max_evals=30,
         rstate=np.random.default_rng(0),

@@ -77,7 +77,7 @@ def test_all_answers_are_exactly_the_members(space: Space) -> None:
     module: dict[str, Any] = {}
     exec(form.to_python(), module)
     expected = brute.configurations(space)
-    assert {brute.text(found) for found, _ in every_answer(form.suggest)} == expected
+    assert {brute.text(found) for found, _ in every_answer(form.native)} == expected
     assert {brute.text(found) for found, _ in every_answer(module["suggest"])} == expected
 
 
@@ -91,7 +91,7 @@ def test_optunas_own_search_of_everything_finds_the_members(space: Space, seed: 
     found = set()
 
     def objective(trial: optuna.Trial) -> float:
-        configuration = form.suggest(trial)
+        configuration = form.native(trial)
         found.add(brute.text(configuration))
         assert dict(form.decode(trial.params)) == configuration
         return 0.0
@@ -112,7 +112,7 @@ def test_members_of_any_space_come_back(space: Space, seed: int) -> None:
         assert compiled.decode(parameters) == configuration
         study.enqueue_trial(parameters)
         trial = study.ask()
-        assert compiled.form.suggest(trial) == dict(configuration)
+        assert compiled.form.native(trial) == dict(configuration)
         assert trial.params == parameters
 
 
@@ -139,7 +139,7 @@ def test_a_search_asks_for_members_alone(name: str) -> None:
     asked = []
 
     def objective(trial: optuna.Trial) -> float:
-        asked.append(form.suggest(trial))
+        asked.append(form.native(trial))
         return float(len(asked) % 7)
 
     study.optimize(objective, n_trials=30)

@@ -25,8 +25,8 @@ ALL = 10**6
 @given(finite_spaces())
 def test_the_grid_is_exactly_the_members(space: Space) -> None:
     form = drawn("sklearn", space, search="grid", points=100, most=ALL).form
-    assert len(form.dictionaries) == form.needed
-    found = [brute.text(parameters) for parameters in ParameterGrid(form.dictionaries)]
+    assert len(form.native) == form.needed
+    found = [brute.text(parameters) for parameters in ParameterGrid(form.native)]
     assert len(found) == len(set(found))
     assert set(found) == brute.configurations(space)
 
@@ -36,7 +36,7 @@ def test_the_grid_is_exactly_the_members(space: Space) -> None:
 def test_a_coarse_grid_holds_members_alone(space: Space, points: int) -> None:
     compiled = drawn("sklearn", space, search="grid", points=points, most=ALL)
     expected = brute.configurations(space)
-    for parameters in ParameterGrid(compiled.form.dictionaries):
+    for parameters in ParameterGrid(compiled.form.native):
         assert brute.text(parameters) in expected
         assert compiled.reaches(parameters)
 
@@ -78,7 +78,7 @@ def flat(found: dict[str, Any]) -> dict[str, Any]:
 @given(finite_spaces())
 def test_what_draws_whole_configurations_draws_exactly_the_members(space: Space) -> None:
     compiled = drawn("sklearn", space, most=1)
-    for dictionary in compiled.form.dictionaries:
+    for dictionary in compiled.form.native:
         if not compiled.form.is_joint:
             return
         found = {brute.text(each) for each in outcomes(dictionary["configuration"])}
@@ -109,7 +109,7 @@ def test_the_module_says_the_same(space: Space, seed: int, most: int) -> None:
     assert module["default"] == form.default
     written = module["dictionaries"]
     listed = written if isinstance(written, list) else [written]
-    mine, theirs = (ParameterSampler(each, 1, random_state=seed) for each in (form.dictionaries, listed))
+    mine, theirs = (ParameterSampler(each, 1, random_state=seed) for each in (form.native, listed))
     assert list(mine) == list(theirs)
 
 
@@ -125,6 +125,6 @@ def test_samples_of_bundled_spaces_are_members(name: str) -> None:
 def test_grids_of_bundled_spaces_hold_members_alone(name: str) -> None:
     space = bundled(name)
     compiled = form_of("sklearn", space, search="grid", points=2)
-    grid = ParameterGrid(compiled.form.dictionaries)
+    grid = ParameterGrid(compiled.form.native)
     for place in np.random.default_rng(0).integers(len(grid), size=DRAWS).tolist():
         assert exclusion(space, compiled.decode(grid[place])) is None

@@ -70,7 +70,7 @@ def test_it_has_what_searches_of_scikit_learn_have() -> None:
     found = searching(return_train_score=True).fit(FEATURES, LABELS)
     space = sl.parse(TEXT)
     other = RandomizedSearchCV(
-        space.estimator(), space.compile("sklearn").form.dictionaries, n_iter=4, cv=2, return_train_score=True
+        space.estimator(), space.compile("sklearn").form.native, n_iter=4, cv=2, return_train_score=True
     ).fit(FEATURES, LABELS)
     fixed = {name for name in other.cv_results_ if not name.startswith("param_")}
     assert fixed | {"n_resources"} == {name for name in found.cv_results_ if not name.startswith("param_")}

@@ -111,7 +111,7 @@ def test_what_is_proposed_is_what_optuna_proposes_by_hand(optimizer: Optuna | Tp
     for place, trial in enumerate(found.trials, 1):
         study.sampler = optuna.samplers.TPESampler(seed=int(default_rng([0, place]).integers(2**31 - 1)), **settings)
         asked = study.ask()
-        assert form.suggest(asked) == trial.request.configuration.to_dict()
+        assert form.native(asked) == trial.request.configuration.to_dict()
         if trial.loss is None:
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:

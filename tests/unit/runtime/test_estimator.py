@@ -30,7 +30,7 @@ def test_a_random_search_finds_a_configuration(most: int) -> None:
     space = sl.parse(TEXT)
     compiled = space.compile("sklearn", most=most)
     assert compiled.form.is_joint == (most == 1)
-    found = searched(space, RandomizedSearchCV, compiled.form.dictionaries, n_iter=4, random_state=0)
+    found = searched(space, RandomizedSearchCV, compiled.form.native, n_iter=4, random_state=0)
     assert compiled.decode(found.best_params_) in space
     assert found.best_score_ > 0.5
     assert found.best_estimator_.pipeline_.named_steps.keys() <= {"scaler", "estimator"}
@@ -40,7 +40,7 @@ def test_a_random_search_finds_a_configuration(most: int) -> None:
 def test_a_grid_search_goes_through_all_of_a_small_space() -> None:
     space = sl.parse("space s\nstage estimator = DecisionTreeClassifier { max_depth : int[1, 3] = 2 } | GaussianNB\n")
     compiled = space.compile("sklearn", search="grid")
-    found = searched(space, GridSearchCV, compiled.form.dictionaries)
+    found = searched(space, GridSearchCV, compiled.form.native)
     tried = [compiled.decode(parameters) for parameters in found.cv_results_["params"]]
     assert len(tried) == len(set(tried)) == space.configurations == 4
     assert all(configuration in space for configuration in tried)

@@ -76,7 +76,7 @@ def test_a_small_space_reads_like_its_text() -> None:
 def test_the_object_knows_weights_priors_and_defaults() -> None:
     space = spacelang.parse(TEXT)
     form = lowered(space.checked)
-    theirs = form.form.object
+    theirs = form.form.native
     assert theirs["scaler"].probabilities.tolist() == [1 / 3, 2 / 3]
     # The deviation is one of natural logarithms, as a share of the whole range.
     deviation = theirs["model.C"]._vector_dist.rv.std()
@@ -89,7 +89,7 @@ def test_encodings_are_plain_values() -> None:
     ours = Configuration({"scaler": "none", "model": "Tree", "model.depth": None, "model.rate": 0.25})
     encoding = {"scaler": "none", "model": "Tree", "model.depth:part": "{none}", "model.rate": 0.25}
     assert form.encode(ours) == encoding
-    assert form.decode(Theirs(form.form.object, values=encoding)) == ours
+    assert form.decode(Theirs(form.form.native, values=encoding)) == ours
     assert form.reaches(encoding)
     assert not form.reaches({**encoding, "model.rate": 2.0})
     assert not form.reaches({**encoding, "model.C": 1.0})
@@ -122,9 +122,9 @@ def check(space: Space, count: int = 300) -> Lowered[Any, Any]:
     """Draws of both sides are taken by the other."""
     structures = Structures(space)
     form = Configspace().lower(structures)
-    form.form.object.seed(0)
+    form.form.native.seed(0)
     rng = np.random.default_rng(0)
-    for drawn in (*form.form.object.sample_configuration(count), *form.sample(20, rng)):
+    for drawn in (*form.form.native.sample_configuration(count), *form.sample(20, rng)):
         reason = exclusion(space, form.decode(drawn))
         assert reason is None, (reason, dict(drawn))
     for ours in Sampler(structures).columns(count, rng).configurations():

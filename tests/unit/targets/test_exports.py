@@ -122,7 +122,7 @@ def test_optunas_parameters_are_asked_for_exactly() -> None:
 
 def test_scikit_learns_dictionaries() -> None:
     compiled = svm("sklearn", search="grid", points=3)
-    assert compiled.form.dictionaries == [
+    assert compiled.form.native == [
         {"scaler": ["none"], "estimator": ["SVC"], "estimator.C": [0.001, 1.0, 1000.0], "estimator.kernel": ["rbf"]},
         {
             "scaler": ["none"],
@@ -157,14 +157,14 @@ def test_scikit_learns_dictionaries() -> None:
 
 
 def test_alternatives_that_leave_the_same_share_a_dictionary() -> None:
-    assert form_of("sklearn", plain(3, 2)).form.dictionaries == [{"s0": ["a0", "a1", "a2"], "s1": ["a0", "a1"]}]
+    assert form_of("sklearn", plain(3, 2)).form.native == [{"s0": ["a0", "a1", "a2"], "s1": ["a0", "a1"]}]
     assert form_of("sklearn", plain(3, 2)).form.to_text().startswith("1 dictionary for RandomizedSearchCV")
 
 
 def test_too_many_dictionaries_are_one_distribution_or_no_grid() -> None:
     compiled = svm("sklearn", most=4)
     assert compiled.form.to_text().startswith("one distribution for RandomizedSearchCV, instead of 5 dictionaries")
-    assert [*compiled.form.dictionaries[0]] == ["configuration"]
+    assert [*compiled.form.native[0]] == ["configuration"]
     assert status(compiled, "`@weight`") == {"exact"}
     drawn = [compiled.decode(each)["scaler"] for each in compiled.sample(2000, np.random.default_rng(0))]
     assert 0.72 < drawn.count("StandardScaler") / 2000 < 0.78

@@ -26,6 +26,7 @@ from spacelang.text import Source
 
 if TYPE_CHECKING:
     from spacelang.api.nearness import Nearest
+    from spacelang.api.verifying import Verified
     from spacelang.draws.columns import Columns
     from spacelang.draws.neighbours import Neighbourhood
     from spacelang.solver.numbering import Numbers
@@ -230,6 +231,15 @@ class Space:
             return document_of(target, self.counted, settings, self.bound, strict=strict)
         except RefusalError as error:
             raise SpaceError(error.diagnostics) from error
+
+    def verify(self, target: str, *, count: int = 200, seed: int = 0, **options: Any) -> "Verified":
+        """The laws of meaning, tried on this space in the form of a target: on all configurations if there are so few.
+
+        Raises as `compile` does, ValueError for a count below 1, and UnlikelyError as `sample` does.
+        """
+        from spacelang.api.verifying import verify
+
+        return verify(self.compile(target, **options), self.counted, count=count, seed=seed)
 
     def estimator(self, *, random_state: int | None = None) -> Any:
         """An estimator of scikit-learn whose parameters are configurations, for its searches over the target `sklearn`.

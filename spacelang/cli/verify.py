@@ -1,0 +1,93 @@
+"""`spacelang verify`: whether the form of a target means what a space means."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.cli import BAD_INPUT
+from spacelang.cli._shared import (
+    AllowOption,
+    BindOption,
+    JsonOption,
+    SeedOption,
+    SetOption,
+    SpaceArgument,
+    end,
+    fail,
+    load,
+    plugin,
+    print_json,
+)
+from spacelang.diagnostics.cells import visible
+
+if TYPE_CHECKING:
+    from spacelang.api.verifying import Law, Verified
+
+
+def command(
+    space: SpaceArgument,
+    target: Annotated[str, typer.Option("--target", "-t", help="The target; see `spacelang targets`.")],
+    set_: SetOption = None,
+    count: Annotated[int, typer.Option("-n", min=1, help="On how many configurations.")] = 200,
+    seed: SeedOption = 0,
+    allow: AllowOption = None,
+    bind: BindOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Try the laws of meaning on a space in the form of a target, with figures; the status is 1 where one is broken.
+
+    Every configuration is tried where there are no more than `-n`, else so many that are drawn. What the form does not
+    keep is said by `compile`: laws hold of what it keeps.
+
+    Example: `spacelang verify credit.space --target configspace`
+    """
+    from spacelang.api.compiling import RefusalError, lowered
+    from spacelang.api.verifying import verify
+    from spacelang.draws.tied import UnlikelyError
+    from spacelang.plugins import OptionError
+    from spacelang.targets import TARGETS
+
+    chosen = plugin(TARGETS, target, set_)
+    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    try:
+        found = verify(lowered(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
+    except RefusalError as error:
+        end(error.diagnostics, as_json=json)
+    except OptionError as error:
+        fail(error.message, error.help)
+    except UnlikelyError as error:
+        fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
+    if json:
+        print_json(_document(target, found))
+    else:
+        _tell(found)
+    if not found.holds:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _tell(found: "Verified") -> None:
+    for law in found.laws:
+        typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {_cases(law, found)}")
+        if not law.holds:
+            typer.echo(f"        {visible(law.broken_by)}")
+    drawn, of = found.structures
+    typer.echo(f"        its draws had {drawn} of {of} structures")
+    for status, constructs in found.kept.items():
+        typer.echo(f"{status:<12}  {', '.join(constructs)}")
+
+
+def _cases(law: "Law", found: "Verified") -> str:
+    if not law.holds:
+        return f"by case {law.tried}"
+    return f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"
+
+
+def _document(target: str, found: "Verified") -> dict[str, object]:
+    return {
+        "target": target,
+        "holds": found.holds,
+        "every_configuration": found.is_all,
+        "laws": [{"law": law.name, "tried": law.tried, "broken_by": law.broken_by or None} for law in found.laws],
+        "kept": found.kept,
+        "structures": {"drawn": found.structures[0], "all": found.structures[1]},
+    }

@@ -49,6 +49,14 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
 ) -> "AskAndTell":
     """The configurations that an optimizer asks for, `batch` of them at a time, for any black box; without any data.
 
+    >>> import spacelang as sl
+    >>> space = sl.parse("abstract valve { angle : float[0, 90] } stage part = valve")
+    >>> search = sl.ask_and_tell(space, trials=5)
+    >>> for trial in search:
+    ...     trial.tell((trial.configuration["part.angle"] - 30) ** 2)
+    >>> len(search.result.trials)
+    5
+
     `allow` is as for `load`. The optimizer is `hyperband` where the space has hyperparameters, which draws every
     configuration anew, and `blds` else, unless it is named. Those that select pipelines keep hyperparameters at their
     defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`, and end once every

@@ -1,8 +1,8 @@
 """A search of a space on data: which optimizer, on what, how long, and what was found."""
 
 import warnings
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from spacelang.api.keeping import check_predictions
 from spacelang.api.result import Result, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
-from spacelang.api.usual import usual_space
+from spacelang.api.usual import told_of, usual_space
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.executors import Workers
 
@@ -66,6 +66,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     archive: "str | PathLike[str] | Archive | None" = None,
     archive_norm: str = Norm.L1,
     ensemble: int | None = None,
+    progress: bool | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
     """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels; or for an objective.
@@ -110,6 +111,17 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     to 25 more: those that were best on the data sets whose meta-features are nearest to those of the training rows, by
     `archive_norm`, `l1` or `l2`. Data that may be the same is left out; what is no member here is told in a warning.
 
+    While it goes on, a terminal or a notebook shows a bar with the best loss and the time left. With `progress` lines
+    are printed elsewhere, too, with False nothing ever is; a `listener` of your own is told of every trial instead.
+
+    >>> import spacelang as sl
+    >>> from sklearn.datasets import load_iris
+    >>> features, labels = load_iris(return_X_y=True)
+    >>> space = sl.parse("stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, 9] = 5 }")
+    >>> result = sl.search(space, features, labels, trials=3, workers=0)
+    >>> len(result.trials), bool(result.loss < 0.1), result.best_pipeline.predict(features[:2]).tolist()
+    (3, True, [0, 0])
+
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
     UnknownPluginError, OptionError, ValueError for a text that is no validation, time, limit or norm and for an
     ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
@@ -153,9 +165,28 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     if (ignored := unenforced(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=2)
     with closing(prepared.crew()) as crew:
-        found = prepared.run(crew, initial=first, store=store, resume=resume, listener=listener)
+        with _watched(progress, listener, chosen) as told:
+            found = prepared.run(crew, initial=first, store=store, resume=resume, listener=told)
         found = replace(found, form=_form(features, prepared))
         return succeeded(found).tested_by(crew).assembled_by(crew)
+
+
+@contextmanager
+def _watched(progress: bool | None, listener: "Listener | None", chosen: str) -> "Iterator[Listener | None]":
+    """Who is told of trials: the user's own, else a bar where somebody looks at it, with why the space was `chosen`."""
+    from rich.console import Console
+
+    from spacelang.report.progress import is_watched
+    from spacelang.report.progress import progress as shown
+
+    console = Console(stderr=True)
+    if listener is not None or progress is False or not (progress or is_watched(console)):
+        yield listener
+        return
+    if chosen:
+        console.print(told_of(chosen), markup=False, highlight=False, soft_wrap=True)
+    with shown(console) as bar:
+        yield bar
 
 
 def _space(

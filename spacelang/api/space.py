@@ -48,6 +48,15 @@ class Space:
     `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,
     it stands for an arbitrarily large number). `vast` are those that a compiled space has no numbers for, which nothing
     can bind any more. A space that a program made has no `source`. One that `is_provisional` waits for data.
+
+    >>> import spacelang as sl
+    >>> space = sl.parse("stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, 9] = 5 }")
+    >>> space.configurations, space.default().to_dict()
+    (10, {'estimator': 'GaussianNB'})
+    >>> {"estimator": "KNeighborsClassifier", "estimator.n_neighbors": 12} in space
+    False
+    >>> space.build({"estimator": "GaussianNB"})
+    Pipeline(steps=[('estimator', GaussianNB())])
     """
 
     checked: ir.Space
@@ -258,9 +267,16 @@ class Space:
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a `.space` file, of a compiled one (JSON) or of a bundled name.
+    """The space of a `.space` file, of a compiled one (JSON) or of a bundled name; raises SpaceError.
 
-    Raises SpaceError, which holds the diagnostics.
+    >>> import spacelang as sl
+    >>> space = sl.load("boasf_models")
+    >>> space.name, space.structures
+    ('boasf_models', 16)
+    >>> sl.load("credit.spce")
+    Traceback (most recent call last):
+    spacelang.api.space.SpaceError: error[SL001]: cannot read `credit.spce`: there is no such file
+    ...
 
     `allow` names the packages that it may `use`: they are trusted to be imported. `bind` says how large the data is, as
     in `{"n_features": 30}`; raises ValueError for what is no symbol or no number above 0.
@@ -299,7 +315,13 @@ def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mappi
 def parse(
     text: str, name: str = "<text>", *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> Space:
-    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError."""
+    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError.
+
+    >>> import spacelang as sl
+    >>> space = sl.parse("stage scaler = none | StandardScaler stage estimator = GaussianNB | Perceptron")
+    >>> space.structures, space.default()["estimator"]
+    (4, 'GaussianNB')
+    """
     return _read(Source(name, text), _surroundings(allow, bind))
 
 
@@ -319,7 +341,17 @@ class ImportedSpace:
 
 
 def import_space(reference: str | PathLike[str]) -> ImportedSpace:
-    """The space of a PCS or JSON file of ConfigSpace; raises SpaceError where a `.space` file cannot say it exactly."""
+    """The space of a PCS or JSON file of ConfigSpace; raises SpaceError where a `.space` file cannot say it exactly.
+
+    >>> import spacelang as sl
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "solver.pcs").write_text("alpha real [0.1, 10] [1.0] log")
+    ...     imported = sl.import_space(Path(folder, "solver.pcs"))
+    >>> [key for key in imported.space.default()]
+    ['solver.alpha']
+    """
     from spacelang.importers._importing import to_space
 
     imported, diagnostics = to_space(_source(reference))

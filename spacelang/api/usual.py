@@ -18,10 +18,10 @@ class Usual:
     space: Space
     reason: str
 
-    @property
-    def sentence(self) -> str:
-        """The same as a line of its own."""
-        return f"no space is named: it is {self.reason}"
+
+def told_of(reason: str) -> str:
+    """The reason as a line of its own."""
+    return f"no space is named: it is {reason}"
 
 
 def usual_space(table: "Table", allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Usual:

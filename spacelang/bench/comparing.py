@@ -62,6 +62,12 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
 ) -> "Comparison":
     """Run every optimizer on all data `repeats` times, the seeds being `seed`, `seed` + 1, and so on.
 
+    >>> import spacelang as sl
+    >>> data = {"one": "artificial:1", "another": "artificial:2"}
+    >>> found = sl.compare("boasf_models", data, ["random", "blds"], repeats=2, trials=5, workers=0)
+    >>> sorted({*found.runs["optimizer"]}), len(found.runs)
+    (['blds', 'random'], 8)
+
     `data` has by its label each data set: what `spacelang run --data` takes (a file, `sklearn:NAME`, `table:FILE.npz`),
     or a pair of features and labels. Files are read by `sep`, `encoding` and `decimal`, `drop_columns` left out (see
     `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split

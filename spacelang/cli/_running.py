@@ -155,13 +155,13 @@ def space_of(
     if space is not None:
         return load_space(space, allow, bind, as_json=as_json), ""
     from spacelang.api.rows import Rows
-    from spacelang.api.usual import usual_space
+    from spacelang.api.usual import told_of, usual_space
 
     if not isinstance(data := read(), Rows):
         fail("this data has no rows to choose a space by", "name one: `spacelang run SPACE --data …`")
     with telling(None, as_json=as_json):
         usual = usual_space(data.table, allow or (), bindings(bind))
-    note(usual.sentence)
+    note(told_of(usual.reason))
     return usual.space, usual.reason
 
 

@@ -108,6 +108,8 @@ def command(  # noqa: PLR0913 - one argument an option
     task a run takes a minute. With --test they are judged by rows that no trial saw. In DIR every run is kept, and a
     comparison that was stopped goes on by the same command, to which optimizers, data and repeats may be added. Plots
     need `spacelang[plots]`.
+
+    Example: `spacelang compare my.space --data my.csv --optimizers random,mosaic --time 60s --test 0.2 -o compared`
     """
     from spacelang.bench.comparison.document import document
     from spacelang.plugins import pieces

@@ -85,6 +85,8 @@ def command(  # noqa: PLR0913 - one argument an option
 
     `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it
     takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
+
+    Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
     be_ready_to_fork(workers, executor)
     from spacelang.api.experiment import Experiment, Recorded

@@ -17,6 +17,13 @@ class Configuration(Mapping[str, Value]):
 
     Decisions map to the name of the branch that is taken, active hyperparameters to their value. Inactive
     hyperparameters and fixed values do not appear.
+
+    >>> import spacelang as sl
+    >>> configuration = sl.Configuration({"scaler": "none", "estimator": "SVC", "estimator.C": 10.0})
+    >>> configuration["estimator.C"]
+    10.0
+    >>> configuration == sl.Configuration.from_json('{"estimator.C": 10.0, "estimator": "SVC", "scaler": "none"}')
+    True
     """
 
     __slots__ = ("_digest", "_sorted", "_values")

@@ -1,6 +1,7 @@
 """Progress of a run on standard error: a live line on a terminal, a line now and then elsewhere."""
 
 from collections import Counter
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -33,7 +34,12 @@ class ProgressListener(Listener, Protocol):
 
 def progress(console: Console) -> ProgressListener:
     """The progress that suits a console, which should write to standard error."""
-    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+    return LiveProgress(console) if is_watched(console) else PlainProgress(console)
+
+
+def is_watched(console: Console) -> bool:
+    """Whether somebody looks at a console while a search goes on: at a terminal, or in a notebook that shows bars."""
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 
 class LiveProgress:

@@ -186,7 +186,10 @@ def _importable(reference: str, importer: Origin) -> list[str]:
 def _unreadable(reference: str, reason: str) -> UnreadableFile:
     beside = Path(reference).parent
     near = nearest(reference, [*bundled(), *(str(beside / name) for name in _beside(beside))])
-    return UnreadableFile(primary=Span(Source(reference, ""), 0, 0), path=reference, reason=reason, near=near)
+    # A program may take one for the other.
+    remedy = "this is the text of a space: `sl.parse` reads it" if "stage " in reference else None
+    start = Span(Source(reference, ""), 0, 0)
+    return UnreadableFile(primary=start, path=reference, reason=reason, near=near, remedy=remedy)
 
 
 def _beside(place: Path) -> list[str]:

@@ -25,6 +25,12 @@ class Constraint:
 
     As of all black-box constraints (ADMM's appendix 2) the limit is 0 or more: a recall of at least 0.9 is
     `1 - recall <= 0.1`. Raises ConstraintError on construction for what is no such constraint.
+
+    >>> import spacelang as sl
+    >>> def missed(pipeline, features, target):
+    ...     return float((pipeline.predict(features) != target).mean())
+    >>> sl.Constraint("missed", missed, 0.4).bound.name
+    'missed'
     """
 
     name: str

@@ -1,0 +1,71 @@
+"""What a search in Python shows while it goes on: a bar where somebody looks at it, lines where they are wanted."""
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from rich.console import Console
+
+import spacelang as sl
+from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, is_watched, progress
+
+SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier"
+TABLE: Any = {"features": [[0.0], [1.0], [2.0], [3.0]] * 10, "target": ["a", "a", "b", "b"] * 10}
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # takes any stream for a terminal
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def searched(**options: Any) -> sl.Result:
+    return sl.search(**TABLE, trials=1, workers=0, optimizer="random", **options)
+
+
+def test_nothing_is_shown_to_nobody(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    searched(space=sl.parse(SPACE))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_shows_a_bar_and_why_the_space_was_taken(capfd: pytest.CaptureFixture[str]) -> None:
+    searched(initial="default")
+    out, err = capfd.readouterr()
+    assert not out
+    assert "no space is named: it is `tabular_classification`, as `target` holds 2 different" in err
+    assert "1 trial, best loss" in err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_who_listens_or_wants_nothing_sees_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    heard = Mock()
+    searched(space=sl.parse(SPACE), listener=heard)
+    searched(space=sl.parse(SPACE), progress=False)
+    assert capfd.readouterr() == ("", "")
+    assert heard.trial.call_count == 1
+
+
+def test_lines_are_printed_where_they_are_wanted(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setattr("spacelang.report.progress.EVERY", 0.0)
+    assert EVERY
+    searched(space=sl.parse(SPACE), progress=True)
+    assert "1 trial, best loss" in capfd.readouterr().err
+
+
+def test_a_notebook_without_widgets_shows_lines_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Console(force_jupyter=True)
+    for has, kind in ((None, PlainProgress), (object(), LiveProgress)):
+        monkeypatch.setattr("spacelang.report.progress.find_spec", lambda _, has=has: has)
+        assert is_watched(notebook) == (has is not None)
+        assert isinstance(progress(notebook), kind)
+
+
+def test_the_text_of_a_space_is_no_file() -> None:
+    with pytest.raises(sl.SpaceError, match=r"this is the text of a space: `sl.parse` reads it"):
+        sl.load(SPACE)

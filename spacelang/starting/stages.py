@@ -7,8 +7,8 @@ from textwrap import fill
 from typing import Final
 
 from spacelang.diagnostics.cells import visible
+from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.profile import ColumnProfile, Profile
-from spacelang.runtime.pipelines.columns import Content
 from spacelang.starting import parts
 from spacelang.starting.learners import NEIGHBOUR_ROWS, SLOW_ROWS, Learner, learners
 

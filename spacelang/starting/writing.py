@@ -7,8 +7,8 @@ from typing import Final
 
 from spacelang.diagnostics.cells import visible
 from spacelang.ir.domain import is_word
+from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.profile import Profile
-from spacelang.runtime.pipelines.columns import Content
 from spacelang.starting import stages
 from spacelang.syntax.printer import format_text
 

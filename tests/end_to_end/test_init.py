@@ -133,3 +133,17 @@ def test_how_a_file_is_read_means_nothing_without_one(folder: Path) -> None:
     ended = spacelang("run", "my.space", "--data", "artificial:1", "--sep", ";", folder=folder)
     assert ended.returncode == 2
     assert "`--sep` changes nothing of `artificial:1`" in ended.stderr
+
+
+def test_nothing_that_fits_is_imported(folder: Path) -> None:
+    code = """
+import sys
+from spacelang.cli import main
+try:
+    main()
+except SystemExit:
+    print("sklearn" in sys.modules, file=sys.stderr)
+"""
+    made = spacelang("init", "my houses.csv", folder=folder, code=code)
+    assert "task classification" in made.stdout
+    assert made.stderr.splitlines()[-1] == "False"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import spacelang as sl
+from spacelang.runtime.data import content
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan
 
@@ -53,7 +53,7 @@ def pipelines(draw: st.DrawFn) -> str:
 @pytest.fixture(autouse=True, scope="module")
 def few_values_are_text() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "TEXT_VALUES", 6)
+        patch.setattr(content, "TEXT_VALUES", 6)
         yield
 
 

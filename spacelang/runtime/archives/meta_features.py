@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from spacelang.runtime.data.content import Content, content_of
 from spacelang.runtime.data.sparse import Features
-from spacelang.runtime.pipelines.columns import Content
-from spacelang.runtime.pipelines.preparation import content_of
 
 Floats = npt.NDArray[np.float64]
 

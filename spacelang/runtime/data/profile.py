@@ -10,13 +10,12 @@ from typing import Any, Final
 import pandas as pd
 
 from spacelang.ir.task import Kind
+from spacelang.runtime.data.content import Content, content_of, is_mostly_different
 from spacelang.runtime.data.labels import NUMBERED_CLASSES
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.reading import listed
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.columns import Content, is_mostly_different
-from spacelang.runtime.pipelines.preparation import content_of
 
 LOOKED_AT: Final = 500
 """So many different values of a column are looked at for how they are written."""

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -10,10 +9,8 @@ from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.ir.space import Selector
+from spacelang.runtime.data.content import Content, is_text
 from spacelang.runtime.pipelines.chain import named_apart
-
-TEXT_VALUES: Final = 200
-"""A column of strings is free text, no category, if it has more different values than this in most of its rows."""
 
 READERS: Final = "sklearn.feature_extraction.text"
 """The module whose operators read text: one column of it, a missing one like an empty one."""
@@ -21,16 +18,6 @@ READERS: Final = "sklearn.feature_extraction.text"
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
 """The types, as pandas names them, of the columns that a selector takes."""
-
-
-class Content(Enum):
-    """What a column of a table holds."""
-
-    NUMBER = "number"
-    CATEGORY = "category"
-    DATE = "date"
-    OTHER = "other"
-    EMPTY = "empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +126,6 @@ class Strings:
         """The names of the columns; `table` is a DataFrame."""
         chosen = make_column_selector(dtype_include=list(STRINGS))(table)
         return [name for name in chosen if is_text(table[name]) == self.text]
-
-
-def is_text(column: Any) -> bool:
-    """Whether a column of strings holds free text: most of its values are different."""
-    return is_mostly_different(int(column.nunique()), len(column))
-
-
-def is_mostly_different(distinct: int, rows: int) -> bool:
-    """Whether so many different strings in so many rows are free text."""
-    return distinct > TEXT_VALUES and 2 * distinct > rows
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]

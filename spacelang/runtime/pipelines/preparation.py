@@ -16,9 +16,10 @@ import pandas as pd
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, products
+from spacelang.runtime.data.content import Content, content_of, is_text
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.columns import READERS, Column, Content, is_text
+from spacelang.runtime.pipelines.columns import READERS, Column
 from spacelang.runtime.pipelines.library import entry
 
 IMPUTERS: Final = "sklearn.impute"
@@ -245,18 +246,6 @@ def _strategies(operator: Operator) -> set[object]:
         if isinstance(child, Hyperparameter) and child.name == "strategy" and isinstance(child.domain, Categorical):
             return {*child.domain.values, *({"mean"} if child.condition is not None else ())}
     return {"mean"}
-
-
-def content_of(column: pd.Series) -> Content:
-    """What a column holds, by its type: text and truth values are categories."""
-    if bool(column.isna().all()):
-        return Content.EMPTY
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return Content.DATE
-    strings = pd.api.types.is_object_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype)
-    if strings or pd.api.types.is_bool_dtype(column):
-        return Content.CATEGORY
-    return Content.NUMBER if pd.api.types.is_numeric_dtype(column) else Content.OTHER
 
 
 def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:

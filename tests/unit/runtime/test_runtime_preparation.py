@@ -4,9 +4,10 @@ import pytest
 from handmade import among, operator, sequence, side_by_side, space, stage
 
 import spacelang as sl
+from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.pipelines.columns import Column, Content
+from spacelang.runtime.pipelines.columns import Column
 from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 

@@ -45,7 +45,12 @@ def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> A
             report.add(UnknownAnnotation(primary=at, name=name, near=f"@{near}" if near else None))
         elif PLACES[name] != place:
             problem, reason = f"does not mark {place}", f"it marks {PLACES[name]}"
-            report.add(MisplacedAnnotation(primary=annotation.span, name=name, problem=problem, reason=reason))
+            is_default = name == "default" and place == "hyperparameters"
+            value = annotation.arguments[0].span.text if annotation.arguments else "…"
+            hint = f"the default of a hyperparameter follows `=`: write `= {value}`" if is_default else None
+            report.add(
+                MisplacedAnnotation(primary=annotation.span, name=name, problem=problem, reason=reason, hint=hint)
+            )
         elif name in known:
             problem, related = "stands here twice", (Related(known[name].span, "the first one"),)
             report.add(

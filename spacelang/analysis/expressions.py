@@ -198,8 +198,8 @@ class ExpressionReader:
         left, right = self._sides(written.left, written.right)
         for side, other in ((left, written.right), (right, written.left)):
             if isinstance(side, Choice):
-                value = other.span.text
-                remedy = f"write `{side.key} is {value}`" if written.operator == "==" else None
+                test = f"{side.key} is {other.span.text}"
+                remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
                 self._wrong(written, f"`{side.key}` is a decision: it is tested with `is`", remedy)
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):

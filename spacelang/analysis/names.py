@@ -156,8 +156,11 @@ class Names:
     def _near(self, name: str, scope: Scope) -> str | None:
         words = name.split(".")
         if len(words) == 1:
+            flat = self._by_key.get(name.replace("__", "."))
             near = nearest(name, [*scope.addresses, *scope.constants, *self._below[""]])
-            return near or self._by_name.get(name)
+            return flat or near or self._by_name.get(name)
+        if name in self._by_ending:
+            return self._by_ending[name]
         if name in self._by_key:
             # `stage.parameter`, as configurations print it, where the parameter is called like an alternative.
             return self._by_key[name]
@@ -173,6 +176,12 @@ class Names:
     @cached_property
     def _by_key(self) -> dict[str, str]:
         return {variable.key: address for address, variable in reversed([*self._variables.items()])}
+
+    @cached_property
+    def _by_ending(self) -> dict[str, str]:
+        """Addresses by their alternative and the name behind it, as other languages call them."""
+        found = reversed([*self._variables])
+        return {".".join(words[-2:]): address for address in found if len(words := address.split(".")) > 2}
 
     @cached_property
     def _by_name(self) -> dict[str, str]:

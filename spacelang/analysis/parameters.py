@@ -25,6 +25,14 @@ _EXAMPLES: Final = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGR
 """Operators to show a form by, and what the operator around them must be (or nothing of the kind)."""
 
 
+_OF_RANGES: Final = {
+    "log": "`log` stands right behind its range: `float[0.1, 10] log`",
+    "step": "a step stands right behind its range: `int[10, 100] step 10`",
+    "default": "a default stands behind its domain: `int[1, 10] = 5`",
+}
+"""What is said of a range, and stands beside it as a member elsewhere."""
+
+
 def check_operator(name: ast.Dotted, entry: Entry, report: Report) -> None:
     """Report an operator that its library gives up."""
     old = entry.deprecated
@@ -108,7 +116,7 @@ def _report_unknown(name: ast.Word, entry: Entry, report: Report) -> None:
         report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
         return
     offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
-    hint = _inside(name.text, entry)
+    hint = _inside(name.text, entry) or _OF_RANGES.get(name.text)
     near = None if hint else nearest(name.text, offered)
     report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
 

@@ -93,7 +93,7 @@ def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | 
             operator=entry.name,
             parameter=parameter.name,
             value=literal(value),
-            expected=f"expected {expected}",
+            expected="expected operators" if parameter.several else f"expected {expected}",
             near=near_value(value, parameter.options) or _meant(value, parameter),
             hint=_MEMBERS_STAY if value is None and parameter.several else None,
             instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
@@ -174,8 +174,9 @@ class OperatorFinder:
         if of_used is not None:
             near = last if last in of_used else nearest(last, of_used)
             return None if near is None else f"{first}.{near}"
-        if last in self.catalogue:
-            return last
+        whole = next((each for each in (last, f"{last}Classifier", f"{last}Regressor") if each in self.catalogue), None)
+        if whole is not None:
+            return whole
         if len(self._report.found) >= ENOUGH:
             return None
         return nearest(last, others) or nearest(last, self.catalogue)

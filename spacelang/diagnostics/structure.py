@@ -79,10 +79,12 @@ class MisplacedAnnotation(Diagnostic):
     code = "SL702"
     MESSAGE = "`@{name}` {problem}"
     LABEL = "{reason}"
+    HELPS = ("{hint}",)
 
     name: str
     problem: str
     reason: str
+    hint: str | None = None
 
 
 class StageInItself(Diagnostic):

@@ -100,7 +100,7 @@ def _idiom(
 
 def _listed(text: str, sign: str) -> str:
     """The names of a list joined by a sign, or three dots where it holds more than names."""
-    parts = [part.strip().strip("\"'") for part in text.split(",") if part.strip()]
+    parts = [part.strip().strip("\"'") for part in text.strip("[] ").split(",") if part.strip()]
     return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
 
 
@@ -118,7 +118,8 @@ def _as_set(match: re.Match[str]) -> str:
 
 def _as_rule(match: re.Match[str]) -> str:
     """A clause that forbids values together."""
-    said = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", match["list"].strip())
+    said = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
+    said = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", said)
     return f"write `forbid {re.sub(r' *, *', ' and ', said)}`"
 
 
@@ -129,6 +130,45 @@ def _as_share(match: re.Match[str]) -> str:
 def _as_name(match: re.Match[str]) -> str:
     """A name with signs in it as one without."""
     return f"names are words: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
+
+
+def _as_one_or_several(match: re.Match[str]) -> str:
+    """Alternatives behind the sign that fixes a value: operators by themselves, other values as a set."""
+    name, parts = match["name"], [part.strip() for part in match["list"].split("|")]
+    is_of_operators = any(part[:1].isupper() for part in parts)
+    several = " | ".join(parts) if is_of_operators else f"{{{', '.join(parts)}}}"
+    return f"`=` fixes one value: write `{name} : {several}`"
+
+
+def _with_unit(number: str, unit: str | None) -> str:
+    """A quantity; a number alone is one of seconds."""
+    short = {"h": "h", "m": "min", "s": "s"}.get((unit or "s")[0])
+    return f"{number}{short or (unit or '').replace('i', '')}"
+
+
+def _range_of(match: re.Match[str]) -> str:
+    """A range between two numbers: of integers where both are."""
+    low, high = match["low"], match["high"]
+    is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
+    return f"{'int' if is_whole else 'float'}[{low}, {high}]"
+
+
+def _as_range(match: re.Match[str]) -> str:
+    return f"write `{_range_of(match)}`"
+
+
+def _as_range_or_set(match: re.Match[str]) -> str:
+    """Two numbers in brackets without a word before them, which may be a tuple."""
+    ends = f"{match['low']}, {match['high']}"
+    or_tuple = f", `{{({ends})}}` for a tuple" if match["at"].startswith("(") else ""
+    return f"{_as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
+
+
+def _beside_range(match: re.Match[str]) -> str:
+    """A set with a range in it."""
+    others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
+    ordinary = f"{{{', '.join(others)}}} | " if others else ""
+    return f"ranges stand beside sets: write `{ordinary}{match['range']}`"
 
 
 _TICKED: Final = "names of parameters that are no words stand in backticks"
@@ -169,6 +209,7 @@ _QUOTES: Final = (
     ),
 )
 
+_GOAL: Final = r"metric|scoring|score|scorer|objective|goal|optimi[sz]e|target"
 _ITEMS: Final = (
     _idiom(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
     _idiom(r"^stages[ \t]*[{:=]", "each decision is an item of its own: `stage name = … | …`"),
@@ -182,6 +223,8 @@ _ITEMS: Final = (
     _idiom(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
     _idiom(r"^space[ \t]+(?P<at>\w+(?:[-. ]+\w+)+)[ \t]*$", _as_name),
     _idiom(r"^space[ \t]*[:=][ \t]*(\w+)", "", r"space \1"),
+    _idiom(r"^stage[ \t]+(?P<at>\w+(?:-\w+)+)", _as_name),
+    _idiom(r"^stage[ \t]+(?P<at>\d\w*)", "names begin with a letter or `_`"),
     _idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>:=?)", r"write `stage \1 = …`", "="),
     _idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>\{|\[)", r"write `stage \1 = …`"),
     _idiom(r"^stage[ \t]+(\w+)(?P<at>\?)", r"what may be left out has `none` among its alternatives: `none | …`", ""),
@@ -189,6 +232,10 @@ _ITEMS: Final = (
     _idiom(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
     _idiom(
         r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*", "goals stand in a task: `task classification { … }`"
+    ),
+    _idiom(
+        r"^(?:" + _GOAL + r")[ \t]*[:=][ \t]*\"?(?P<what>[a-z]\w*)\"?[ \t]*$",
+        r"goals stand in a task: `task classification { maximize \g<what> }`",
     ),
     _idiom(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
     _idiom(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*([^\n]+)", r"write `require not (\1) or \2`"),
@@ -200,15 +247,18 @@ _ITEMS: Final = (
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
         r"write `require not (\g<other>) or \g<one>`",
     ),
+    _idiom(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", _as_rule),
     _idiom(r"^(?P<at>forbidden|prohibit|exclude|disallow|never|deny)\b", "", "forbid"),
     _idiom(r"^(?P<at>assert|constraint|ensure|assume|must)\b", "write `require`"),
 )
 _PIPELINE: Final = r"^pipeline[ \t]*[:=]"
 _STAGE: Final = r"^stage[ \t]+\w+[ \t]*=[^{}\n]*$"
+_STRUCTURE: Final = r"^(?:pipeline|stage[ \t]+\w+)[ \t]*=[^{}\n]*$"
 _ONE_OF: Final = r"one_?of|OneOf|choice|choose|select|any_?of|either|alternatives?"
 _STRUCTURES: Final = (
     _idiom(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
     _idiom(r"(?<!-)[>→⇒+,/–—]", "steps are joined by `->`", behind=_PIPELINE),
+    _idiom(r'"([A-Za-z_]\w*)"', r"names of operators and stages have no quotes: write `\1`", r"\1", behind=_STRUCTURE),
     _idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>\[(?P<list>[^\]\n]*)\])", _as_steps),
     _idiom(r"^pipeline[ \t]*=[ \t]*(?P<at>(?:make_pipeline|Pipeline)[ \t]*\((?P<list>[^\n]*)\))", _as_steps),
     _idiom(
@@ -231,6 +281,17 @@ _FLOAT: Final = r"(?:real|Real|double|number|numeric|continuous|Float|FLOAT|deci
 _CHOICE: Final = r"(?:[\w.]*categorical|Categorical\w*|[\w.]*choice|choose|one_?of|OneOf|enum|select|any_?of|set|list)"
 _DOMAINS: Final = (
     _idiom(r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _ENDS + r"))", r"write `\2\3 log`", r"\2\3 log"),
+    _idiom(
+        r"\{(?P<before>[^{}:=\n]*?),?[ \t]*"
+        r"(?P<range>\b(?:int|float)[ \t]*[\[(][^\[\](){}\n]*[\])](?:[ \t]*log\b)?)(?P<after>[^{}:=\n]*)\}",
+        _beside_range,
+    ),
+    _idiom(
+        r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
+        _as_range_or_set,
+    ),
+    _idiom(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets it vary, `= true` and `= false` fix it", "bool"),
+    _idiom(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
     _idiom(r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _ENDS + ")", r"write `\1\2\3 log`", r"\1\2\3 log"),
     _idiom(
         r"\b(?:trial\.)?suggest_(?P<kind>float|int)\([^\n,]*,[ \t]*(?P<low>"
@@ -265,7 +326,7 @@ _DOMAINS: Final = (
         "write `float[…, …]` with the bounds of its values",
     ),
     _idiom(
-        r"\b(?:[a-z]\w*\.)*(?:randint|uniformint|quniform|range|arange)\([^\n()]*\)",
+        r"\b(?:[a-z]\w*\.)*(?:randint|uniform_?int|int_?uniform|quniform|range|arange)\([^\n()]*\)",
         "write `int[…, …]`; both bounds belong to it",
     ),
     _idiom(
@@ -304,8 +365,9 @@ _DOMAINS: Final = (
     ),
     _idiom(r"\b(?P<kind>float|int)[ \t]*\{(?P<list>[^{}\n]*)\}", r"write `\g<kind>[\g<list>]`", r"\g<kind>[\g<list>]"),
     _idiom(
-        r":[ \t]*(?P<at>(?P<set>\{[ \t]*)?(-?\d+)[ \t]*(?:\.\.+|–)[ \t]*(-?\d+)(?(set)[ \t]*\}))",
-        r"write `int[\3, \4]`",
+        r":[ \t]*(?P<at>(?P<set>\{[ \t]*)?(?P<low>-?\d*\.?\d+)[ \t]*(?:\.\.+|–)[ \t]*"
+        r"(?P<high>-?\d*\.?\d+)(?(set)[ \t]*\}))",
+        _as_range,
     ),
     _idiom(r"\{[^{}\n]*?(?P<at>\.\.\.|…)[^{}\n]*\}", "write all values, or a range: `int[…, …]`"),
     _idiom(r"\b" + _INTEGER + r"[ \t]*(?P<ends>[\[(][^\[\](){}\n]*[\])])", r"write `int\g<ends>`", r"int\g<ends>"),
@@ -354,8 +416,28 @@ _MEMBERS: Final = (
     _idiom(_FIRST + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', _TICKED, r"`\2`"),
     _idiom(_FIRST + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", _as_parameter),
     _idiom(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
-    _idiom(r"(?P<at>\b(?:if|where|provided)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
+    _idiom(
+        _FIRST + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
+        r"a structure follows `:`: write `\g<name> : \g<group>`",
+    ),
+    _idiom(
+        _FIRST + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
+        _as_one_or_several,
+    ),
+    _idiom(
+        r"\bwhen\b(?P<condition>[^,{}=\n]*(?:[=!<>]=|\bin[ \t]*\{[^{}\n]*\})?[^,{}=\n]*?)[ \t]*"
+        r"(?P<at>(?<![=!<>])=(?!=)[ \t]*(?P<value>[\w.+-]+))(?=[ \t]*(?:[,}@]|$))",
+        r"a default stands before the condition: write `= \g<value> when\g<condition>`",
+        behind=r"(?:[=!<>]=|[<>]|\bin[ \t]*\{[^{}\n]*\})[^=]*$",
+    ),
+    _idiom(r"(?P<at>\bonly[ \t]+(?:when|if)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
+    _idiom(
+        r"(?P<at>\b(?:if|where|provided|given)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"
+    ),
 )
+_KEPT: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
+"""What a line of a task does not begin with."""
+
 _RULE: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     _idiom(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
@@ -380,7 +462,7 @@ _EXPRESSIONS: Final = (
 )
 _TASKS: Final = (
     _idiom(
-        r"\b(?:metric|scoring|score|scorer|objective|goal|optimi[sz]e|target)[ \t]*[:=]?[ \t]*\"?(?P<what>[a-z]\w*)\"?",
+        r"\b(?:" + _GOAL + r")[ \t]*[:=]?[ \t]*\"?(?P<what>[a-z]\w*)\"?",
         r"write `maximize \g<what>`",
         r"maximize \g<what>",
     ),
@@ -391,6 +473,22 @@ _TASKS: Final = (
     _idiom(
         r"\b(?:validate[ \t]*[:=]?[ \t]*)?(?:cv|kfold|folds|k_fold)[ \t]*[:=(]?[ \t]*(?P<folds>\d+)\)?",
         r"write `validate cv(\g<folds>)`",
+    ),
+    _idiom(r"\bholdout[ \t]*\([ \t]*(?P<at>(\d\d)[ \t]*%)", r"write a share: `0.\2`", r".\2"),
+    _idiom(
+        r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _KEPT + r"(?P<two>[a-z]\w*))",
+        r"write `\g<way> \g<one>_\g<two>`",
+        r"\g<one>_\g<two>",
+    ),
+    _idiom(
+        r"(?<=[\w)])[ \t]*(?P<at>,)(?=[ \t]*(?:maximi|minimi|subject|validate|limit|fidelity))",
+        "the lines of a task have no commas between them",
+        " ",
+    ),
+    _idiom(
+        r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)(?:[ \t]*"
+        r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))?)(?=[ \t]*(?:[},\n]|$))",
+        lambda match: f"write a unit right behind its number, such as `{_with_unit(match['number'], match['unit'])}`",
     ),
     _idiom(r"\bvalidate[ \t]*[:=]", "write `validate cv(5)` or `validate holdout(0.3)`", "validate"),
     _idiom(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),

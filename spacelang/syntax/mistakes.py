@@ -117,10 +117,17 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
         found=_shown(mistake.found),
         expected=expectation(expected),
         near=near,
-        hint=_hint(mistake)
-        or ("close the body before the next alternative" if opened and mistake.found == "|" else None),
+        hint=_hint(mistake) or _hint_in_braces(mistake.found, expected, is_open=bool(opened)),
         related=opened,
     )
+
+
+def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> str | None:
+    """Remedies for a brace that is left open, which is shown, and for values with nothing between them."""
+    if is_open:
+        return "close the body before the next alternative" if found == "|" else None
+    in_set = {"COMMA", "RBRACE"} <= expected and not {"NAME", "FORBID"} & expected
+    return "the values of a set are separated by `,`" if in_set and re.match(r'[\w."(-]', found) else None
 
 
 def _in_short(text: str) -> str:

@@ -19,7 +19,7 @@ FRAME = "stage s =\n  | A {{\n      x : bool\n      {}\n      y : bool\n    }}\n
         ("z : bool = True", "True", "write `true`"),
         ("z : {None}", "None", "write `none`"),
         ("z : bool = true;", ";", "end a line without a sign; members on one line are separated by `,`"),
-        ("z : [1, 2]", "[", "write a set of values as `{…}` and a tuple as `(…)`"),
+        ("z : [1, 2, 3]", "[", "write a set of values as `{…}` and a tuple as `(…)`"),
         ("z = int[1, 2]", "[", "a domain follows `:`; `=` fixes a value or gives a default"),
         ("z = {a, b}", "{", "a domain follows `:`; `=` fixes a value or gives a default"),
         ("z : 3", "3", "`name = value` fixes a value, `name : {value, …}` lets it vary"),

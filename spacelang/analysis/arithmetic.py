@@ -99,7 +99,9 @@ def _otherwise(call: ast.FunctionCall) -> str | None:
             return f"write `max({first}, -{first})`"
         case ("pow", ["2"]) | ("square", []):
             return f"there are no powers: write `{first} * {first}`"
-        case "round" | "int", []:
+        case "int" | "trunc", []:
+            return f"write `floor({first})`"
+        case "round", []:
             return f"write `floor({first} + 0.5)`"
         case _:
             return None

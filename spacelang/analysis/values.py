@@ -1,5 +1,6 @@
 """Values as written to values as meant, judged by the parameter that takes them."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
@@ -68,11 +69,15 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
 """What other languages call the three constants."""
 
 
-def _meant(value: Value, parameter: Parameter) -> str | None:
-    """The constant that a word stands for elsewhere, where the parameter takes it."""
-    if not isinstance(value, str) or value not in _CONSTANTS:
+def _meant(value: Value, written: str, parameter: Parameter) -> str | None:
+    """The constant that a word stands for elsewhere, or the number that is written as another, where it is taken."""
+    number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
+    if number is not None:
+        meant: Value = int(number[1])
+    elif isinstance(value, str) and value in _CONSTANTS:
+        meant = _CONSTANTS[value]
+    else:
         return None
-    meant = _CONSTANTS[value]
     return spell(meant) if parameter.rejects(meant) is None else None
 
 
@@ -94,7 +99,7 @@ def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | 
             parameter=parameter.name,
             value=literal(value),
             expected="expected operators" if parameter.several else f"expected {expected}",
-            near=near_value(value, parameter.options) or _meant(value, parameter),
+            near=near_value(value, parameter.options) or _meant(value, span.text, parameter),
             hint=_MEMBERS_STAY if value is None and parameter.several else None,
             instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
             notes=report.symbols.notes(report.symbols.within(span)),

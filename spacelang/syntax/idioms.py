@@ -164,6 +164,12 @@ def _as_range_or_set(match: re.Match[str]) -> str:
     return f"{_as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
 
 
+def _as_declared(match: re.Match[str]) -> str:
+    """A hyperparameter of ConfigSpace, with its bounds."""
+    kind = "int" if match["kind"].startswith("Int") else "float"
+    return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
+
+
 def _beside_range(match: re.Match[str]) -> str:
     """A set with a range in it."""
     others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
@@ -185,6 +191,10 @@ _FIRST: Final = r"(?:^|(?<=[{,]))[ \t]*"
 """Where a member of a body may begin."""
 
 _COMMENTS: Final = (
+    _idiom(
+        r"(?P<at>(?P<one>\b[\w.]+)[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
+        r"write `floor(\g<one> / \g<two>)`; comments begin with `#`",
+    ),
     _idiom(r"//[^\n]*", "comments begin with `#`", "", everywhere=True),
     _idiom(r"/\*(?:[^*]|\*(?!/))*\*/", "comments begin with `#`, and end with their line", "", everywhere=True),
     _idiom(r"(?:^[ \t]*|(?<=[ \t]))--(?!>)[^\n]*", "comments begin with `#`", "", everywhere=True),
@@ -219,12 +229,22 @@ _ITEMS: Final = (
     ),
     _idiom(r"^from[ \t]+sklearn\b[^\n]*", "leave it out: the operators of scikit-learn are known", ""),
     _idiom(r"^from[ \t]+([A-Za-z_]\w*)[^\n]*", r"write `use \1`"),
+    _idiom(
+        r"^import[ \t]+(?P<path>[\w./-]+\.space)\b(?P<rest>[^\n]*)",
+        r'the path is a string: write `import "\g<path>"\g<rest>`',
+    ),
     _idiom(r"^import[ \t]+sklearn\b[^\n]*", "leave it out: the operators of scikit-learn are known", ""),
     _idiom(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
+    _idiom(
+        r"^(?P<word>params|abstract)[ \t]+(?P<name>\w+)[ \t]*(?P<at>[=:])(?=[ \t]*\{)",
+        r"write `\g<word> \g<name> { … }`",
+        "",
+    ),
     _idiom(r"^space[ \t]+(?P<at>\w+(?:[-. ]+\w+)+)[ \t]*$", _as_name),
     _idiom(r"^space[ \t]*[:=][ \t]*(\w+)", "", r"space \1"),
     _idiom(r"^stage[ \t]+(?P<at>\w+(?:-\w+)+)", _as_name),
     _idiom(r"^stage[ \t]+(?P<at>\d\w*)", "names begin with a letter or `_`"),
+    _idiom(r"^stage\b[^{}\n]*[A-Z]\w*[ \t]*(?P<at>:)[ \t]*$", "hyperparameters stand in braces: `Operator { … }`"),
     _idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>:=?)", r"write `stage \1 = …`", "="),
     _idiom(r"^stage[ \t]+(\w+)[ \t]*(?P<at>\{|\[)", r"write `stage \1 = …`"),
     _idiom(r"^stage[ \t]+(\w+)(?P<at>\?)", r"what may be left out has `none` among its alternatives: `none | …`", ""),
@@ -270,6 +290,12 @@ _STRUCTURES: Final = (
     _idiom(r"(?<=\})[ \t]*(?P<at>,)[ \t]*\n?[ \t]*(?=[A-Z]\w*)", "alternatives are separated by `|`", "|"),
     _idiom(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "alternatives are separated by `|`", "|"),
     _idiom(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "hyperparameters stand in braces: `Operator { … }`"),
+    _idiom(
+        r"(?<=\w)[ \t]*(?P<at>[\[(][ \t]*(\d*\.?\d+)[ \t]*[\])])",
+        r"write `@weight(\2)`: how promising it is",
+        behind=_STAGE,
+    ),
+    _idiom(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
     _idiom(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "hyperparameters stand in braces: `Operator { … }`"),
 )
 
@@ -280,6 +306,18 @@ _INTEGER: Final = r"(?:integer|Integer|Int|INT|long|UniformInteger\w*)"
 _FLOAT: Final = r"(?:real|Real|double|number|numeric|continuous|Float|FLOAT|decimal|UniformFloat\w*)"
 _CHOICE: Final = r"(?:[\w.]*categorical|Categorical\w*|[\w.]*choice|choose|one_?of|OneOf|enum|select|any_?of|set|list)"
 _DOMAINS: Final = (
+    _idiom(
+        r"\b(?:Uniform)?(?P<kind>Float|Real|Integer|Int)\w*\([^\n()]*[(\[][ \t]*(?P<low>"
+        + _BOUND
+        + r"),[ \t]*(?P<high>"
+        + _BOUND
+        + r")[ \t]*[)\]](?P<log>[^\n()]*log[ \t]*=[ \t]*True)?[^\n()]*\)",
+        _as_declared,
+    ),
+    _idiom(
+        r":[ \t]*(?P<at>\{[ \t]*\"?(?:type|kind|low(?:er)?|min|bounds?|values|choices|range)\"?[ \t]*:[^{}\n]*\})",
+        "write a range, such as `float[0.1, 10] log`, or a set of values, `{…}`",
+    ),
     _idiom(r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _ENDS + r"))", r"write `\2\3 log`", r"\2\3 log"),
     _idiom(
         r"\{(?P<before>[^{}:=\n]*?),?[ \t]*"
@@ -399,6 +437,11 @@ _DOMAINS: Final = (
     _idiom(r":=", "write `=`", "="),
 )
 _MEMBERS: Final = (
+    _idiom(
+        _FIRST
+        + r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
+        r"a group of hyperparameters is brought in by `include \2`",
+    ),
     _idiom(
         _FIRST
         + r"(?P<at>(\w+)[ \t]+(?:in[ \t]+)?"

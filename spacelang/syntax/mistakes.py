@@ -127,7 +127,11 @@ def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> s
     if is_open:
         return "close the body before the next alternative" if found == "|" else None
     in_set = {"COMMA", "RBRACE"} <= expected and not {"NAME", "FORBID"} & expected
-    return "the values of a set are separated by `,`" if in_set and re.match(r'[\w."(-]', found) else None
+    if in_set and found in ("+", "-", "*", "/"):
+        return (
+            "a member of a set is written as what it comes to; bounds, steps, defaults and fixed values take arithmetic"
+        )
+    return "the values of a set are separated by `,`" if in_set and re.match(r'[\w."(]', found) else None
 
 
 def _in_short(text: str) -> str:
@@ -195,6 +199,8 @@ def _hint(mistake: Mistake) -> str | None:
     found, before, expected = mistake.found, mistake.text[: mistake.behind], mistake.expected
     previous = re.search(r"[\w.]+$|\S$", before)
     last = previous[0] if previous else ""
+    if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
+        return "hyperparameters stand in braces behind their operator: `Operator { … }`"
     return (
         _hint_by_text(found, before)
         or _hint_on_domain(found, last, expected)
@@ -274,8 +280,15 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
     if found == last and found in ("=", "|", "&"):
         return f"write one `{found}`"
     if expected == {"COLON", "EQUAL"}:
-        meant = nearest(last, ("when", "include", "forbid", "require"))
-        return f"did you mean `{meant} {found}`?" if meant else None
+        return _hint_behind_word(found, last)
     if "VBAR" in expected and re.match(r"[A-Za-z_]", found):
         return "alternatives are separated by `|`"
     return None
+
+
+def _hint_behind_word(found: str, last: str) -> str | None:
+    """Remedies for a word in a body with neither sign behind it."""
+    if found in ("}", ","):
+        return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` brings in a group"
+    meant = nearest(last, ("when", "include", "forbid", "require"))
+    return f"did you mean `{meant} {found}`?" if meant else None

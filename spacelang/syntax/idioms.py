@@ -140,10 +140,10 @@ def _as_one_or_several(match: re.Match[str]) -> str:
     return f"`=` fixes one value: write `{name} : {several}`"
 
 
-def _with_unit(number: str, unit: str | None) -> str:
-    """A quantity; a number alone is one of seconds."""
-    short = {"h": "h", "m": "min", "s": "s"}.get((unit or "s")[0])
-    return f"{number}{short or (unit or '').replace('i', '')}"
+def _with_unit(number: str, unit: str) -> str:
+    """A quantity with its unit in short."""
+    short = {"h": "h", "m": "min", "s": "s"}.get(unit[0])
+    return f"{number}{short or unit.replace('i', '')}"
 
 
 def _range_of(match: re.Match[str]) -> str:
@@ -529,9 +529,9 @@ _TASKS: Final = (
         " ",
     ),
     _idiom(
-        r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)(?:[ \t]*"
-        r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))?)(?=[ \t]*(?:[},\n]|$))",
-        lambda match: f"write a unit right behind its number, such as `{_with_unit(match['number'], match['unit'])}`",
+        r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)[ \t]*"
+        r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))(?=[ \t]*(?:[},\n]|$))",
+        lambda match: f"write a unit right behind its number: `{_with_unit(match['number'], match['unit'])}`",
     ),
     _idiom(r"\bvalidate[ \t]*[:=]", "write `validate cv(5)` or `validate holdout(0.3)`", "validate"),
     _idiom(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),

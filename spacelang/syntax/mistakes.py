@@ -201,6 +201,8 @@ def _hint(mistake: Mistake) -> str | None:
     last = previous[0] if previous else ""
     if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
         return "hyperparameters stand in braces behind their operator: `Operator { … }`"
+    if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
+        return f"write a unit right behind its number, such as `{found}s`"
     return (
         _hint_by_text(found, before)
         or _hint_on_domain(found, last, expected)

@@ -10,8 +10,5 @@ EVERYDAY: Final = ("tabular_classification", "tabular_regression")
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 
-NAMES: Final = tuple(name for name in bundled() if IS_FULL or name != EVERYDAY[-1])
-"""All of them; in the reduced form one of two that are alike."""
-
-FITTED: Final = tuple(name for name in bundled() if IS_FULL or name not in EVERYDAY)
-"""Those whose pipelines are fitted to any data; in the reduced form only those that have no tests of their own."""
+NAMES: Final = tuple(name for name in bundled() if IS_FULL or name not in EVERYDAY)
+"""All of them; in the reduced form only those that have no tests of their own."""

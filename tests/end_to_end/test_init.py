@@ -78,39 +78,40 @@ def test_what_has_no_rows_needs_a_space(folder: Path) -> None:
     assert "this data has no rows to choose a space by" in ended.stderr
 
 
-def test_a_file_of_another_kind_is_read_by_its_options_by_every_command(folder: Path) -> None:
+EUROPEAN = ("--sep", ";", "--encoding", "cp1252", "--decimal", ",", "--drop-columns", "nr")
+"""How the file is read that follows."""
+
+
+def european(folder: Path) -> None:
     rows = "\n".join(f"{row};{row % 7},5;{'größe' if row % 2 else 'höhe'}" for row in range(60))
     (folder / "maße.csv").write_text(f"nr;länge;maß\n{rows}\n", encoding="cp1252")
-    options = ("--sep", ";", "--encoding", "cp1252", "--decimal", ",", "--drop-columns", "nr")
-    made = spacelang("init", "maße.csv", *options, folder=folder)
+    (folder / "my.space").write_text("stage estimator = DecisionTreeClassifier | GaussianNB\n", encoding="utf-8")
+
+
+def test_a_file_of_another_kind_is_read_by_its_options(folder: Path) -> None:
+    european(folder)
+    made = spacelang("init", "maße.csv", *EUROPEAN, folder=folder)
     assert made.returncode == 0, made.stderr
     assert not made.stderr
     assert "--sep ';' --encoding cp1252 --decimal , --drop-columns nr" in made.stdout
-    (folder / "my.space").write_text("stage estimator = DecisionTreeClassifier | GaussianNB\n", encoding="utf-8")
     run = ("run", "my.space", "--data", "maße.csv", "--optimizer", "random", "--trials", "2", "--workers", "0")
-    ran = spacelang(*run, *options, folder=folder)
+    ran = spacelang(*run, *EUROPEAN, folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert "looks like" not in ran.stderr
     assert 'low_memory=False, sep=";", encoding="cp1252", decimal=",")' in ran.stdout
     assert 'table.drop(columns=["maß", "nr"])' in ran.stdout
-    warned = spacelang(*run, *options[:4], folder=folder)
+    warned = spacelang(*run, *EUROPEAN[:4], folder=folder)
     assert "warning: `nr` looks like an identifier: " in warned.stderr
     assert "warning: `länge` holds numbers with a decimal comma: " in warned.stderr
-    compared = (
-        "compare",
-        "my.space",
-        "--data",
-        "maße.csv",
-        "--optimizers",
-        "random",
-        "--repeats",
-        "1",
-        "--trials",
-        "1",
-    )
-    assert spacelang(*compared, *options, "--workers", "0", "-o", "c", folder=folder).returncode == 0
-    table = ("tabulate", "my.space", "--data", "maße.csv", "--workers", "0", "--b", "100", "-o", "t.npz")
-    assert spacelang(*table, *options, folder=folder).returncode == 0
+
+
+@pytest.mark.full
+def test_comparisons_and_tables_read_it_so(folder: Path) -> None:
+    european(folder)
+    common = ("my.space", "--data", "maße.csv", *EUROPEAN, "--workers", "0")
+    compared = ("--optimizers", "random", "--repeats", "1", "--trials", "1", "-o", "compared")
+    assert spacelang("compare", *common, *compared, folder=folder).returncode == 0
+    assert spacelang("tabulate", *common, "--b", "100", "-o", "table.npz", folder=folder).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from bundles import FITTED
+from bundles import NAMES
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
@@ -136,7 +136,7 @@ def test_checks_without_a_word(path: Path) -> None:
     assert found.space.name == path.stem
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_default_and_every_alternative_beside_it_fit(name: str) -> None:
     columns = None if IS_FULL else FEW_COLUMNS.get(name, 10)
     space, structures = space_of(name, columns)
@@ -167,7 +167,7 @@ def nearest_member(space: Space, completer: Completer, address: str, branch: str
     return next(configuration for configuration in found if exclusion(space, configuration) is None)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
 def test_random_configurations_fit(name: str) -> None:
     columns = FEW_COLUMNS.get(name)

@@ -192,7 +192,7 @@ _FIRST: Final = r"(?:^|(?<=[{,]))[ \t]*"
 
 _COMMENTS: Final = (
     _idiom(
-        r"(?P<at>(?P<one>\b[\w.]+)[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
+        r"(?P<at>(?P<one>\b[\w.]+|\([^()\n]*\))[ \t]*//[ \t]*(?P<two>\d[\d.]*))(?=[ \t]*(?:[,}\])]|$))",
         r"write `floor(\g<one> / \g<two>)`; comments begin with `#`",
     ),
     _idiom(r"//[^\n]*", "comments begin with `#`", "", everywhere=True),
@@ -291,7 +291,7 @@ _STRUCTURES: Final = (
     _idiom(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "alternatives are separated by `|`", "|"),
     _idiom(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "hyperparameters stand in braces: `Operator { … }`"),
     _idiom(
-        r"(?<=\w)[ \t]*(?P<at>[\[(][ \t]*(\d*\.?\d+)[ \t]*[\])])",
+        r"(?<=\w)[ \t]*(?P<at>\[[ \t]*(\d*\.?\d+)[ \t]*\])",
         r"write `@weight(\2)`: how promising it is",
         behind=_STAGE,
     ),

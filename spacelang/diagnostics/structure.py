@@ -14,7 +14,10 @@ class NotAnEstimator(Diagnostic):
     code = "SL601"
     MESSAGE = "`{step}` cannot be the last step"
     LABEL = "{role}"
-    HELPS = ("move `{step}` before `{estimator}`", "the last step is a classifier or a regressor")
+    HELPS = (
+        "move `{step}` before `{estimator}`",
+        "the last step is a classifier or a regressor; steps before it are joined to it by `->`",
+    )
 
     step: str
     role: str

@@ -1,6 +1,7 @@
 """What a pipeline reaches on rows that no trial saw: its loss, and every bound beside what it was in the search."""
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import AnyBound, describe_bound
@@ -16,7 +17,7 @@ def score_document(score: "TestScore") -> dict[str, object]:
     """A score on test rows as `run --json` and `runs --json` print it.
 
     `constraints` has, by the name of each bound, the value there and within which bounds it may lie, and whether it
-    keeps to the `bound`; `feasible` whether all do, None where nothing was measured.
+    keeps to the `bound`; `feasible` whether all do, None where nothing was measured. What is infinite is None, too.
     """
     return {
         "loss": score.loss,
@@ -47,8 +48,13 @@ def interval(score: "TestScore", formula: str) -> str:
 
 
 def _document(each: "Reached") -> dict[str, object]:
-    numbers = {"value": each.value, "low": each.low, "high": each.high}
+    numbers = {"value": finite(each.value), "low": finite(each.low), "high": finite(each.high)}
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}
+
+
+def finite(value: float | None) -> float | None:
+    """A number as JSON has it, which knows no infinite ones."""
+    return None if value is None or not isfinite(value) else value
 
 
 def kept_to(score: "TestScore", searched: "Trial") -> Iterator[str]:

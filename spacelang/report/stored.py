@@ -21,7 +21,7 @@ from spacelang.ir.space import Choice, Space
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
 from spacelang.report.failures import most_frequent, told
-from spacelang.report.reached import interval, kept_to, score_document, shown
+from spacelang.report.reached import finite, interval, kept_to, score_document, shown
 from spacelang.runtime.storing.runs import Summary, summary
 from spacelang.runtime.storing.stored import State
 
@@ -119,8 +119,8 @@ def _trial(record: "Record") -> dict[str, object]:
         "loss": trial.loss,
         "fidelity": trial.request.fidelity,
         "feasible": trial.is_feasible,
-        "constraints": {each.bound.name: _finite(each.value) for each in trial.constraints},
-        "metrics": {name: _finite(value) for name, value in trial.metrics},
+        "constraints": {each.bound.name: finite(each.value) for each in trial.constraints},
+        "metrics": {name: finite(value) for name, value in trial.metrics},
         "training_loss": trial.training_loss,
         "cost": trial.cost,
         "finished": record.finished,
@@ -137,10 +137,6 @@ def _jsonable(value: "Value") -> object:
     if isinstance(value, tuple):
         return [*map(_jsonable, value)]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def _options(options: Mapping[str, str]) -> dict[str, object]:

@@ -170,7 +170,7 @@ OF_TRIALS: Final = (
 
 OF_SESSIONS: Final = (int, str, int, float, str, *(_MAYBE_TEXT,) * 2, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER)
 OF_TESTS: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
-OF_TEST_BOUNDS: Final = (int, str, *(_MAYBE_REAL,) * 3, str)
+OF_TEST_BOUNDS: Final = (int, str, *(_MAYBE_INFINITE,) * 3, str)
 
 
 def must_be(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:

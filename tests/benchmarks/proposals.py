@@ -60,7 +60,7 @@ def measured(name: str, sizes: Sequence[int], repeats: int) -> str:
     proposer = HyperoptTpe(structures)
     first = timed(proposer.propose, [], np.random.default_rng(0))
     form = Hyperopt().lower(structures).form
-    domain = base.Domain(None, form.space)
+    domain = base.Domain(None, form.native)
     found = ""
     for size in sizes:
         documents = [form.document(number, form.encode(each)) for number, (each, _) in enumerate(history[:size])]
@@ -68,7 +68,7 @@ def measured(name: str, sizes: Sequence[int], repeats: int) -> str:
             document.update(state=2, result={"status": "ok", "loss": loss})
         trials = base.trials_from_docs(documents, validate=False)
         proposer.propose(history[: size - 1], np.random.default_rng(0))
-        alone = [timed(suggested, domain, trials, form.space, seed) for seed in range(repeats)]
+        alone = [timed(suggested, domain, trials, form.native, seed) for seed in range(repeats)]
         ours = [timed(proposer.propose, history[:size], np.random.default_rng(seed)) for seed in range(repeats)]
         found += f"{median(alone):>16.1f}{median(ours):>9.1f}"
     return f"{len(form.labels):>8}{first:>8.1f}   {found}"

@@ -187,7 +187,7 @@ class Printed:
 
 def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
     for name, path in FILES.items():
-        target = SIZE[:120] if name == "house_prices" else LABELS[:120]
+        target = SIZE[:120] if name in {"house_prices", "tabular_regression"} else LABELS[:120]
         yield (name, *made(load_for_data(path), DATA.get(name, MIXED), target))
     for name, (text, features, target) in CRAFTED.items():
         yield (name, *made(parse(text, allow=["xgboost", "lightgbm", "imblearn"]), features, target))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from spacelang.analysis.drafts import Branch, Said
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
 from spacelang.ir.given import without
-from spacelang.ir.space import Choice, Constraint, Context, Space, Variable
+from spacelang.ir.space import Constraint, Context, Space, Variable
 from spacelang.text import Span
 
 
@@ -33,8 +33,7 @@ def _owners(branch: Branch, variables: Mapping[str, Variable]) -> Context:
     """The branches that lead into one, itself included, up to the last of which there is another one."""
     found = [*variables[branch[0]].owners, branch]
     while found:
-        decision = variables[found[-1][0]].node
-        assert isinstance(decision, Choice)
+        decision = variables[found[-1][0]].choice
         if len(decision.branches) > 1:
             break
         found.pop()

@@ -129,8 +129,7 @@ class Names:
 
     def domain(self, address: str) -> Domain:
         """The domain of a hyperparameter."""
-        node = self._variables[address].node
-        assert isinstance(node, Hyperparameter)
+        node = self._variables[address].hyperparameter
         return node.domain
 
     def written_domain(self, address: str) -> str:

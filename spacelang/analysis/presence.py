@@ -50,9 +50,8 @@ def constraints(presence: Presence, variables: Mapping[str, Variable]) -> list[C
 
 def _where(presence: Presence, known: Variable, case: Case) -> Iterator[Constraint]:
     """The constraints for one case of a condition."""
-    assert isinstance(known.node, Choice)
     absent = [Not(active) for active in case.active]
-    others = tuple(branch.name for branch in known.node.branches if branch.name != presence.left)
+    others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)
     taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
     excluded: list[tuple[Expr, ...]] = [
         (taken, *absent, Not(case.left)),

@@ -81,15 +81,13 @@ def _kept(structures: Structures, usual: Structure) -> Iterator[Structure]:
 
 
 def _is_supported(structures: Structures, address: str, branch: str) -> bool:
-    node = structures.space.variables[address].node
-    assert isinstance(node, Choice)
+    node = structures.space.variables[address].choice
     return node.places[branch] in structures.supported_branches[address]
 
 
 def _usual(space: Space, address: str, usual: Structure) -> str:
     """What a decision takes as long as nothing is changed; one that is not reached its default."""
-    node = space.variables[address].node
-    assert isinstance(node, Choice)
+    node = space.variables[address].choice
     return usual.get(address, node.branches[node.default].name)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from spacelang.draws.codes import Array, Codes, decoded
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 
 
@@ -52,15 +52,13 @@ class Columns:
         """The rows as configurations, in their order."""
         found: list[dict[str, Value]] = [{} for _ in range(self.count)]
         for address, codes in self.decisions.items():
-            choice = self.space.variables[address].node
-            assert isinstance(choice, Choice)
+            choice = self.space.variables[address].choice
             names, key = [branch.name for branch in choice.branches], choice.key
             for values, code in zip(found, codes.tolist(), strict=True):
                 if code >= 0:
                     values[key] = names[code]
         for address, column in self.hyperparameters.items():
-            node = self.space.variables[address].node
-            assert isinstance(node, Hyperparameter)
+            node = self.space.variables[address].hyperparameter
             key = node.key
             for row, value in zip(column.rows.tolist(), decoded(node.domain, column.values), strict=True):
                 found[row][key] = value

@@ -186,8 +186,7 @@ class Neighbourhood:
 
     def _make_asked(self, address: str) -> tuple[str, ...]:
         """The decisions that say what becomes of an exchange of one."""
-        choice = self._space.variables[address].node
-        assert isinstance(choice, Choice)
+        choice = self._space.variables[address].choice
         found = dict.fromkeys(self._structures.exchanges_depend_on(choice))
         for concern in self._conditioning.asking_about(choice.address):
             found |= dict.fromkeys(owner for owner, _ in concern.others)

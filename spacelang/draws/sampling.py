@@ -223,8 +223,7 @@ class _Decisions:
         """The branches of the first row by the addresses of the decisions."""
         found = {}
         for address, codes in self.codes.items():
-            choice = space.variables[address].node
-            assert isinstance(choice, Choice)
+            choice = space.variables[address].choice
             if codes[0] >= 0:
                 found[address] = choice.branches[codes[0]].name
         return found

@@ -58,15 +58,13 @@ class Tabulator:
         return _Stop(choices, tuple((n.address, n.key) for n in nodes if isinstance(n, Hyperparameter)), below)
 
     def _places(self, address: str, count: int, rows: Sequence[int], places: Sequence[Any]) -> Array:
-        choice = self._space.variables[address].node
-        assert isinstance(choice, Choice)
+        choice = self._space.variables[address].choice
         found = np.full(count, -1, integer_type(-1, len(choice.branches)))
         found[rows] = places
         return found
 
     def _column(self, address: str, rows: Sequence[int], values: Sequence[Value]) -> Column:
-        node = self._space.variables[address].node
-        assert isinstance(node, Hyperparameter)
+        node = self._space.variables[address].hyperparameter
         return Column(np.array(rows, np.intp), coded(node.domain, values))
 
 

@@ -1,6 +1,6 @@
 """What two spaces have in common and what not: their parts one by one, and their structures counted exactly."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
@@ -312,7 +312,7 @@ class _Union:
         """The decision with the branches of both; those that do not lead on in both are forbidden."""
         address = self.names[0][ours.address]
         branches: list[Branch] = []
-        for name in dict.fromkeys((*_places(ours), *_places(theirs))):
+        for name in dict.fromkeys((*ours.choice.places, *theirs.choice.places)):
             inside = _inside(ours, theirs, name)
             if name in _shared(ours, theirs) and self.meet(inside):
                 branches.append(Branch(name, self._shared_node(inside)))
@@ -321,7 +321,7 @@ class _Union:
             own = [
                 self._own_node(number, inside[number])
                 for number, each in enumerate((ours, theirs))
-                if name in _places(each)
+                if name in each.choice.places
             ]
             branches.append(Branch(name, Product(Kind.SEQUENCE, tuple(own))))
             self.forbidden.append(Constraint(Is(address, (name,)), forbidden=True))
@@ -335,7 +335,7 @@ class _Union:
                 address = self.names[number][variable.address]
                 branches = tuple(
                     Branch(name, self._own_node(number, (*context, (variable.address, name))))
-                    for name in _places(variable)
+                    for name in variable.choice.places
                 )
                 choices.append(Choice(variable.node.name, address, address, branches))
         return Product(Kind.SEQUENCE, (*choices, *self._hyperparameters(number, context)))
@@ -361,11 +361,6 @@ def _inside(ours: Variable, theirs: Variable, branch: str) -> _Contexts:
     return (*ours.owners, (ours.address, branch)), (*theirs.owners, (theirs.address, branch))
 
 
-def _places(variable: Variable) -> Mapping[str, int]:
-    assert isinstance(variable.node, Choice)
-    return variable.node.places
-
-
 def _shared(ours: Variable, theirs: Variable) -> list[str]:
     """The names of the branches that two decisions both have."""
-    return [name for name in _places(ours) if name in _places(theirs)]
+    return [name for name in ours.choice.places if name in theirs.choice.places]

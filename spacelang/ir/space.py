@@ -220,6 +220,18 @@ class Variable:
         return self.node.key
 
     @property
+    def choice(self) -> Choice:
+        """The decision that it is, and nothing else."""
+        assert isinstance(self.node, Choice)
+        return self.node
+
+    @property
+    def hyperparameter(self) -> Hyperparameter:
+        """The hyperparameter that it is, and nothing else."""
+        assert isinstance(self.node, Hyperparameter)
+        return self.node
+
+    @property
     def condition(self) -> Expr | None:
         """What must hold beside for it to be active; decisions are always taken where they are reached."""
         return self.node.condition if isinstance(self.node, Hyperparameter) else None

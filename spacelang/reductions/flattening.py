@@ -128,8 +128,7 @@ class _Flattening:
         return not any(is_related(atom) for atom in atoms_of(condition)) and all(map(self._is_cut, atoms_of(condition)))
 
     def _is_cut(self, atom: Expr) -> bool:
-        node = self._inside[references(atom)[0]].node
-        assert isinstance(node, Hyperparameter)
+        node = self._inside[references(atom)[0]].hyperparameter
         size = node.domain.size
         return cuts_of(atom) is not None or (size is not None and size <= ENUMERABLE)
 

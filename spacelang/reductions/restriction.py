@@ -172,8 +172,7 @@ class _Narrowing:
         return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
 
     def _domain(self, address: str) -> Domain:
-        node = self._left[address].node
-        assert isinstance(node, Hyperparameter)
+        node = self._left[address].hyperparameter
         return self._domains.get(address, node.domain)
 
 

@@ -301,8 +301,7 @@ class _Grouped:
         return (self._unfolding.fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
 
     def _decision(self, member: Variable, told: Sequence[tuple[State, Parts]]) -> Parts:
-        choice = member.node
-        assert isinstance(choice, Choice)
+        choice = member.choice
         if all(state == UNREACHED for state, _ in told):
             return told[0][1]
         cases = [

@@ -138,8 +138,7 @@ def _asks(
     for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):
         if address in known:
             continue
-        choice = space.variables[address].node
-        assert isinstance(choice, Choice)
+        choice = space.variables[address].choice
         mine = dict.fromkeys(test.branches for test in tests if test.address == address)
         owning = {branch for owner, branch in owners if owner == address}
         yield _ask(choice, owning, tuple(mine))
@@ -182,8 +181,7 @@ class _Settled:
         return self._nodes[address]
 
     def _settled_node(self, member: Variable) -> Hyperparameter | None:
-        node = member.node
-        assert isinstance(node, Hyperparameter)
+        node = member.hyperparameter
         if any(self._taken.get(owner) != branch for owner, branch in member.owners):
             return None
         if node.condition is None:

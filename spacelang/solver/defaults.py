@@ -117,15 +117,10 @@ class Completer:
 
     def _moved(self, network: Network, states: Mapping[str, State]) -> dict[str, Value]:
         cells = {a: mine[states[a]] for a, mine in network.cells.items() if states[a] != UNREACHED}
-        defaults = {address: self._default(address) for address in cells}
+        defaults = {address: self._space.variables[address].hyperparameter.default for address in cells}
         kept = {a: defaults[a] if contains(cell, defaults[a]) else cell.middle for a, cell in cells.items()}
         ranges, needed = network.compared(states)
         return {**kept, **_nearest(ranges, needed, defaults)}
-
-    def _default(self, address: str) -> Value:
-        node = self._space.variables[address].node
-        assert isinstance(node, Hyperparameter)
-        return node.default
 
 
 def _nearest(

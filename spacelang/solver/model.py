@@ -137,8 +137,7 @@ class Solver:
 
     def _open_branches(self, variable: Variable) -> frozenset[int]:
         """The branches below which something is left, of a decision that nothing else limits."""
-        assert isinstance(variable.node, Choice)
-        return frozenset(place for place in range(len(variable.node.branches)) if self.total(inside(variable, place)))
+        return frozenset(place for place in range(len(variable.choice.branches)) if self.total(inside(variable, place)))
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:
         kept = self.solve(network) if _is_small(network) else self._eliminated(network, keep_trivial=True)
@@ -238,8 +237,7 @@ class Given:
 
 def inside(variable: Variable, state: State) -> Context:
     """The context of what a branch of a decision leads to."""
-    assert isinstance(variable.node, Choice)
-    return (*variable.owners, (variable.address, variable.node.branches[state].name))
+    return (*variable.owners, (variable.address, variable.choice.branches[state].name))
 
 
 def _is_small(network: Network) -> bool:

@@ -174,13 +174,8 @@ class _Compiler:
         found = self.cells, tuple(self.truths), dict(self.ranges)
         return Network(self.states, tuple(self.factors), *self.tied, *found)
 
-    def _node(self, address: str) -> Hyperparameter:
-        node = self.members[address].node
-        assert isinstance(node, Hyperparameter)
-        return node
-
     def _is_enumerable(self, atom: Expr) -> bool:
-        domains = [self._node(address).domain for address in references(atom)]
+        domains = [self.members[address].hyperparameter.domain for address in references(atom)]
         sizes = [domain.size for domain in domains if domain.size is not None]
         return len(sizes) == len(domains) and prod(sizes) <= JOINTLY_ENUMERABLE and max(sizes) <= ENUMERABLE
 

@@ -162,8 +162,7 @@ class _Writer:
 
     def _asked(self, settled: Settled) -> Iterator[tuple[str, Indexed | None]]:
         for address, domain in settled.domains.items():
-            node = self._space.variables[address].node
-            assert isinstance(node, Hyperparameter)
+            node = self._space.variables[address].hyperparameter
             yield address, None if domain is None else Indexed(domain, node.domain)
 
     def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[Slot, ...]:
@@ -241,8 +240,7 @@ def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]
             continue
         if any(isinstance(node, Active) for node in nodes(rule.expression)):
             continue
-        node = space.variables[rule.scope[0]].node
-        assert isinstance(node, Hyperparameter)
+        node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):
             if part.size is not None and part.size <= FEW:
                 for value in members(part):

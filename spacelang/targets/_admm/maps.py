@@ -10,7 +10,7 @@ from spacelang.draws.codes import Array, Codes, concatenated
 from spacelang.draws.columns import Column, Columns
 from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.space import Space
 from spacelang.targets._admm.layout import Alternative, Block, Layout, Order, Slot
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._admm.truths import Truths
@@ -208,8 +208,7 @@ class Maps:
             if branch is not None:
                 decisions.setdefault(address, np.full(count, -1))[rows] = self.choices[address].places[branch]
         for address, value in alternative.settled.values.items():
-            node = self.space.variables[address].node
-            assert isinstance(node, Hyperparameter)
+            node = self.space.variables[address].hyperparameter
             codes = coded(node.domain, [value]).take(np.zeros(len(rows), np.int64))
             pieces.setdefault(address, []).append((rows, codes))
 

@@ -86,8 +86,7 @@ class Mover:
     def _part(self, component: Component, structure: Structure, wanted: Wanted) -> Mapping[str, Value]:
         """By key, the values of the active members of a component."""
         if component.is_free:
-            node = component.members[0].node
-            assert isinstance(node, Hyperparameter)
+            node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
         situation = self._conditioning.situation(component, structure)
         space, model = self._conditioning.left(component, situation), self._conditioning.model(component, situation)

@@ -87,8 +87,7 @@ class Truths:
         return found
 
     def _takes(self, address: str, branches: tuple[str, ...]) -> Array:
-        choice = self._space.variables[address].node
-        assert isinstance(choice, Choice)
+        choice = self._space.variables[address].choice
         found: Array = np.zeros(self._count, bool)
         for branch in branches:  # of a few places, which `isin` would sort
             if branch in choice.places:

@@ -34,12 +34,18 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A decision with its branches in groups: each below which something is cut alone, all others together."""
+    """A decision with its branches in groups: each below which something is cut alone, all others together.
+
+    `inside` has what is cut below each group.
+    """
 
     choice: Choice
     groups: tuple[tuple[str, ...], ...]
-    deeper: frozenset[int]
-    """The groups below which something is cut."""
+    inside: tuple["Slots", ...]
+
+
+Slots: TypeAlias = tuple[Cut | Fork, ...]
+"""What some branches lead to that is cut, or that leads there."""
 
 
 @dataclass(slots=True)
@@ -60,9 +66,8 @@ class Partition:
 
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
-        self._slots: dict[Context, tuple[Cut | Fork, ...]] = {}
         self._places: dict[str, Cut | Fork] = {}
-        self._find((), pieces_of)
+        self._slots = self._find((), pieces_of)
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
@@ -72,15 +77,15 @@ class Partition:
     @property
     def most(self) -> int:
         """How many arms there are at most: some may be empty."""
-        return self._count(())
+        return _count(self._slots)
 
     def vectors(self) -> Iterator[Vector]:
         """The vectors of all arms, those of empty ones among them."""
-        return self._vectors(())
+        return _vectors(self._slots)
 
     def vector_of(self, configuration: Configuration) -> Vector:
         """The vector of a member."""
-        return tuple(self._items(configuration, ()))
+        return tuple(_items(self._slots, configuration))
 
     def part(self, vector: Vector) -> Part | None:
         """What the arm of a vector takes; None where conditions leave nothing of it."""
@@ -118,67 +123,55 @@ class Partition:
             words.append(f"{own} {describe_piece(part.domains[address])}{' or inactive' * is_open}")
         return ", ".join(words)
 
-    def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> bool:
-        """Note what is cut below a context; whether anything is."""
+    def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Slots:
+        """What is cut below a context."""
         found: list[Cut | Fork] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
             if isinstance(node, Hyperparameter):
                 pieces = pieces_of(node)
-                if len(pieces) > 1:
-                    found.append(Cut(node, pieces))
+                found += [Cut(node, pieces)] if len(pieces) > 1 else []
                 continue
-            at = len(found)
-            deeper = [b.name for b in node.branches if self._find((*context, (node.address, b.name)), pieces_of)]
+            below = (
+                (each.name, self._find((*context, (node.address, each.name)), pieces_of)) for each in node.branches
+            )
+            deeper = {name: slots for name, slots in below if slots}
             if deeper:
                 others = tuple(branch.name for branch in node.branches if branch.name not in deeper)
-                groups = ((others,) if others else ()) + tuple((name,) for name in deeper)
-                found.insert(at, Fork(node, groups, frozenset(range(len(groups) - len(deeper), len(groups)))))
-        self._slots[context] = tuple(found)
-        for slot in found:
-            self._places[slot.node.address if isinstance(slot, Cut) else slot.choice.address] = slot
-        return bool(found)
+                groups = (((others, ()),) if others else ()) + tuple(((name,), slots) for name, slots in deeper.items())
+                found.append(Fork(node, tuple(names for names, _ in groups), tuple(slots for _, slots in groups)))
+        self._places |= {each.node.address if isinstance(each, Cut) else each.choice.address: each for each in found}
+        return tuple(found)
 
-    def _count(self, context: Context) -> int:
-        return prod(
-            len(slot.pieces)
-            if isinstance(slot, Cut)
-            else sum(
-                self._count((*context, (slot.choice.address, group[0]))) if place in slot.deeper else 1
-                for place, group in enumerate(slot.groups)
-            )
-            for slot in self._slots[context]
-        )
 
-    def _vectors(self, context: Context) -> Iterator[Vector]:
-        ways = (self._ways(slot, context) for slot in self._slots[context])
-        for joint in product(*ways):
-            yield tuple(item for items in joint for item in items)
+def _count(slots: Slots) -> int:
+    return prod(len(each.pieces) if isinstance(each, Cut) else sum(map(_count, each.inside)) for each in slots)
 
-    def _ways(self, slot: Cut | Fork, context: Context) -> Iterator[Vector]:
+
+def _vectors(slots: Slots) -> Iterator[Vector]:
+    for joint in product(*map(_ways, slots)):
+        yield tuple(item for items in joint for item in items)
+
+
+def _ways(slot: Cut | Fork) -> Iterator[Vector]:
+    if isinstance(slot, Cut):
+        yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
+        return
+    for place, inside in enumerate(slot.inside):
+        yield from (((slot.choice.address, place), *inner) for inner in _vectors(inside))
+
+
+def _items(slots: Slots, configuration: Configuration) -> Iterator[tuple[str, int]]:
+    for slot in slots:
         if isinstance(slot, Cut):
-            yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
-            return
-        address = slot.choice.address
-        for place, group in enumerate(slot.groups):
-            if place not in slot.deeper:
-                yield ((address, place),)
-                continue
-            for inner in self._vectors((*context, (address, group[0]))):
-                yield ((address, place), *inner)
-
-    def _items(self, configuration: Configuration, context: Context) -> Iterator[tuple[str, int]]:
-        for slot in self._slots[context]:
-            if isinstance(slot, Cut):
-                key = slot.node.key
-                found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
-                yield slot.node.address, next(found) if key in configuration else 0
-                continue
-            branch = str(configuration[slot.choice.key])
-            place = next(place for place, group in enumerate(slot.groups) if branch in group)
-            yield slot.choice.address, place
-            if place in slot.deeper:
-                yield from self._items(configuration, (*context, (slot.choice.address, branch)))
+            key = slot.node.key
+            found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
+            yield slot.node.address, next(found) if key in configuration else 0
+            continue
+        branch = str(configuration[slot.choice.key])
+        place = next(place for place, group in enumerate(slot.groups) if branch in group)
+        yield slot.choice.address, place
+        yield from _items(slot.inside[place], configuration)
 
 
 def _copied(part: Part) -> Part:
@@ -190,8 +183,7 @@ def _copied(part: Part) -> Part:
 
 def _activate(space: Space, address: str, part: Part) -> bool:
     """Take of a part only what makes a hyperparameter active; whether anything is left, as far as that is seen."""
-    node = space.variables[address].node
-    assert isinstance(node, Hyperparameter)
+    node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _take(space, owner, {branch}, part):
             return False
@@ -229,8 +221,7 @@ def _activate_decision(space: Space, address: str, part: Part) -> bool:
 
 
 def _take(space: Space, address: str, names: Iterable[str], part: Part) -> bool:
-    choice = space.variables[address].node
-    assert isinstance(choice, Choice)
+    choice = space.variables[address].choice
     known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
     part.branches[address] = known & frozenset(names)
     return bool(part.branches[address])
@@ -238,8 +229,7 @@ def _take(space: Space, address: str, names: Iterable[str], part: Part) -> bool:
 
 def _values(space: Space, address: str, part: Part) -> Categorical | None:
     """The values that a hyperparameter may have in a part, where that is a set."""
-    node = space.variables[address].node
-    assert isinstance(node, Hyperparameter)
+    node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None
 
@@ -255,8 +245,7 @@ def _keep(test: Expr, address: str, domain: Categorical, part: Part) -> bool:
 
 def _is_sure(space: Space, address: str, part: Part) -> bool:
     variable = space.variables[address]
-    assert isinstance(variable.node, Hyperparameter)
-    condition = variable.node.condition
+    condition = variable.condition
     if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):
         return False
     named = () if condition is None else references(condition)

@@ -7,6 +7,7 @@ from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.foreign import CannotBeSaid, NothingToImport
+from spacelang.grouping import grouped
 from spacelang.importers._expressions import Expressions
 from spacelang.importers._foreign import Clause, Relation, Test, Values
 from spacelang.importers._naming import Naming
@@ -152,9 +153,7 @@ def _agree_all(paths: tuple[Path, ...]) -> bool:
 
 def _merged(tables: list[_Table]) -> list[_Table]:
     """Fewer clauses that forbid the same, of whichever order of merging leaves the fewest."""
-    by_names: dict[tuple[object, ...], list[_Table]] = {}
-    for table in _without_weaker(tables):
-        by_names.setdefault((*sorted(table.sets), table.others), []).append(table)
+    by_names = grouped(((*sorted(table.sets), table.others), table) for table in _without_weaker(tables))
     found: list[_Table] = []
     for several in by_names.values():
         names = list(several[0].sets)

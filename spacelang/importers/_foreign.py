@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.grouping import grouped
 from spacelang.ir.value import Value, identity
 from spacelang.text import Span
 
@@ -187,9 +188,7 @@ def changed(condition: Condition, change: Callable[[Test], Condition]) -> Condit
 
 def conjoined(conditionals: list[Conditional]) -> tuple[Conditional, ...]:
     """One condition a child: several that a file gives for one child must all hold."""
-    by_child: dict[str, list[Conditional]] = {}
-    for conditional in conditionals:
-        by_child.setdefault(conditional.child, []).append(conditional)
+    by_child = grouped((conditional.child, conditional) for conditional in conditionals)
     return tuple(
         Conditional(child, every([one.condition for one in several]), several[0].span)
         for child, several in by_child.items()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
 
+from spacelang.grouping import grouped
 from spacelang.importers._checking import Sound
 from spacelang.importers._foreign import ALWAYS, Condition, Every, Parameter, Some, Test, Values, every, tests
 from spacelang.importers._names import CHOICE, parts_of
@@ -169,9 +170,7 @@ def _named(space: Sound) -> frozenset[str]:
 
 def _lonely(space: Sound) -> frozenset[str]:
     """Sets of words that are always active and alone below their prefix: which variant of a component is taken."""
-    by_prefix: dict[str, list[Parameter]] = {}
-    for name, parameter in space.parameters.items():
-        by_prefix.setdefault(name.rpartition(":")[0], []).append(parameter)
+    by_prefix = grouped((name.rpartition(":")[0], parameter) for name, parameter in space.parameters.items())
     return frozenset(
         several[0].name
         for prefix, several in by_prefix.items()

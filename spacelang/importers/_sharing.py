@@ -1,9 +1,10 @@
 """Members that repeat in several bodies, as `params` groups that the bodies include."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final, TypeAlias
 
+from spacelang.grouping import grouped
 from spacelang.importers._names import Names
 from spacelang.importers._shape import Path
 from spacelang.syntax import ast
@@ -37,15 +38,13 @@ def share(bodies: Bodies, operators: dict[Path, str], names: Names) -> tuple[lis
 
 
 def _repeated(bodies: Bodies) -> Iterator[tuple[tuple[Path, ...], list[ast.Member]]]:
-    users: dict[ast.Member, list[Path]] = {}
-    for path, members in bodies.items():
-        for member in members:
-            if isinstance(member, ast.Parameter | ast.Fixed) and not _is_decision(member):
-                users.setdefault(member, []).append(path)
-    groups: dict[tuple[Path, ...], list[ast.Member]] = {}
-    for member, paths in users.items():
-        if len(paths) > 1:
-            groups.setdefault(tuple(paths), []).append(member)
+    written = ((member, path) for path, members in bodies.items() for member in members)
+    users = grouped(
+        (member, path)
+        for member, path in written
+        if isinstance(member, ast.Parameter | ast.Fixed) and not _is_decision(member)
+    )
+    groups = grouped((tuple(paths), member) for member, paths in users.items() if len(paths) > 1)
     for together, members in groups.items():
         closed = _closed(members)
         saved = len(closed) * (len(together) - 1) - len(together) - 2
@@ -58,7 +57,7 @@ def _is_decision(member: ast.Parameter | ast.Fixed) -> bool:
     return isinstance(member, ast.Parameter) and not isinstance(member.domain, ast.Range | ast.Booleans | ast.Values)
 
 
-def _closed(members: list[ast.Member]) -> list[ast.Member]:
+def _closed(members: Sequence[ast.Member]) -> list[ast.Member]:
     """The members whose conditions speak of others of the group only."""
     while True:
         names = {member.name.text for member in members if isinstance(member, ast.Parameter | ast.Fixed)}

@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spacelang.facts import fact
+from spacelang.grouping import grouped
 from spacelang.ir.domain import RESERVED, Domain, literal, quoted
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
@@ -261,9 +262,7 @@ class Space:
     @cached_property
     def by_context(self) -> dict[Context, tuple[Variable, ...]]:
         """The variables that the same branches lead to, in the order of the text."""
-        found: dict[Context, list[Variable]] = {}
-        for variable in self.variables.values():
-            found.setdefault(variable.owners, []).append(variable)
+        found = grouped((variable.owners, variable) for variable in self.variables.values())
         return {owners: tuple(variables) for owners, variables in found.items()}
 
     @cached_property

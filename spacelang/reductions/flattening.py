@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from spacelang.ir.domain import Domain, Simple, describe, literal
+from spacelang.grouping import grouped
+from spacelang.ir.domain import Domain, describe, literal
 from spacelang.ir.expr import INACTIVE, Active, Expr, Worth, decisions, holds, nodes, references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
@@ -231,10 +232,7 @@ def _told_apart(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[D
         if any(cut is None for cut in cuts)
         else cells(node.domain, [place for cut in cuts for place in cut or ()], signature)
     )
-    together: dict[tuple[object, ...], list[Simple]] = {}
-    for cell in found:
-        together.setdefault(signature(cell.middle), []).append(cell)
-    for mine in together.values():
+    for mine in grouped((signature(cell.middle), cell) for cell in found).values():
         yield joined(node.domain, mine), mine[0].middle
 
 

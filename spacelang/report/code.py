@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spacelang.grouping import grouped
 from spacelang.runtime.data.reading import PLAIN, Reading
 from spacelang.runtime.ensembles.hard_vote import HardVote
 from spacelang.runtime.errors import BuildError
@@ -80,9 +81,8 @@ class _Writer:
     @property
     def imports(self) -> str:
         """The import statements, sorted by module; experimental classes are enabled before their module is reached."""
-        names: dict[str, list[str]] = {}
-        for here, (module, name) in self.members.items():
-            names.setdefault(module, []).append(name if here == name else f"{name} as {here}")
+        members = self.members.items()
+        names = grouped((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
         entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
         enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
         first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from spacelang.grouping import grouped
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, contains, members, parts, run
 from spacelang.ir.rationals import Rational, decimal
 from spacelang.ir.value import Value
@@ -50,10 +51,8 @@ def mass(cell: Simple, domain: Domain) -> float:
 def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> list[Simple]:
     match part:
         case Categorical():
-            groups: dict[tuple[object, ...], list[Value]] = {}
-            for value in part.values:
-                groups.setdefault(signature(value), []).append(value)
-            return [Categorical(tuple(values)) for values in groups.values()]
+            alike = grouped((signature(value), value) for value in part.values)
+            return [Categorical(tuple(values)) for values in alike.values()]
         case Grid():
             return list(_cut_grid(part, cuts))
         case Real():

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from spacelang.grouping import grouped
 from spacelang.ir.expr import INACTIVE, Active, And, Constant, Is, Not, Or, Worth, nodes, references
 from spacelang.ir.given import OPEN, Open
 from spacelang.ir.given import given as left_of
@@ -67,9 +68,7 @@ class Conditioning:
     """The components of a space, and what is left of each in a situation; worked out once for each."""
 
     def __init__(self, space: Space) -> None:
-        self.by_context: dict[Context, list[Component]] = {}
-        for component in _components(space):
-            self.by_context.setdefault(component.context, []).append(component)
+        self.by_context = grouped((component.context, component) for component in _components(space))
         self._asking = [each for found in self.by_context.values() for each in found if each.decisions]
         components = (each for found in self.by_context.values() for each in found)
         self.of_hyperparameter = {member.address: each for each in components for member in each.members}

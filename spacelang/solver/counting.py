@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from spacelang.facts import fact
+from spacelang.grouping import grouped
 from spacelang.ir.domain import Simple
 from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
@@ -182,11 +183,8 @@ class Structures:
     @cached_property
     def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
         """The hurdles that each decision is part of: no context of theirs is below it."""
-        found: dict[str, list[_Hurdle]] = {}
-        for hurdle in (each for hurdles in self._hurdles.values() for each in hurdles):
-            for choice in hurdle.choices:
-                found.setdefault(choice.address, []).append(hurdle)
-        return found
+        hurdles = (each for several in self._hurdles.values() for each in several)
+        return grouped((choice.address, hurdle) for hurdle in hurdles for choice in hurdle.choices)
 
     @cached_property
     def _deciding(self) -> dict[Context, list[Variable]]:
@@ -249,10 +247,7 @@ def _excludes(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
 
 def _together(factors: Sequence[Factor]) -> Iterator[Factor]:
     """The factors with those over the same variables made one."""
-    alike: dict[frozenset[str], list[Factor]] = {}
-    for factor in factors:
-        alike.setdefault(frozenset(factor.scope), []).append(factor)
-    for first, *others in alike.values():
+    for first, *others in grouped((frozenset(factor.scope), factor) for factor in factors).values():
         places = [[first.scope.index(name) for name in other.scope] for other in others]
         table: Table = {
             joint: weight

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import Final, Protocol
 
+from spacelang.grouping import grouped
 from spacelang.ir.domain import Simple
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
@@ -56,9 +57,8 @@ class Model:
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
         """Raises UndecidableError for arithmetic that cannot be decided exactly."""
         self.variables = variables
-        self.by_context: dict[Context, list[Network]] = {}
-        for network in networks_of(variables, constraints):
-            self.by_context.setdefault(network.context, []).append(network)
+        networks = networks_of(variables, constraints)
+        self.by_context: dict[Context, list[Network]] = grouped((each.context, each) for each in networks)
 
     @cached_property
     def deciding(self) -> dict[Context, list[Network]]:

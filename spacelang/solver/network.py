@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
+from spacelang.grouping import grouped
 from spacelang.ir.domain import Simple, is_finite, parts
 from spacelang.ir.expr import (
     INACTIVE,
@@ -193,10 +194,7 @@ class _Compiler:
         return Is(name, ("true",))
 
     def _add_states(self, whole: set[str]) -> None:
-        alone: dict[str, list[Expr]] = {}
-        for atom in self.atoms:
-            if not is_related(atom):
-                alone.setdefault(references(atom)[0], []).append(atom)
+        alone = grouped((references(atom)[0], atom) for atom in self.atoms if not is_related(atom))
         compared = {address for atom in self.ranges.values() for address in references(atom)}
         for address, member in self.members.items():
             unreached = len(member.owners) > self.depth
@@ -241,11 +239,8 @@ class _Compiler:
         sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, PAIR if len(names) <= 2 else SMALL) for names, size in sizes.items()) > MOST_ROWS:
             raise TooTangledError(self.tied.constraints)
-        together: dict[tuple[str, ...], list[Expr]] = {}
-        for constraint in self.tied.constraints:
-            test = self._test(constraint)
-            together.setdefault(tuple(sorted(set(scope(test)))), []).append(test)
-        for names, tests in together.items():
+        tests_of = map(self._test, self.tied.constraints)
+        for names, tests in grouped((tuple(sorted(set(scope(test)))), test) for test in tests_of).items():
             self._tabulate(names, tests)
 
     def _test(self, constraint: Constraint) -> Expr:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from spacelang.grouping import grouped
 from spacelang.ir.expr import INACTIVE, holds, scope
 from spacelang.ir.space import Constraint, Context, Variable
 
@@ -32,10 +33,7 @@ class Ties:
 
     def sets(self, items: Iterable[tuple[str, T]]) -> list[list[T]]:
         """The items whose names are tied to each other, together, in the order of the first ones."""
-        found: dict[str, list[T]] = {}
-        for name, item in items:
-            found.setdefault(self.root(name), []).append(item)
-        return [*found.values()]
+        return [*grouped((self.root(name), item) for name, item in items).values()]
 
 
 class Tied(NamedTuple):
@@ -64,9 +62,7 @@ def tied(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -
         over += [(address, constraint) for address in named[:1]]
         loose += [] if named else [constraint]
     _tie_owners(variables, ties)
-    rules: dict[str, list[Constraint]] = {}
-    for address, constraint in over:
-        rules.setdefault(ties.root(address), []).append(constraint)
+    rules = grouped((ties.root(address), constraint) for address, constraint in over)
     for members in ties.sets(variables.items()):
         mine = tuple(rules.get(ties.root(members[0].address), ()))
         yield Tied(common_context(member.owners for member in members), tuple(members), mine)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeA
 from spacelang.carried import Carried
 from spacelang.codings.limits import BEYOND, unheld
 from spacelang.forms.definition import VERSION, to_json
+from spacelang.grouping import grouped
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Space
@@ -131,9 +132,7 @@ def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> t
 
     Raises RefusedError where that is a refusal.
     """
-    differing: dict[Construct, list[Finding]] = {}
-    for finding in findings:
-        differing.setdefault(finding.construct, []).append(finding)
+    differing = grouped((finding.construct, finding) for finding in findings)
     entries = [
         entry
         for construct, spans in constructs_of(space).items()
@@ -160,12 +159,8 @@ def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
 ) -> Iterable[Entry]:
     other = {_place(finding.span) for finding in differing}
-    verdicts: dict[Verdict, list[Span]] = {}
-    for span in spans:
-        if _place(span) not in other:
-            verdicts.setdefault(usual, []).append(span)
-    for finding in differing:
-        verdicts.setdefault(finding.verdict, []).append(finding.span)
+    left = ((usual, span) for span in spans if _place(span) not in other)
+    verdicts = grouped((*left, *((finding.verdict, finding.span) for finding in differing)))
     for verdict, mine in verdicts.items():
         yield Entry(construct.value, verdict.status, verdict.message, tuple(mine))
 

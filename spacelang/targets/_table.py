@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from spacelang.grouping import grouped
 from spacelang.plugins import Plugins
 from spacelang.targets import TARGETS
 from spacelang.targets._constructs import Construct
@@ -78,11 +79,7 @@ def _details(targets: dict[str, Any]) -> Iterator[str]:
 
 
 def _by_verdict(target: Any) -> dict[Verdict, list[str]]:
-    found: dict[Verdict, list[str]] = {}
-    for construct in Construct:
-        for verdict in target.keeps[construct]:
-            found.setdefault(verdict, []).append(construct.value)
-    return found
+    return grouped((verdict, construct.value) for construct in Construct for verdict in target.keeps[construct])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, assert_never
 
 from spacelang.draws.unit import placer
+from spacelang.grouping import grouped
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains, decimals, members
 from spacelang.ir.membership import exclusion
@@ -238,10 +239,7 @@ class SearchDictionaries:
 
     @cached_property
     def _by_keys(self) -> dict[frozenset[str], list[Dictionary]]:
-        found: dict[frozenset[str], list[Dictionary]] = {}
-        for dictionary in self._products:
-            found.setdefault(frozenset(key for key, _ in dictionary), []).append(dictionary)
-        return found
+        return grouped((frozenset(key for key, _ in dictionary), dictionary) for dictionary in self._products)
 
     def _has(self, entry: Free | tuple[str, ...], given: object) -> bool:
         value = _plain(given)

@@ -13,6 +13,7 @@ import numpy as np
 from spacelang.codings.indexed import Indexed
 from spacelang.draws.tabulating import coded
 from spacelang.forms.printer import show_expression
+from spacelang.grouping import grouped
 from spacelang.ir.domain import Categorical, Domain, Missing, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
@@ -137,9 +138,7 @@ class _Writer:
     def __init__(self, space: Space, orders: frozenset[str]) -> None:
         self._space = space
         self._orders = orders
-        self._inside: dict[tuple[str, str] | None, list[Variable]] = {}
-        for variable in space.variables.values():
-            self._inside.setdefault(variable.owners[0] if variable.owners else None, []).append(variable)
+        self._inside = grouped((each.owners[0] if each.owners else None, each) for each in space.variables.values())
         self._excluded = dict(_excluded(space))
         self._numbers: list[Coordinate] = []
         self._integers: list[Coordinate] = []

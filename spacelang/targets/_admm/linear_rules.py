@@ -11,6 +11,7 @@ from itertools import combinations, product
 from math import prod
 from typing import Final, TypeAlias
 
+from spacelang.grouping import grouped
 from spacelang.ir.domain import contains
 from spacelang.ir.space import Constraint
 from spacelang.solver.counting import Structures
@@ -128,10 +129,7 @@ def _over_blocks(
     states: dict[str, Sequence[State]] = dict(graph.states)
     axes: dict[str, Axis] = {}
     links: list[Factor] = []
-    owned: dict[str, list[str]] = {}
-    for name in names:
-        if variables[name].owners:
-            owned.setdefault(variables[name].owners[0][0], []).append(name)
+    owned = grouped((variables[name].owners[0][0], name) for name in names if variables[name].owners)
     for address, inner in owned.items():
         block = blocks[address]
         alike = _alike(block, inner, network)
@@ -159,11 +157,9 @@ def _z(address: str) -> str:
 
 def _alike(block: Block, inner: Sequence[str], network: Network) -> list[tuple[int, ...]]:
     """The alternatives of a block by their branch and what they leave of some variables."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for number, alternative in enumerate(block.alternatives):
-        left = tuple(tuple(_left(name, network, alternative, block)) for name in inner)
-        found.setdefault((alternative.place, *left), []).append(number)
-    return [tuple(numbers) for numbers in found.values()]
+    left = ([tuple(_left(name, network, each, block)) for name in inner] for each in block.alternatives)
+    places = ((each.place, *mine) for each, mine in zip(block.alternatives, left, strict=True))
+    return [tuple(numbers) for numbers in grouped((place, n) for n, place in enumerate(places)).values()]
 
 
 def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[Rule]:

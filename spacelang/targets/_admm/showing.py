@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spacelang.forms.printer import show_expression
+from spacelang.grouping import grouped
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
@@ -158,10 +159,8 @@ def _orders(form: "AdmmForm") -> Iterator[str]:
 
 def _thetas(form: "AdmmForm") -> Iterator[str]:
     """One line for each variable below its owner, and for each owner how many of each kind it has."""
-    by_owner: dict[object, list[tuple[str, Coordinate]]] = {}
-    for mark, box in (("c", form.theta_c), ("d", form.theta_d)):
-        for each in box.coordinates:
-            by_owner.setdefault(each.owner, []).append((mark, each))
+    boxes = (("c", form.theta_c), ("d", form.theta_d))
+    by_owner = grouped((each.owner, (mark, each)) for mark, box in boxes for each in box.coordinates)
     yield "theta: every hyperparameter of every alternative; c continuous, d discrete"
     stage = None
     owners = [None, *((block.stage, way.name) for block in form.blocks for way in block.alternatives)]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from spacelang.grouping import grouped
 from spacelang.ir.domain import (
     Categorical,
     Domain,
@@ -232,13 +233,8 @@ def _read(key: str, values: Mapping[Choice, Value], choice: Choice) -> tuple[str
 
 def _references(every: Sequence[Part]) -> dict[int, list[tuple[Fork, int]]]:
     """The forks that lead to each part, with the places of the cases."""
-    found: dict[int, list[tuple[Fork, int]]] = {}
-    for fork in every:
-        if isinstance(fork, Fork):
-            for place, case in enumerate(fork.cases):
-                for part in case.parts:
-                    found.setdefault(id(part), []).append((fork, place))
-    return found
+    cases = ((fork, number, case) for fork in every if isinstance(fork, Fork) for number, case in enumerate(fork.cases))
+    return grouped((id(part), (fork, number)) for fork, number, case in cases for part in case.parts)
 
 
 def _whole(every: Sequence[Part], roots: Parts) -> frozenset[int]:

@@ -22,6 +22,7 @@ from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 
+from spacelang.grouping import grouped
 from spacelang.ir.task import SECONDS, Limits, quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import InputError
@@ -283,10 +284,7 @@ class Session:
         self._connection = client.scheduler_comm
 
     async def _prepare(self, client: AnyClient, seats: Sequence[Seat]) -> None:
-        places: dict[str, list[str]] = {}
-        for seat in seats:
-            if seat.place:
-                places.setdefault(seat.place, []).append(seat.name)
+        places = grouped((seat.place, seat.name) for seat in seats if seat.place)
         found = await client.run(prepare, self._run, places, workers=list(places), on_error="return")
         for each in found.values():
             # A worker that ends meanwhile is none of our business: others go on.

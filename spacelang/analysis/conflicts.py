@@ -10,9 +10,9 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.facts import fact
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference, scope
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
 from spacelang.ir.walk import depended
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.solver.satisfiability import leaves_nothing
 from spacelang.text import Span
 

@@ -8,9 +8,9 @@ from spacelang.analysis.presence import Presence
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.facts import fact
 from spacelang.ir.expr import Expr
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Context, Hyperparameter, Node
 from spacelang.ir.value import Value
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.syntax import ast
 from spacelang.text import Span
 

@@ -13,9 +13,9 @@ from typing import Final
 from spacelang.facts import fact
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds
 from spacelang.ir.given import Case, cases, folded
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.text import Span
 
 MOST: Final = 64

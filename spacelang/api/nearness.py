@@ -8,12 +8,12 @@ from spacelang.analysis.domains import drawn_in
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Missing
 from spacelang.ir.membership import Exclusion, exclusions
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value, same
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
-from spacelang.solver.rebuilding import rebuilt
 
 
 @dataclass(frozen=True, slots=True)

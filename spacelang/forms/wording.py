@@ -34,9 +34,9 @@ from spacelang.ir.expr import (
     scope,
     with_children,
 )
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.value import same
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.syntax import ast
 from spacelang.syntax.making import named, takes, value
 from spacelang.syntax.spelling import spell_reference

@@ -14,13 +14,13 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.prior import Normal
 from spacelang.ir.problem import Problem
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._consulting import History, consulted
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Entry, Lowered, Status

@@ -27,11 +27,11 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.given import folded
 from spacelang.ir.membership import exclusion
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.ir.value import Value, is_number
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default, with_nearest_default
-from spacelang.solver.rebuilding import rebuilt
 from spacelang.solver.satisfiability import Statement, truths
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Simple, contains
 from spacelang.ir.membership import exclusion, violates
+from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
@@ -16,7 +17,6 @@ from spacelang.solver.elimination import State, draw
 from spacelang.solver.linear import Rows, feasible, witness
 from spacelang.solver.model import Solver
 from spacelang.solver.network import UNREACHED, Network
-from spacelang.solver.rebuilding import rebuilt
 
 
 def default(space: Space) -> Configuration:

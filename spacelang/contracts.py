@@ -19,7 +19,8 @@ leaves, each a `Pipeline`; `Configurations` gives each configuration once, in ra
 raises `RefusedError` for what is refused. A target whose values are floats says `refuse_giants(space, keeps)` first.
 One that knows neither conditions nor constraints only says which `Simple` domains it accepts, a `Real`, a `Grid`, a
 `Categorical` or an `Ordinal`: `questions(structures, accepts, keeps)` are `Questions` of these, each by its name, with
-the way from configurations to answers and back, and `keeps_of(accepts)` is what becomes of each construct on the way.
+the way from configurations to answers and back, `keeps_of(accepts)` is what becomes of each construct on the way, and
+`reported(chain, keeps)` the report.
 
 **An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run and the
 configurations that it begins with, and is a `Search`, which is an `Asking` without a result: a generator that yields an
@@ -74,7 +75,7 @@ from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
-from spacelang.targets._chain import keeps_of, questions
+from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import (
     Finding,
@@ -175,6 +176,7 @@ __all__ = [
     "refuse_giants",
     "refused",
     "report_of",
+    "reported",
     "rewritten",
     "side_by_side",
     "together",

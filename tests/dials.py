@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
-from spacelang.contracts import Grid, Keeps, Lowered, Real, Sampler, Simple, Structures, keeps_of, questions, report_of
+from spacelang.contracts import Grid, Keeps, Lowered, Real, Sampler, Simple, Structures, keeps_of, questions, reported
 
 Positions = dict[str, Any]
 
@@ -53,5 +53,5 @@ class Dials:
         def draw(count: int, rng: Generator) -> Sequence[Positions]:
             return [chain.encode(each) for each in Sampler(structures).configurations(count, rng)]
 
-        report = report_of(chain.space, self.keeps)
+        report = reported(chain, self.keeps)
         return Lowered(Panel(dict(chain.domains)), chain.encode, chain.decode, reaches, draw, report)

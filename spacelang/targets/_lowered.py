@@ -1,5 +1,6 @@
 """What every target returns: its form, the way down, the way back, and what it could not keep."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -158,15 +159,20 @@ def refuse_giants(space: Space, keeps: Keeps) -> None:
 def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
 ) -> Iterable[Entry]:
-    other = {_place(finding.span) for finding in differing}
-    left = ((usual, span) for span in spans if _place(span) not in other)
-    verdicts = grouped((*left, *((finding.verdict, finding.span) for finding in differing)))
+    other = Counter(_place(finding.span) for finding in differing)
+    told: list[tuple[Verdict, Span]] = []
+    for span in spans:
+        if not other[_place(span)]:
+            told.append((usual, span))
+        elif span.source is NOWHERE.source:
+            other[_place(span)] -= 1
+    verdicts = grouped((*told, *((finding.verdict, finding.span) for finding in differing)))
     for verdict, mine in verdicts.items():
         yield Entry(construct.value, verdict.status, verdict.message, tuple(mine))
 
 
 def _place(span: Span) -> tuple[str, int, int] | int:
-    """What tells spans apart; one without a text is only itself."""
+    """What tells spans apart; those without a text, of which many may be the same, are counted."""
     return id(span) if span.source is NOWHERE.source else (span.source.name, span.start, span.end)
 
 

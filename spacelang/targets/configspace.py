@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Grid, Ordinal, Real, Simple, contains, describe, members, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, describe, members, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice as Decision
@@ -19,21 +19,22 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._chain import RULES, keeps_of, of_rules
+from spacelang.targets._chain import RULES, keeps_of, of_links, of_rules
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
-from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Scaled, Whole
+from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Piece, Scaled, Whole
 from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.text import graph, listing
 from spacelang.targets._configspace.ways import Choice
-from spacelang.targets._constructs import Construct
+from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import (
     GIANT,
     Finding,
     Keeps,
     Lowered,
+    Verdict,
     approximated,
     exact,
     refuse_giants,
@@ -108,7 +109,7 @@ class Configspace:
             report_of(space, self.keeps, _refusals(error))
             raise
         form = ConfigSpaceForm(structures, plan)
-        report = report_of(space, self.keeps, dict.fromkeys(_findings(plan)))
+        report = report_of(space, self.keeps, _findings(plan))
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
@@ -243,8 +244,10 @@ def _findings(plan: Plan) -> Iterator[Finding]:
         if isinstance(node, Hyperparameter):
             if not is_sayable(node):
                 yield Finding(Construct.PRIORS, NO_PRIOR, node.span)
-            if isinstance(coded, Coded):
-                yield from _found(node, coded)
+            if isinstance(coded, Coded) and len(parts(coded.domain)) > len(parts(node.domain)):
+                yield Finding(Construct.LOG if _is_log(node.domain) else Construct.INTEGERS, CUT, node.span)
+    coded_nodes = [(n, each) for n, each in plan.coded if isinstance(n, Hyperparameter) and isinstance(each, Coded)]
+    yield from of_links(((node, piece) for node, each in coded_nodes for piece in each.pieces), _made)
     for network in plan.unfolded:
         for member in network.members:
             if member.condition is not None:
@@ -252,24 +255,23 @@ def _findings(plan: Plan) -> Iterator[Finding]:
         yield from of_rules(network.constraints, UNFOLDED)
 
 
-def _found(node: Hyperparameter, coded: Coded) -> Iterator[Finding]:
-    if coded.selector is not None and len(parts(coded.domain)) > len(parts(node.domain)):
-        is_log = any(getattr(part, "log", False) for part in parts(node.domain))
-        yield Finding(Construct.LOG if is_log else Construct.INTEGERS, CUT, node.span)
-    for part, piece in zip(parts(coded.domain), coded.pieces, strict=True):
-        is_log = getattr(part, "log", False)
-        match piece:
-            case Held(reduction=Renamed(), parameter=parameter):
-                if is_rewritten([*members(piece.part)]):
-                    yield Finding(Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS, node.span)
-                if is_log and parameter.weights is not None:
-                    yield Finding(Construct.LOG, WEIGHED, node.span)
-            case Held(reduction=Scaled(exponent=exponent)) if exponent:
-                yield Finding(Construct.FLOATS, SCALED, node.span)
-            case Held(reduction=Indices()) if is_log:
-                yield Finding(Construct.LOG, EVEN, node.span)
-            case _:
-                pass
+def _made(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
+    """What becomes of a piece of a domain."""
+    match piece:
+        case Held(reduction=Renamed(), part=Categorical() as part) if is_rewritten(part.values):
+            yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS
+        case Held(reduction=Renamed(), parameter=Parameter(weights=tuple())):
+            yield Construct.LOG, WEIGHED
+        case Held(reduction=Scaled(exponent=exponent)) if exponent:
+            yield Construct.FLOATS, SCALED
+        case Held(reduction=Indices()) if _is_log(piece.part):
+            yield Construct.LOG, EVEN
+        case _:
+            pass
+
+
+def _is_log(domain: Domain) -> bool:
+    return Construct.LOG in constructs_in(domain)
 
 
 def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:

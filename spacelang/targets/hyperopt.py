@@ -18,7 +18,7 @@ from spacelang.ir.value import is_number
 from spacelang.reductions.questions import Draw, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions, uniform_priors
+from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of, shares
 from spacelang.targets._exports.optional import library
@@ -37,7 +37,7 @@ from spacelang.targets._exports.python import (
     source,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -79,7 +79,7 @@ class Hyperopt:
     def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
         """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
-        report = report_of(structures.space, self.keeps, uniform_priors(structures.space))
+        report = reported(named, self.keeps)
         form = HyperoptSpace(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
@@ -279,7 +279,7 @@ def _log_integer(name: str, part: Grid) -> Code:
     away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
     place = call("scope.int", infix(away, "+", 0.5))
     inside = call("scope.max", 0, call("scope.min", part.size - 1, place))
-    return infix(part.lower, "+", infix(part.step, "*", inside))
+    return member_of(part, inside)
 
 
 def _real(name: str, part: Real) -> Code:

@@ -19,7 +19,7 @@ from spacelang.ir.value import Value
 from spacelang.reductions.questions import Question, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions, uniform_priors
+from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
@@ -34,7 +34,7 @@ from spacelang.targets._exports.python import (
     text,
 )
 from spacelang.targets._exports.showing import document, graph, listing
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, report_of, rewritten
+from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -68,7 +68,7 @@ class Optuna:
     def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
         """The function for the space of the structures; optuna itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
-        report = report_of(structures.space, self.keeps, uniform_priors(structures.space))
+        report = reported(named, self.keeps)
         form = OptunaFunction(named)
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 

@@ -24,7 +24,7 @@ from spacelang.plugins import OptionError, option
 from spacelang.reductions.questions import Piece, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import UNIFORM, keeps_of, questions, uniform_priors
+from spacelang.targets._chain import UNIFORM, findings_of, keeps_of, questions
 from spacelang.targets._constructs import Construct, constructs_in, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
@@ -120,7 +120,7 @@ class Sklearn:
             yield from (Finding(Construct.DECISIONS, JOINT, span) for span in there.get(Construct.DECISIONS, ()))
             yield from (Finding(Construct.WEIGHTS, SHARED, span) for span in there.get(Construct.WEIGHTS, ()))
         if form.points is None:
-            yield from uniform_priors(space)
+            yield from findings_of(form.named, Sklearn.keeps)
             yield from (
                 Finding(Construct.PRIORS, NORMAL, node.span) for node in space.hyperparameters if _normal_of(node)
             )

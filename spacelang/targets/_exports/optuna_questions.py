@@ -104,8 +104,7 @@ def _integer(name: str, part: Grid) -> Code:
     if part.step == 1:
         return number
     # Optuna has no steps on logarithms: the nearest one is meant.
-    place = call("round", infix(infix(number, "-", part.lower), "/", part.step))
-    return infix(part.lower, "+", infix(part.step, "*", place))
+    return member_of(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
 
 
 def _grid(name: str, part: Grid) -> Code:

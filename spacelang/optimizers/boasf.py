@@ -110,10 +110,11 @@ class Boasf:
     ) -> Asking[int]:
         """Pull all arms side by side; the workers there are at its end."""
         limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
+        whole = resource.total / self.rounds
         parts = []
         for place, (arm, left) in enumerate(zip(arms, given, strict=True)):
             room = (workers + len(arms) - 1 - place) // len(arms)
-            parts.append(pull(arm, Account(left, limit, clock), room))
+            parts.append(pull(arm, Account(left, limit, whole, clock), room))
         return max((yield from side_by_side(parts)))
 
     def _scores(self, arms: Sequence[Pulled]) -> list[float]:

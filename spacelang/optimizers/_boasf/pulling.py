@@ -46,11 +46,12 @@ class Pulled:
 class Account:
     """What an arm has in a round, of seconds by a clock or, without one, of evaluations.
 
-    `limit` is how many seconds an evaluation may take at most.
+    `limit` is how many seconds an evaluation may take at most, `round_` what all arms have in the round.
     """
 
     left: float
     limit: float
+    round_: float
     clock: Callable[[], float] | None
     out: int = 0
     """How many evaluations are under way."""
@@ -81,8 +82,12 @@ class Account:
 
     @property
     def seconds(self) -> float | None:
-        """What the next evaluation may take; None where nothing bounds it."""
-        found = min(self.limit, self.left) if self.in_seconds else self.limit
+        """What the next evaluation may take; None where nothing bounds it.
+
+        What is left bounds it only after an evaluation was told, and before that what all arms have in the round: a
+        share that is less than a trial takes would end every trial, and nothing would be learnt from any.
+        """
+        found = min(self.limit, self.left if self._told else self.round_) if self.in_seconds else self.limit
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:

@@ -217,16 +217,31 @@ def test_seconds_are_overdrawn_by_no_more_than_what_is_under_way(workers: int) -
 
 
 def test_an_evaluation_may_take_what_its_arm_has_left_and_no_more_than_the_limit() -> None:
-    left, limit = Counter({f"m{place}": 10.0 for place in range(4)}), 8.0
+    left, limit, begun = Counter({f"m{place}": 10.0 for place in range(4)}), 8.0, set[str]()
     outcome = searched(arms(4), dear, trials=30, budget=Allowance(seconds=120.0), limit=limit)
     for record in outcome.records[:20]:
         found = model(record.trial)
-        assert record.trial.request.seconds == pytest.approx(min(limit, left[found]))
+        assert record.trial.request.seconds == pytest.approx(min(limit, left[found]) if found in begun else limit)
         left[found] -= record.trial.cost
+        begun.add(found)
     counted = searched(arms(4), dear, trials=10, budget=Allowance(trials=120))
     assert {each.seconds for each in requests(counted)} == {120.0}
     unbounded = searched(arms(4), dear, trials=10, budget=Allowance(trials=120), limit=0.0)
     assert {each.seconds for each in requests(unbounded)} == {None}
+
+
+def test_a_share_that_is_less_than_a_trial_takes_does_not_end_it() -> None:
+    """Of 6 s in 3 rounds each of 4 arms has half a second in the first, where a trial takes at least one."""
+
+    def slow(request: Request) -> Trial:
+        if request.seconds is not None and request.seconds < 1:
+            return Trial(request, None, request.seconds, Status.TIMEOUT)
+        return Trial(request, 0.5, 1.0)
+
+    outcome = searched(arms(4), slow, trials=4, budget=Allowance(seconds=6.0))
+    assert {each.seconds for each in requests(outcome)} == {2.0}, "no more than all arms have in the round"
+    assert {model(record.trial) for record in outcome.records} == {f"m{place}" for place in range(4)}
+    assert all(record.trial.loss is not None for record in outcome.records)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -293,7 +308,9 @@ def test_an_arm_whose_trials_all_time_out_is_charged_and_dropped() -> None:
 
     outcome = searched(arms(2), slow, trials=60, budget=Allowance(seconds=60.0))
     own = [record.trial for record in outcome.records if model(record.trial) == "m1"]
-    assert [each.cost for each in own] == [10.0], "one attempt takes all that it has"
+    assert [each.cost for each in own] == [20.0], (
+        "one attempt takes all that it has, and what all have in the round at most"
+    )
     assert len(outcome.records) == 60
 
 

@@ -328,6 +328,18 @@ _DOMAINS: Final = (
         r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
         _as_range_or_set,
     ),
+    _idiom(
+        r"\b[A-Za-z_]\w*\.shape[ \t]*\[[ \t]*(?P<axis>[01])[ \t]*\]",
+        lambda match: f"write `{('n_samples', 'n_features')[int(match['axis'])]}`",
+    ),
+    _idiom(
+        r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"numbers have no letters behind them: write `\g<number>`", r"\g<number>"
+    ),
+    _idiom(
+        r"\blog[ \t]*(?P<at>[(_]?[ \t]*base[ \t]*=?[ \t]*(?:\d+|e)[ \t]*\)?)",
+        "leave it out: the scale is the same by any base",
+        "",
+    ),
     _idiom(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets it vary, `= true` and `= false` fix it", "bool"),
     _idiom(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
     _idiom(r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _ENDS + ")", r"write `\1\2\3 log`", r"\1\2\3 log"),
@@ -455,6 +467,7 @@ _MEMBERS: Final = (
         r"a condition follows `when`: write `when \2`",
     ),
     _idiom(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", _as_rule),
+    _idiom(_FIRST + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
     _idiom(_FIRST + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
     _idiom(_FIRST + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', _TICKED, r"`\2`"),
     _idiom(_FIRST + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", _as_parameter),
@@ -500,7 +513,11 @@ _EXPRESSIONS: Final = (
     _idiom(
         r",(?=[ \t]*[\w.]+[ \t]*(?:[=<>!]|is\b|in\b))", "join comparisons with `and`", behind=r"^(?:forbid|require)\b"
     ),
-    _idiom(r"(?P<one>[\w.]+)[ \t]*=(?!=)[ \t]*(?P<other>[A-Z]\w*)", r"write `\g<one> is \g<other>`", behind=_RULE),
+    _idiom(
+        r"(?P<one>[\w.]+)[ \t]*=(?!=)[ \t]*(?P<other>[A-Z]\w*|none\b)",
+        r"write `\g<one> is \g<other>`",
+        behind=_RULE,
+    ),
     _idiom(r"\bin[ \t]*(?P<at>[\[(](?P<list>[^\[\](){}\n]*)[\])])", _as_set, r"{\g<list>}"),
 )
 _TASKS: Final = (

@@ -37,8 +37,9 @@ OWN = sorted(FOLDER.glob("*.space"))
 PATHS = {
     path.stem: path
     for path in (*sorted(folder("spaces").glob("*.space")), *sorted((ROOT / "examples").rglob("*.space")))
+    if path.parent.name != "tour"
 }
-"""The bundled spaces and those of the examples."""
+"""The bundled spaces and those of the examples, but for the tour's: these are small, and one needs a caller's leave."""
 
 LONG = 6_000
 """A text of more characters is kept by the hashes of its lines."""

@@ -16,18 +16,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from goldens import PATHS
 
 from spacelang.api import Space, load_for_data, parse
 from spacelang.api.experiment import Experiment
 from spacelang.api.rows import Rows
 from spacelang.ir.task import Holdout
 from spacelang.report.code import source
-from spacelang.resources import folder
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = {path.stem: path for path in [*sorted(folder("spaces").glob("*.space")), *sorted(EXAMPLES.rglob("*.space"))]}
 DRAWS = 8 if os.environ.get("SPACELANG_FULL") else 1
 
 ROWS = 260
@@ -186,7 +184,7 @@ class Printed:
 
 
 def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
-    for name, path in FILES.items():
+    for name, path in PATHS.items():
         target = SIZE[:120] if name in {"house_prices", "tabular_regression"} else LABELS[:120]
         yield (name, *made(load_for_data(path), DATA.get(name, MIXED), target))
     for name, (text, features, target) in CRAFTED.items():

@@ -14,7 +14,7 @@ from spacelang.syntax.terminals import describe_token, expectation, keywords
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
-    from spacelang.syntax.idioms import Said
+    from spacelang.syntax.idiom import Said
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")

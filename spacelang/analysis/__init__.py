@@ -1,7 +1,7 @@
 """Syntax tree to checked space: names, ranges, conditions, constraints and defaults."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import imports, meaning, reuse, roles, uses
@@ -88,12 +88,13 @@ def _check_compiled(
     # Most files are texts: what reads the others is imported where there is one.
     from spacelang.analysis import compiled
 
+    bare = replace(source, text="")
     if isinstance(document, DefinitionError):
-        return Checked(None, None, (compiled.wrong(document, Span(Source(source.name, ""), 0, 0)),))
+        return Checked(None, None, (compiled.wrong(document, Span(bare, 0, 0)),))
     report = Report()
     own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
-    _check_catalogue(own, Source(source.name, ""), report)
-    structures, found, bound = compiled.check(document, source.name, surroundings)
+    _check_catalogue(own, bare, report)
+    structures, found, bound = compiled.check(document, bare, surroundings)
     diagnostics = in_order([*report.found, *found])
     symbols = {name: number for name, number in bound.items() if number is not None}
     vast = tuple(name for name, number in bound.items() if number is None)

@@ -39,15 +39,15 @@ MOST_PAIRS: Final = 1_000_000
 
 
 def check(
-    document: Mapping[str, Any], name: str, surroundings: Surroundings
+    document: Mapping[str, Any], source: Source, surroundings: Surroundings
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
     """The structures of the space of a document exactly where there is no error, all diagnostics, and the symbols.
 
     The symbols are those of the data that the text mentions, each with the number that it was compiled for (None: it
-    had none). `name` is that of the document. Nothing is raised for any document that JSON can say.
+    had none). `source` is the document without its text. Nothing is raised for any document that JSON can say.
     """
     report = Report()
-    start = Span(Source(name, ""), 0, 0)
+    start = Span(source, 0, 0)
     structures, bound = None, dict[str, int | None]()
     try:
         bound = _bound(document, start, surroundings, report)

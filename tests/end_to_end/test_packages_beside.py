@@ -57,6 +57,9 @@ def test_it_is_imported_where_it_is_allowed(folder: Path, tmp_path_factory: pyte
     assert spacelang("check", path, *ALLOW, folder=elsewhere).returncode == 0
     assert (folder / "imported").exists()
     assert document(spacelang("default", path, *ALLOW, folder=elsewhere))["estimator"] == "Own"
+    compiled = str(folder / "own.json")
+    spacelang("compile", path, "--target", "random", "--format", "json", "-o", compiled, *ALLOW, folder=elsewhere)
+    assert document(spacelang("default", compiled, *ALLOW, folder=elsewhere))["estimator"] == "Own"
 
 
 def test_other_processes_find_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

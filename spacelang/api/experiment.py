@@ -83,6 +83,10 @@ class Data(Protocol):
         """
         ...
 
+    def options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - little data was read from a file
+        """The options with which it was given, for a store that shall lead back to it."""
+        return {}
+
     def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:  # noqa: ARG002 - few aims say it
         """How the fidelities of trials grow: as the task says, unless the data does."""
         return None if space.task is None else space.task.fidelity
@@ -193,6 +197,7 @@ class Prepared:
             settings=objective.further,
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, Described) else None,
+            data_options=self.experiment.data.options(self.experiment),
         )
 
     def steps(

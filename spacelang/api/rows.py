@@ -1,5 +1,6 @@
 """Data with rows: pipelines are fitted to some of them and judged on others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,14 @@ class Rows(Data):
             return space, objective
         bound = space.bind(**{name: objective.symbols[name] for name in unbound if name in objective.symbols})
         return bound, objective.over(bound.checked)
+
+    def options(self, experiment: Experiment) -> Mapping[str, str]:
+        """The column of labels, the share of test rows, and how the file was read."""
+        from spacelang.runtime.data.options import DataOptions
+        from spacelang.runtime.evaluation.testing import share_of
+
+        table = self.table
+        return DataOptions(str(table.target.name), share_of(experiment.test), table.reading).texts
 
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_labels

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TextIO
 
 import typer
@@ -123,6 +124,25 @@ def report(message: str, help: str | None = None, notes: Iterable[str] = ()) -> 
         print(f"  = help: {visible(help)}", file=sys.stderr)
     for note in notes:
         print(f"  = note: {visible(note)}", file=sys.stderr)
+
+
+def must_be_free(output: Path) -> None:
+    """End the program where something is in the place of a file that is to be written, or nothing can be."""
+    if output.exists():
+        fail(f"`{output}` is there already", "give `-o` another file, or remove that one")
+    if not output.parent.is_dir():
+        fail(f"cannot write `{output}`: there is no folder `{output.parent}`")
+
+
+def write_new(output: Path, content: str | bytes) -> None:
+    """Write a file that was not there; ends the program where it is by now, or cannot be written."""
+    try:
+        # Created, never written over, even if somebody else was faster.
+        with output.open("xb") as file:
+            # A table may hold what is no text: bytes of a name in another encoding.
+            file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+    except OSError as error:
+        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
 
 
 def note(message: str, help: str = "") -> None:  # noqa: A002

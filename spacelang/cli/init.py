@@ -15,7 +15,7 @@ from spacelang.cli._running import (
     TargetColumnOption,
     reading_of,
 )
-from spacelang.cli._shared import fail, note
+from spacelang.cli._shared import fail, must_be_free, note, write_new
 from spacelang.cli._streams import write_file
 
 
@@ -41,8 +41,8 @@ def command(
     from spacelang.runtime.errors import InputError
     from spacelang.starting.writing import starting_space
 
-    if output is not None and output.exists():
-        fail(f"`{output}` is there already", "give `-o` another file, or remove that one")
+    if output is not None:
+        must_be_free(output)
     reading = reading_of(sep, encoding, decimal, drop_columns)
     try:
         found = profile(load_dataset(data, target_column, reading))
@@ -55,14 +55,5 @@ def command(
     if output is None:
         write_file(text)
     else:
-        _write(output, text)
+        write_new(output, text)
         typer.echo(f"`{output}` is written; next: `spacelang check {output}`")
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        # Created, never written over, even if somebody else was faster.
-        with output.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")

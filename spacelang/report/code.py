@@ -65,6 +65,11 @@ def fitting(reference: str, label: str, name: str = "pipeline", reading: Reading
     return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{column}])"
 
 
+def written(value: object) -> str:
+    """The expression that evaluates to a plain value: numbers, texts, and lists of them."""
+    return _Writer([]).expression(value, "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes expressions and remembers what they need imported: by its name here, the module and its name there.

@@ -22,6 +22,8 @@ from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
 from spacelang.report.failures import most_frequent, told
 from spacelang.report.reached import finite, interval, kept_to, score_document, shown
+from spacelang.runtime.data.options import read_options
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.runs import Summary, summary
 from spacelang.runtime.storing.stored import State
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
     from spacelang.ir.value import Value
     from spacelang.runtime.history import Record
+    from spacelang.runtime.storing.header import Header
     from spacelang.runtime.storing.stored_run import StoredRun
 
 SHOWN: Final = 10
@@ -176,7 +179,7 @@ def text(run: "StoredRun", count: int = SHOWN) -> str:
         [*_incumbent(run, best)],
         [*_ranking(run, best)],
         [*_failures(run.failures)],
-        [*_table(_further(run, found))],
+        [*_table(_further(run, found, has_best=bool(best)))],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -228,7 +231,7 @@ def _incumbent(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
     if not trial.is_feasible:
         yield "No trial keeps to all that the run is subject to. This is the one that breaks it the least."
     yield _line(f"Best {header.metric}: {trial.loss:.6g} (trial {record.index}{_rows(trial, header.training_size)})")
-    yield from (_line(f"  {describe_bound(each.bound)}: {_measured(each)}") for each in trial.constraints)
+    yield from (_line(f"  {describe_bound(each.bound)}: {measured(each)}") for each in trial.constraints)
     yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
     test = run.test
     if test is not None:
@@ -239,7 +242,8 @@ def _incumbent(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
     yield from _table((key, _shown_value(value)) for key, value in trial.request.configuration.items())
 
 
-def _measured(each: "Measurement") -> str:
+def measured(each: "Measurement") -> str:
+    """What a trial has by a measure, and whether that breaks its bound."""
     value = "undefined" if isnan(each.value) else shown(each.bound, each.value)
     return value if each.holds else f"{value}, which breaks it"
 
@@ -297,13 +301,24 @@ def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
         yield f"  and {_count(len(failures) - len(chosen), 'other reason')}"
 
 
-def _further(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
+def _further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
     """What can be done with the run."""
     header = run.header
     store = shlex.quote(str(run.path))
     facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
-    data = f"--data {shlex.quote(header.data.name)}"
+    data = f"--data {shlex.quote(header.data.name)}{_data_options(header)}"
+    if has_best and header.data.rows:
+        yield "take away", f"the best pipeline as code: `spacelang export {store} -o pipeline.py`"
+        yield "predict", f"new rows by it: `spacelang predict {store} --data FILE`"
     yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data} {facts} --store {store} --resume`"
+
+
+def _data_options(header: "Header") -> str:
+    """How the data was given, behind its name; nothing where a stranger's store says what nobody can give."""
+    try:
+        return read_options(header.data_options).line
+    except InputError:
+        return ""
 
 
 # ---- lines

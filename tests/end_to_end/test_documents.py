@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 import typer
 from commands import TIMEOUT, environment
+from sklearn.datasets import load_iris
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
@@ -258,6 +259,7 @@ def test_commands_that_are_named_run(
 ) -> None:
     (folder / "tiny.space").write_text("stage s = none | StandardScaler\nstage e = GaussianNB | BernoulliNB\n")
     (folder / "old.pcs").write_text("a {x, y} [x]\n", encoding="utf-8")
+    load_iris(as_frame=True).data.head().to_csv(folder / "new.csv", index=False)
     for name in ("a.space", "b.space"):
         shutil.copy(folder / "credit.space", folder / name)
     monkeypatch.chdir(folder)

@@ -85,6 +85,9 @@ COMMANDS = (
     ("show", "runs/evil.db"),
     ("show", "runs/evil.db", "--json"),
     ("show", "evil.csv"),
+    ("export", "runs/evil.db", "--data", "evil.csv", "-o", f"{EVIL}.py"),
+    ("export", "runs/evil.db", "-o", "evil.txt"),
+    ("predict", "runs/evil.db", "--data", "evil.csv"),
     ("runs", "runs/evil.db", "--export", f"{EVIL}.txt"),
 )
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,16 @@ import pytest
 from goldens import PATHS
 
 from spacelang.api import Space, load_for_data, parse
-from spacelang.api.experiment import Experiment
+from spacelang.api.experiment import NOTHING_MORE, Experiment, Recorded
 from spacelang.api.rows import Rows
 from spacelang.ir.task import Holdout
+from spacelang.ir.trial import Request
 from spacelang.report.code import source
+from spacelang.report.module import module
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.evaluation.folds import _splits
 from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.split import stratified_order
 
 DRAWS = 8 if os.environ.get("SPACELANG_FULL") else 1
 
@@ -134,6 +137,13 @@ CRAFTED: dict[str, tuple[str, Any, Any]] = {
         SIZE[:120],
     ),
 }
+ALLOWED = ["xgboost", "lightgbm", "imblearn"]
+CHANCE = """\
+stage selector = SelectKBest { score_func = mutual_info_classif, k = 2 }
+stage e = ExtraTreesClassifier { n_estimators = 5 }
+"""
+WHOLE = pd.DataFrame({name: RNG.integers(9, size=120) for name in "abcd"})
+EVIL = 'coding: utf-7\n\x1b]52;c;aGk=\x07\u202e\udc80"""\nimport spacelang'
 
 WITHOUT_SPACELANG = """
 import pickle, sys, warnings
@@ -155,6 +165,17 @@ else:
 import numpy as np
 warnings.simplefilter("ignore")
 
+def held_out(text, training, labels, features):
+    names = {}
+    exec(text, names)
+    fitted, given = names["fit"](training, labels), names["take"](features)
+    if "CLASSES" not in names:
+        return fitted.predict(given)
+    assert [*fitted.classes_] == names["CLASSES"], (fitted.classes_, names["CLASSES"])
+    if hasattr(fitted, "predict_proba"):
+        return fitted.predict_proba(given)
+    return (np.reshape(fitted.predict(given), (-1, 1)) == fitted.classes_).astype(float)
+
 def answer(text, features, labels):
     names = {}
     np.random.seed(0)
@@ -167,7 +188,7 @@ def answer(text, features, labels):
 with open(sys.argv[1], "rb") as file:
     asked = pickle.load(file)
 with open(sys.argv[2], "wb") as file:
-    pickle.dump([answer(*each) for each in asked], file)
+    pickle.dump([(answer if len(each) == 3 else held_out)(*each) for each in asked], file)
 """
 
 
@@ -183,17 +204,29 @@ class Printed:
     predicted: Any
 
 
+@dataclass(frozen=True)
+class Exported:
+    """A configuration, a module of it with training rows, labels and held-out rows, and what its trial predicted."""
+
+    name: str
+    configuration: Any
+    asked: tuple[str, pd.DataFrame, Any, pd.DataFrame]
+    predicted: Any
+
+
 def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
     for name, path in PATHS.items():
         target = SIZE[:120] if name in {"house_prices", "tabular_regression"} else LABELS[:120]
         yield (name, *made(load_for_data(path), DATA.get(name, MIXED), target))
     for name, (text, features, target) in CRAFTED.items():
-        yield (name, *made(parse(text, allow=["xgboost", "lightgbm", "imblearn"]), features, target))
+        yield (name, *made(parse(text, allow=ALLOWED), features, target))
 
 
-def made(space: Space, features: pd.DataFrame, target: Any) -> tuple[Space, DataObjective]:
+def made(
+    space: Space, features: pd.DataFrame, target: Any, recorded: Recorded = NOTHING_MORE
+) -> tuple[Space, DataObjective]:
     rows = Rows(make_table(features, target))
-    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
+    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))
 
 
 @pytest.fixture(scope="module")
@@ -212,18 +245,65 @@ def printed() -> list[Printed]:
     return found
 
 
-def test_the_printed_code_predicts_without_spacelang_what_the_found_pipeline_predicts(
-    printed: list[Printed], tmp_path: Path
-) -> None:
-    asked, answered = tmp_path / "asked", tmp_path / "answered"
-    asked.write_bytes(pickle.dumps([(each.text, each.features, each.labels) for each in printed]))
+@pytest.fixture(scope="module")
+def exported() -> list[Exported]:
+    """A few configurations of each crafted space as modules, with what their trials predicted."""
+    given = {name: (parse(text, allow=ALLOWED), *data) for name, (text, *data) in CRAFTED.items()}
+    given |= {"chance": (parse(CHANCE), WHOLE, np.where(WHOLE["a"] > 4, "a", "b"))}
+    given |= {"numbers": (parse("stage e = Ridge | SVR"), WHOLE, SIZE[:120])}
+    found = []
+    for name, (space, features, target) in given.items():
+        _, objective = made(space, features, target, Recorded(predictions=True))
+        for configuration in dict.fromkeys([space.default(), *space.sample(DRAWS, seed=1)][:DRAWS]):
+            trial = objective.evaluate(Request(configuration))
+            if trial.predictions is None:
+                continue
+            data, (training, held_out) = objective.dataset, rows_of(objective)
+            text = module(objective.pipeline(configuration), objective, [EVIL, name])
+            rows = data.features.iloc[training], data.labels[training], data.features.iloc[held_out]
+            found.append(Exported(name, configuration, (text, *rows), trial.predictions))
+    return found
+
+
+def rows_of(objective: DataObjective) -> tuple[Any, Any]:
+    """The numbers of the rows that trials train on, in their order, and of those on which they are judged."""
+    rng = np.random.default_rng(objective.random_state)
+    ((training, held_out),) = _splits(objective.dataset, objective.validation, rng)
+    if objective.dataset.kind == "classification":
+        training = training[stratified_order(objective.dataset.target.to_numpy()[training], rng)]
+    return training, held_out
+
+
+@pytest.fixture(scope="module")
+def answers(
+    printed: list[Printed], exported: list[Exported], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[Any], list[Any]]:
+    """What an interpreter answers to both in which there is no `spacelang`."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    asked = [*((each.text, each.features, each.labels) for each in printed), *(each.asked for each in exported)]
+    (folder / "asked").write_bytes(pickle.dumps(asked))
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WITHOUT_SPACELANG, str(asked), str(answered)]
-    subprocess.run(command, cwd=tmp_path, env=one_thread, check=True)
-    for each, answer in zip(printed, pickle.loads(answered.read_bytes()), strict=True):
+    command = [sys.executable, "-c", WITHOUT_SPACELANG, "asked", "answered"]
+    subprocess.run(command, cwd=folder, env=one_thread, check=True)
+    found: list[Any] = pickle.loads((folder / "answered").read_bytes())
+    return found[: len(printed)], found[len(printed) :]
+
+
+def test_the_printed_code_predicts_without_spacelang_what_the_found_pipeline_predicts(
+    printed: list[Printed], answers: tuple[list[Any], list[Any]]
+) -> None:
+    for each, answer in zip(printed, answers[0], strict=True):
         told = f"{each.name}\n{each.configuration}\n{each.text}\n{answer}\n{each.predicted}"
         assert type(answer) is type(each.predicted), told
         assert np.array_equal(answer, each.predicted), told
+
+
+def test_an_exported_module_predicts_what_its_trial_predicted(
+    exported: list[Exported], answers: tuple[list[Any], list[Any]]
+) -> None:
+    assert len(exported) > len(CRAFTED)
+    for each, answer in zip(exported, answers[1], strict=True):
+        assert np.abs(answer - each.predicted).max() <= 1e-12, (each.name, each.configuration)
 
 
 def test_hardly_any_of_these_pipelines_fails(printed: list[Printed]) -> None:

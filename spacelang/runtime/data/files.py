@@ -5,6 +5,7 @@ import gzip
 import io
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -20,8 +21,8 @@ SEEN: Final = 20
 """So many lines, of so many characters, tell what separates fields."""
 
 
-def read_csv(path: Path, name: str, reading: Reading = PLAIN) -> pd.DataFrame:
-    """The table in a `.csv` or `.csv.gz` file, with columns of the types that pandas infers.
+def read_csv(path: Path, name: str, reading: Reading = PLAIN, words: Iterable[str] = ()) -> pd.DataFrame:
+    """The table in a `.csv` or `.csv.gz` file, with columns of the types that pandas infers; `words` are texts.
 
     Raises DataError, calling the file `name`, for what is unreadable, empty, cut or ragged, and for columns without
     a name of their own.
@@ -31,7 +32,12 @@ def read_csv(path: Path, name: str, reading: Reading = PLAIN) -> pd.DataFrame:
     try:
         # Everything is read at once: read in pieces, a column could be numbers here and text there.
         return pd.read_csv(
-            io.StringIO(text), sep=reading.sep, decimal=reading.decimal, low_memory=False, index_col=False
+            io.StringIO(text),
+            sep=reading.sep,
+            decimal=reading.decimal,
+            low_memory=False,
+            index_col=False,
+            dtype=dict.fromkeys(words, str),
         )
     except (ValueError, OverflowError) as error:
         raise DataError(f"`{name}` cannot be read as a table: {str(error).splitlines()[0]}") from error

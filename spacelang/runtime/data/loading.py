@@ -4,7 +4,7 @@ A `Table` has been read but not judged; `labels.check_labels` makes a `Dataset` 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 
 from spacelang.ir.task import Given, Kind
 from spacelang.runtime.data.files import read_bytes, read_csv, read_text
-from spacelang.runtime.data.reading import PLAIN, Reading
+from spacelang.runtime.data.reading import OF_ARFF, OF_CSV, PLAIN, Reading
 from spacelang.runtime.data.sparse import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError, suggestion
 from spacelang.runtime.evaluation.split import Split, given
@@ -24,7 +24,7 @@ from spacelang.runtime.evaluation.split import Split, given
 SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The sets that scikit-learn ships, as `sklearn:NAME` names them."""
 
-EXTENSIONS: Final = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
+EXTENSIONS: Final = (*OF_CSV, ".parquet", *OF_ARFF)
 """How the names of files end that can be read."""
 
 UNNAMED: Final = "data"
@@ -82,6 +82,23 @@ def load_dataset(reference: str, target: str | None = None, reading: Reading = P
             return _split(Path(reference).name, _read(reference, reading), target, reading)
 
 
+def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
+    """All columns of the data of a reference, with labels or without; raises DataError as `load_dataset` does.
+
+    Of a `.csv` file the columns `words` are texts, whatever their values look like.
+    """
+    scheme, _, name = reference.partition(":")
+    match scheme:
+        case "sklearn":
+            return _shipped(name)
+        case "openml" | "openml-task":
+            from spacelang.runtime.data.openml import fetch
+
+            return fetch(reference).table
+        case _:
+            return _read(reference, reading, words)
+
+
 def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
     """The table of features and labels that a program holds: n labels, and n rows of d features.
 
@@ -111,7 +128,7 @@ def _shipped(name: str) -> pd.DataFrame:
     return frame
 
 
-def _read(reference: str, reading: Reading) -> pd.DataFrame | SparseTable:
+def _read(reference: str, reading: Reading, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
     path = Path(reference)
     if path.is_dir():
         raise DataError(f"`{reference}` is a folder", "name one file in it")
@@ -136,7 +153,7 @@ def _read(reference: str, reading: Reading) -> pd.DataFrame | SparseTable:
             _refuse_options(reference, {name: told for name, told in reading.of_text.items() if name != "encoding"})
             return read_arff(read_text(path, reference, reading.encoding), reference)
         case _:
-            return read_csv(path, reference, reading)
+            return read_csv(path, reference, reading, words)
 
 
 def _refuse_options(reference: str, said: Mapping[str, str]) -> None:

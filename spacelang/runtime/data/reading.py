@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final
 
@@ -12,6 +12,8 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 """What separates the fields of most files."""
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
 """The names of encodings that a mistaken one is compared with."""
+OF_CSV: Final = (".csv", ".csv.gz")
+OF_ARFF: Final = (".arff", ".arff.gz")
 QUOTE: Final = '"'
 TAB: Final = "\\t"
 """How a tab is written where there is no key for it."""
@@ -39,6 +41,14 @@ class Reading:
         said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
         plain = {"sep": PLAIN.sep, "encoding": PLAIN.encoding, "decimal": PLAIN.decimal}
         return {name: value for name, value in said.items() if value != plain[name]}
+
+    def fitting(self, reference: str) -> "Reading":
+        """The same as far as it says something of the file of a reference: most of it is of `.csv` files alone."""
+        name = reference.lower()
+        if name.endswith(OF_CSV):
+            return self
+        encoding = self.encoding if name.endswith(OF_ARFF) else PLAIN.encoding
+        return replace(PLAIN, encoding=encoding, drop_columns=self.drop_columns)
 
     @property
     def options(self) -> str:

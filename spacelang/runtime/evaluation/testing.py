@@ -1,6 +1,7 @@
 """Test rows: kept from all trials, and as alike to the other rows as a fitted pipeline needs them to be."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, TypeAlias
@@ -37,13 +38,25 @@ def read_test(given: Any, table: Table) -> TestRows | None:
             return given
         case (features, target):
             return make_table(features, target, "the test rows")
+        case _ if (share := share_of(given)) is not None:
+            return _share(share)
         case str() | PathLike():
-            share = _number(str(given))
-            return _read(str(given), table) if share is None else _share(share)
-        case _ if isinstance(given, int | float) and not isinstance(given, bool):
-            return _share(float(given))
+            return _read(str(given), table)
         case _:
             raise DataError(f"`{given!r}` are no test rows", "give a share such as 0.2, a file, or `(X, y)`")
+
+
+def share_of(given: Any) -> float | None:
+    """The share of the rows that a user gives for test rows, as it is given; None where that is something else."""
+    match given:
+        case bool():
+            return None
+        case int() | float():
+            return float(given)
+        case str() | PathLike():
+            return _number(str(given))
+        case _:
+            return None
 
 
 def _read(reference: str, table: Table) -> Table:
@@ -99,7 +112,7 @@ def made_alike(tested: Table, table: Table, dataset: Dataset) -> Dataset:
 
     Raises DataError, with all that differs, for other columns, for labels that no other row has, and for too few rows.
     """
-    features = _alike(tested, table)
+    features = alike(tested, table)
     lacking = int(tested.target.isna().sum())
     if lacking:
         raise DataError(f"{_counted(lacking)} of `{tested.name}` no label in the column `{tested.target.name}`")
@@ -165,7 +178,11 @@ def _codes(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
     return pd.Series(codes, name=tested.target.name)
 
 
-def _alike(tested: Table, table: Table) -> Features:
+def alike(tested: Table, table: Table) -> Features:
+    """The features of the first with the columns of the second in their order, and of their types.
+
+    Raises DataError, with all that differs, for other columns and for such as hold something else.
+    """
     ours, theirs = table.features, tested.features
     if isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame):
         _check_columns(tested, [*theirs.columns], table, [*ours.columns])
@@ -185,7 +202,7 @@ def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[An
     missing, more = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
     if not missing and not more:
         return
-    told = [f"it {verb} {_listed(names)}" for verb, names in (("lacks", missing), ("has besides", more)) if names]
+    told = [f"it {verb} {listed(names)}" for verb, names in (("lacks", missing), ("has besides", more)) if names]
     what = f"`{tested.name}` has other columns than `{table.name}`: {', and '.join(told)}"
     raise DataError(what, "test rows must have the columns of the others")
 
@@ -209,7 +226,8 @@ def _holds(column: "pd.Series[Any]") -> str | None:
     return "numbers" if is_number else "words"
 
 
-def _listed(names: list[Any]) -> str:
+def listed(names: Sequence[Any]) -> str:
+    """The first names, as a message tells them."""
     return ", ".join(f"`{name}`" for name in names[:6]) + (", ..." if len(names) > 6 else "")
 
 

@@ -47,6 +47,13 @@ def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
     return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
 
 
+def whole_numbers(features: pd.DataFrame, preparation: Preparation) -> list[str]:
+    """The columns of numbers that are floats to trials, and something else in the table."""
+    if preparation.keeps_table:
+        return []
+    return [column for column in features.columns if _is_number(features, column) and features[column].dtype != FLOATS]
+
+
 def _is_number(features: pd.DataFrame, column: str) -> bool:
     kind = features[column].dtype
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)

@@ -32,7 +32,13 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """Those whose versions are kept, beside Python's."""
 
 
-FORMERLY: Final = {"scale": json.dumps(describe_scale(UNIT)), "initial": "null", "budget": "{}", "meta_features": "{}"}
+FORMERLY: Final = {
+    "scale": json.dumps(describe_scale(UNIT)),
+    "initial": "null",
+    "budget": "{}",
+    "meta_features": "{}",
+    "data_options": "{}",
+}
 """What is so where a header does not say it."""
 
 
@@ -61,8 +67,9 @@ class Header:
     sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
     the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
     do not say it are of runs that took losses as they were. `meta_features` are those of the training rows that are
-    finite, where there are any. These, names of spaces and data, and `versions`, do not count. `at_defaults` names the
-    options that have their defaults, in parts as `z.disc`: stores, which say all options, do not have it.
+    finite, where there are any, `data_options` how the data was given (`runtime/data/options.py`). These, names of
+    spaces and data, and `versions`, do not count. `at_defaults` names the options that have their defaults, in parts
+    as `z.disc`: stores, which say all options, do not have it.
     """
 
     space: str
@@ -81,6 +88,7 @@ class Header:
     initial: tuple[str, ...] | None = None
     budget: Allowance = field(default=Allowance(), compare=False)
     meta_features: Mapping[str, float] = field(default_factory=dict, compare=False)
+    data_options: Mapping[str, str] = field(default_factory=dict, compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
     at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
 
@@ -113,6 +121,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     settings: Mapping[str, str] | None = None,
     terms: Terms = NO_TERMS,
     meta_features: Mapping[str, float] | None = None,
+    data_options: Mapping[str, str] | None = None,
 ) -> Header:
     """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
     return Header(
@@ -132,6 +141,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         initial=None if terms.initial is None else tuple(each.identity for each in terms.initial),
         budget=terms.budget,
         meta_features=dict(meta_features or {}),
+        data_options=dict(data_options or {}),
         versions=versions(),
         at_defaults=frozenset(at_defaults),
     )
@@ -198,11 +208,11 @@ def from_texts(texts: Mapping[str, str]) -> Header:
 def _checked(header: Header) -> Header:
     """The header; raises TypeError where a fact is not of its kind, as one of a stranger's file need not be."""
     data, budget = header.data, header.budget
-    mappings = (header.options, header.settings, header.versions, header.meta_features)
+    mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
         raise TypeError("a fact that has names has none")
     said = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
-    named = (text for each in mappings[:3] for text in each.values())
+    named = (text for each in mappings[:4] for text in each.values())
     texts = (*said, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()), *named)
     if not all(type(each) is str for each in texts):
         raise TypeError("a fact that is a text is none")

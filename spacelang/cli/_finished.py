@@ -1,0 +1,69 @@
+"""What the commands share that take a pipeline of a stored run: their options, and what is told of it."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spacelang.cli._running import reading_of
+from spacelang.cli._shared import note
+
+if TYPE_CHECKING:
+    from spacelang.api.finished import Finished
+    from spacelang.runtime.data.reading import Reading
+    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.history import Record
+
+KeptTestOption = Annotated[
+    float | None,
+    typer.Option("--test", metavar="SHARE", help="The share of the rows that the run kept for testing; else its own."),
+]
+RankOption = Annotated[int, typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them.")]
+EnsembleFlag = Annotated[bool, typer.Option("--ensemble", help="The best pipelines that vote together (Caruana).")]
+VotesOption = Annotated[int, typer.Option(min=1, metavar="N", help="How many votes an ensemble has.")]
+
+
+def given_reading(
+    sep: str | None, encoding: str | None, decimal: str | None, drop_columns: str | None
+) -> "Reading | None":
+    """How a file is to be read, None where no option says so; ends the program where no file can be."""
+    given = (sep, encoding, decimal, drop_columns)
+    return None if given == (None,) * len(given) else reading_of(*given)
+
+
+def chosen_of(finished: "Finished", rank: int, votes: int, *, ensemble: bool) -> "Record | Choice":
+    """The trial of a rank, or those that vote; raises InputError where there are none."""
+    return finished.ensemble(votes) if ensemble else finished.ranked(rank)
+
+
+def numbers_of(chosen: "Record | Choice") -> list[int]:
+    """The numbers of the trials."""
+    from spacelang.runtime.ensembles.assembling import Choice
+
+    return [each.record.index for each in chosen.members] if isinstance(chosen, Choice) else [chosen.index]
+
+
+def provenance(finished: "Finished", chosen: "Record | Choice") -> list[str]:
+    """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions."""
+    from spacelang.ir.task import describe_bound
+    from spacelang.report.stored import measured
+    from spacelang.runtime.ensembles.assembling import Choice
+
+    header = finished.header
+    if isinstance(chosen, Choice):
+        numbers = ", ".join(map(str, numbers_of(chosen)))
+        said = [f"an ensemble of the trials {numbers}: {header.metric} {chosen.bag.losses[-1]:.6g}"]
+    else:
+        trial = chosen.trial
+        said = [f"trial {chosen.index}: {header.metric} {trial.loss:.6g}"]
+        said += [f"{describe_bound(each.bound)}: {measured(each)}" for each in trial.constraints]
+    versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
+    said[0] += f" ({header.validation})"
+    return [*said, f"of a search of `{header.space}` on {header.data}", f"with {versions}"]
+
+
+def tell(finished: "Finished", said: list[str]) -> None:
+    """Tell it, and which versions have changed."""
+    for line in said:
+        note(line)
+    for line in finished.changes:
+        note(f"{line}: what it predicts may differ by that")

@@ -1,0 +1,108 @@
+"""`spacelang export`: a found pipeline as a module of Python, or as a fitted model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spacelang.cli._finished import (
+    EnsembleFlag,
+    KeptTestOption,
+    RankOption,
+    VotesOption,
+    chosen_of,
+    given_reading,
+    numbers_of,
+    provenance,
+    tell,
+)
+from spacelang.cli._running import (
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
+    SepOption,
+    TargetColumnOption,
+    be_ready_to_fork,
+    telling,
+)
+from spacelang.cli._shared import AllowOption, JsonOption, fail, must_be_free, note, print_json, write_new
+from spacelang.cli.show import RunArgument
+
+if TYPE_CHECKING:
+    from spacelang.api.finished import Finished
+    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.history import Record
+
+MODEL: Final = ".skops"
+SUFFIXES: Final = (".py", MODEL)
+
+
+def command(  # noqa: PLR0913 - one argument an option
+    run: RunArgument,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="Write it here: code, or a model.")
+    ],
+    rank: RankOption = 1,
+    ensemble: EnsembleFlag = False,
+    votes: VotesOption = 32,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", "-d", help="The data of the run; else the file of its name in this folder."),
+    ] = None,
+    target_column: TargetColumnOption = None,
+    test: KeptTestOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
+    allow: AllowOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the best pipeline of a stored run so that it is used without spacelang: as code, or fitted.
+
+    A `.py` module builds the pipeline with scikit-learn alone: fitted to the rows that a trial had it predicts what the
+    trial predicted. A `.skops` file holds the pipeline fitted on all rows that trials might see. Both need the data of
+    the run, which is read as it was then, and other data is refused. Nothing that exists is written over.
+
+    Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
+    """
+    if output.suffix not in SUFFIXES:
+        fail(f"no pipeline is written as `{output.name}`", f"name a file that ends in {' or '.join(SUFFIXES)}")
+    must_be_free(output)
+    if output.suffix == MODEL:
+        be_ready_to_fork(1, None)
+    reading = given_reading(sep, encoding, decimal, drop_columns)
+    with telling(run, as_json=json):
+        from spacelang.api.finished import take_up
+
+        finished = take_up(run, data=data, target=target_column, test=test, reading=reading, allow=allow or ())
+        chosen = chosen_of(finished, rank, votes, ensemble=ensemble)
+        said = provenance(finished, chosen)
+        content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
+    write_new(output, content)
+    if json:
+        print_json({"file": str(output), "trials": numbers_of(chosen), "trusted": trusted})
+        return
+    tell(finished, said)
+    if trusted:
+        names = ", ".join(f'"{name}"' for name in trusted)
+        note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")
+
+
+def _code(finished: "Finished", chosen: "Record | Choice", said: list[str]) -> str:
+    from spacelang.report.module import module
+    from spacelang.runtime.errors import BuildError
+
+    try:
+        return module(finished.unfitted(chosen), finished.objective, said)
+    except TypeError as error:
+        raise BuildError(str(error), f"write it as a model: a file that ends in `{MODEL}`") from error
+
+
+def _model(finished: "Finished", chosen: "Record | Choice") -> tuple[bytes, list[str]]:
+    from spacelang.report.model import dumped, must_have_skops
+
+    must_have_skops()
+    dumped(finished.unfitted(chosen))  # before minutes are spent on fitting what cannot be kept
+    return dumped(finished.fitted(chosen, forks=True))

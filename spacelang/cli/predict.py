@@ -1,0 +1,90 @@
+"""`spacelang predict`: what a found pipeline predicts for new rows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacelang.cli._finished import (
+    EnsembleFlag,
+    KeptTestOption,
+    RankOption,
+    VotesOption,
+    chosen_of,
+    given_reading,
+    provenance,
+    tell,
+)
+from spacelang.cli._running import (
+    DecimalOption,
+    DropColumnsOption,
+    EncodingOption,
+    SepOption,
+    TargetColumnOption,
+    be_ready_to_fork,
+    telling,
+)
+from spacelang.cli._shared import AllowOption, JsonOption, must_be_free, note, print_json, write_new
+from spacelang.cli._streams import write_file
+from spacelang.cli.show import RunArgument
+
+
+def command(  # noqa: PLR0913 - one argument an option
+    run: RunArgument,
+    *,
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="The rows to predict, with a column of labels or without one.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write the predictions here.")
+    ] = None,
+    rank: RankOption = 1,
+    ensemble: EnsembleFlag = False,
+    votes: VotesOption = 32,
+    fitted_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fitted-on", metavar="DATA", help="The data of the run; else the file of its name in this folder."
+        ),
+    ] = None,
+    target_column: TargetColumnOption = None,
+    test: KeptTestOption = None,
+    sep: SepOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    drop_columns: DropColumnsOption = None,
+    allow: AllowOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit the best pipeline of a stored run on the data of the run, and predict rows of a file.
+
+    Columns go by their names: those of the run have to be there, in any order; the labels may be, and others are passed
+    over. With probabilities, where the pipeline has such. It is fitted as at the end of the run, on all rows that
+    trials might see. Options of reading are those of `--data`, and of `--fitted-on` where that is given; else both are
+    read as the run read its data. Nothing that exists is written over.
+
+    Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
+    """
+    if output is not None:
+        must_be_free(output)
+    be_ready_to_fork(1, None)
+    reading = given_reading(sep, encoding, decimal, drop_columns)
+    with telling(run, as_json=json):
+        from spacelang.api.finished import take_up
+        from spacelang.api.predicting import new_rows, predictions
+        from spacelang.runtime.pipelines.forms import Form
+
+        then = None if fitted_on is None else reading
+        finished = take_up(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
+        rows = new_rows(data, finished.objective.dataset, reading or finished.reading.fitting(data))
+        chosen = chosen_of(finished, rank, votes, ensemble=ensemble)
+        tell(finished, provenance(finished, chosen))
+        if rows.passed_over:
+            note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
+        found = predictions(finished.fitted(chosen, Form.GIVEN, forks=True), rows)
+    if output is not None:
+        write_new(output, found.csv)
+    if json:
+        print_json({"file": None if output is None else str(output), **found.document})
+    elif output is None:
+        write_file(found.csv)

@@ -1,0 +1,43 @@
+"""How the data of a run was given is kept with the run, and read again; what a stranger wrote there is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from storing import header
+
+from spacelang.runtime.data.options import DataOptions, read_options
+from spacelang.runtime.data.reading import Reading
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.storing.header import from_texts, to_texts
+
+READINGS = st.builds(
+    Reading,
+    st.sampled_from([",", ";", "\t", " "]),
+    st.sampled_from(["utf-8", "cp1252", "utf-16"]),
+    st.sampled_from([".", ","]),
+    st.lists(st.text(max_size=4), max_size=3).map(tuple),
+)
+SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+OPTIONS = st.builds(DataOptions, st.none() | st.text(max_size=5), st.none() | SHARES, READINGS)
+
+
+@given(OPTIONS)
+def test_a_store_gives_back_how_the_data_was_given(said: DataOptions) -> None:
+    kept = from_texts(to_texts(header(data_options=said.texts)))
+    assert read_options(kept.data_options) == said
+    assert kept == header(), "runs are told apart by their data, not by how it was given"
+
+
+WRONG = ({"test": "2"}, {"test": "nan"}, {"test": "/etc/passwd"}, {"sep": ";;"}, {"encoding": "no"}, {"decimal": "x"})
+NO_NAMES = ({"drop_columns": text} for text in ("1", "[1]", "x", '{"a": "b"}'))
+
+
+@pytest.mark.parametrize("texts", [*WRONG, *NO_NAMES])
+def test_what_no_run_has_written_is_refused(texts: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="the store does not say how its data was read"):
+        read_options(texts)
+
+
+def test_options_are_what_a_command_takes() -> None:
+    said = DataOptions("a b", 0.2, Reading(";", drop_columns=("id",)))
+    assert said.line == " --target-column 'a b' --test 0.2 --sep ';' --drop-columns id"

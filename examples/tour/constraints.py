@@ -24,7 +24,7 @@ forbid reducer is PCA and model is DecisionTreeClassifier
 """)
 print(space.structures, "pipelines are left of 4")
 
-drawn = space.sample(1000, seed=0)  # no rejection: constraints are solved, not tried
+drawn = space.sample(1000, seed=0)
 poly = [each for each in drawn if each.get("model.kernel") == "poly"]
 print(len(drawn), "draws, of which", sum(each in space for each in drawn), "are members;", len(poly), "have a degree")
 

@@ -23,6 +23,18 @@ HEAD: Final = """# Targets
 a space is lost in silence: every compilation reports what became of each, with its lines, and `--strict` makes an error
 of all that is not *exact* or *rewritten*.
 
+| target | form |
+| --- | --- |
+| `blds` | the tree of limited discrepancy search (BLDS, AAAI 2022) |
+| `mosaic` | the structural tree of Monte-Carlo tree search with a vector for its surrogate (MOSAIC, IJCAI 2019) |
+| `admm` | one-hot blocks z and continuous and discrete blocks theta, as NumPy arrays (ADMM, AAAI 2020) |
+| `boasf` | arms, each a space of its own: one an algorithm, or the k^n parts of a partition (BOASF) |
+| `configspace` `hyperopt` `optuna` `sklearn` | the tool's own objects, and source that makes them |
+| `random` | arrays of random configurations, for anybody |
+
+`compile` prints them as text, JSON, dot or Python. Compiled JSON holds the whole space: `spacelang run compiled.json …`
+needs no text any more. What became of a construct is one of these:
+
 - exact: kept as it stands;
 - rewritten: kept by other means, nothing is lost;
 - approximated: the form has no configurations that the space does not have, but does not search all of them, or what

@@ -30,7 +30,7 @@ from spacelang.cli._app import COMMANDS, _command_line, run
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md", "spaces/README.md")),
-    *(ROOT / "spacelang" / room / "README.md" for room in ("solver", "targets", "optimizers")),
+    *sorted((ROOT / "spacelang").glob("*/README.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 FENCE: Final = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -126,7 +126,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def shortened(text: str) -> str:
     """The text with fewer trials, also for what takes its time; nothing else is changed."""
-    fewer = re.sub(r"(?<=\btrials=)\d+", lambda found: FEWER.get(found[0], found[0]), text)
+    fewer = re.sub(r"(?<=trials=)\d+", lambda found: FEWER.get(found[0], found[0]), text)
     for time, trials in FEWEST.items():
         fewer = fewer.replace(f"--time {time}", f"--time {time} --trials {trials}")
         fewer = fewer.replace(f'time="{time}"', f'time="{time}", trials={trials}')

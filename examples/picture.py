@@ -1,0 +1,123 @@
+"""The picture of the first page: a space as text, what is known of it before anything runs, and who takes it.
+
+    python examples/picture.py
+
+writes `picture.svg` beside this file. All of it comes from the space of the tour's Optuna script and from the package;
+colours follow the reader's light or dark mode.
+"""
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import spacelang as sl
+from spacelang.syntax.tables import load
+from spacelang.targets import TARGETS
+
+HERE: Final = Path(__file__).parent
+SPACE: Final = HERE / "tour" / "optuna_study.space"
+PICTURE: Final = HERE / "picture.svg"
+
+WIDTH, HEIGHT = 980, 330
+LINE: Final = 19
+TOLD: Final = {
+    "admm": "ADMM",
+    "blds": "limited discrepancy search",
+    "boasf": "bandit over arms",
+    "configspace": "ConfigSpace, SMAC",
+    "hyperopt": "hyperopt",
+    "mosaic": "Monte Carlo tree search",
+    "optuna": "Optuna",
+    "random": "arrays, for anybody",
+    "sklearn": "scikit-learn's searches",
+}
+"""What a reader knows each target by."""
+
+STYLE: Final = """
+.page { fill: #ffffff } .box { fill: #f4f6f8; stroke: #d0d7de } .sheet { fill: #fffdf5; stroke: #d8cfa8 }
+text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 } .dim { fill: #59636e }
+.code { font: 12.5px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre }
+.head { font-weight: 600 } .key { fill: #8250df; font-weight: 600 }
+.line { stroke: #59636e; fill: none } .tip { fill: #59636e }
+@media (prefers-color-scheme: dark) {
+  .page { fill: #0d1117 } .box { fill: #161b22; stroke: #3d444d } .sheet { fill: #1b1a14; stroke: #57522f }
+  text { fill: #f0f6fc } .dim { fill: #9198a1 } .key { fill: #d2a8ff } .line { stroke: #9198a1 } .tip { fill: #9198a1 }
+}
+"""
+
+
+def picture() -> str:
+    """The picture as SVG."""
+    space = sl.load(SPACE)
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    title = "One text, checked and counted before anything runs, is handed to any optimizer"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">',
+            f"<title>{title}</title><style>{STYLE}</style>",
+            f'<rect class="page" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
+            *_sheet(16, 48, SPACE.read_text(encoding="utf-8")),
+            *_arrow(428, 464),
+            *_known(space, 476, 48),
+            *_arrow(704, 740),
+            *_takers(752, 48),
+            "</svg>\n",
+        ]
+    )
+
+
+def _sheet(x: int, y: int, text: str) -> Iterator[str]:
+    """The text, without the comment above it, its keywords in a colour."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    yield _said(x, y - 12, f"{SPACE.name}: what may be tried", "head")
+    yield f'<rect class="sheet" x="{x}" y="{y}" width="406" height="{LINE * len(lines) + 20}" rx="6"/>'
+    for place, line in enumerate(lines, 1):
+        at = f'x="{x + 14}" y="{y + 6 + LINE * place}"'
+        yield f'<text class="code" xml:space="preserve" {at}>{_coloured(line)}</text>'
+
+
+def _coloured(line: str) -> str:
+    keywords = {*load().keywords}
+    return "".join(
+        f'<tspan class="key">{part}</tspan>' if part in keywords else escape(part) for part in re.split(r"(\w+)", line)
+    )
+
+
+def _known(space: sl.Space, x: int, y: int) -> Iterator[str]:
+    """What is known of a space before anything runs."""
+    compiled = space.checked
+    told = (
+        "every name and range checked",
+        f"{space.structures} pipelines, counted exactly",
+        f"{len(compiled.hyperparameters)} hyperparameters",
+        f"{len(compiled.conditions)} condition, {len(compiled.constraints)} constraint: kept",
+        "a default; every draw a member",
+    )
+    yield _said(x, y - 12, "known before anything runs", "head")
+    for place, line in enumerate(told, 1):
+        yield _said(x, y + 8 + 26 * place, line, "dim")
+
+
+def _takers(x: int, y: int) -> Iterator[str]:
+    """Who takes it: every target that there is."""
+    yield _said(x, y - 12, "compiled for any optimizer", "head")
+    for place, name in enumerate(TARGETS.names()):
+        top = y + 27 * place
+        yield f'<rect class="box" x="{x}" y="{top}" width="212" height="23" rx="11"/>'
+        yield _said(x + 12, top + 16, TOLD[name])
+
+
+def _arrow(left: int, right: int) -> Iterator[str]:
+    middle = 48 + 120
+    yield f'<path class="line" d="M{left} {middle}H{right - 7}"/>'
+    yield f'<path class="tip" d="M{right - 8} {middle - 5}l8 5-8 5z"/>'
+
+
+def _said(x: int, y: int, text: str, kind: str = "") -> str:
+    return f'<text class="{kind}" x="{x}" y="{y}">{escape(text)}</text>'
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture(), encoding="utf-8")

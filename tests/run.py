@@ -1,8 +1,8 @@
-"""The test command: linters, types, import layers, tests. Stops with status 1 if one fails.
+"""The test command: linters, types, import layers, pages in a browser, tests. Stops with status 1 if one fails.
 
 `python tests/run.py` runs everything, slow tests in their reduced form; `--full` runs slow tests at full size and
-measures branch coverage, which takes twice as long. What reads the code alone is looked at while tests run, and told
-after them.
+measures branch coverage, which takes twice as long. What reads the code alone, and what looks at pages in a browser,
+goes on while tests run, and is told after them. Without a Chromium on the path the browser's tests fail.
 """
 
 import os
@@ -15,14 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = Path(sys.executable).parent
-READING = {
+BESIDE = {
     "lint": ["-m", "ruff", "check", "."],
     "format": ["-m", "ruff", "format", "--check", "."],
     "types": ["-m", "mypy"],
     "layers": [str(SCRIPTS / "lint-imports")],
+    "browser": ["-m", "pytest", "tests/browser"],
 }
 # Each worker is given tests that stand side by side, which share what is made for a file.
-TESTS = ["-m", "pytest", "-n", "auto", "--dist", "worksteal"]
+TESTS = ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "--ignore=tests/browser"]
 COVERAGE = ["--cov", "--cov-report=term"]
 
 
@@ -61,9 +62,9 @@ def main() -> int:
         return Step(name, ended.returncode, time.perf_counter() - started, ended.stdout or "")
 
     with ThreadPoolExecutor(1) as beside:
-        reading = [beside.submit(run, name, arguments, is_shown=False) for name, arguments in READING.items()]
+        others = [beside.submit(run, name, arguments, is_shown=False) for name, arguments in BESIDE.items()]
         tested = run("tests", [*TESTS, *(COVERAGE if is_full else [])], is_shown=True)
-        steps = [tested, *(each.result() for each in reading)]
+        steps = [tested, *(each.result() for each in others)]
     for step in steps:
         step.tell()
     failed = [step.name for step in steps if step.status]

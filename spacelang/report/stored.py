@@ -79,7 +79,7 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
     `budget` is what the run was begun with: `seconds` of all workers together. `failures` counts failed trials by their
     status, `reasons` by why they failed.
     """
-    header, failures, best = run.header, run.failures, _best(run, count)
+    header, failures, best = run.header, run.failures, best_of(run, count)
     test = run.test
     return {
         **listed(summary(run)),
@@ -95,7 +95,7 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
-        "failures": {kind.value: number for kind, number in _by_kind(failures).items()},
+        "failures": {kind.value: number for kind, number in by_kind(failures).items()},
         "reasons": _by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
@@ -106,7 +106,8 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
     }
 
 
-def _best(run: "StoredRun", count: int) -> "list[Record]":
+def best_of(run: "StoredRun", count: int = SHOWN) -> "list[Record]":
+    """The best trials, one a configuration, the best first."""
     return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
 
 
@@ -153,7 +154,8 @@ def _options(options: Mapping[str, str]) -> dict[str, object]:
     return found
 
 
-def _by_kind(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
+def by_kind(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
+    """How many trials failed in each way."""
     counts: Counter[Status] = Counter()
     for (kind, _), number in failures.items():
         counts[kind] += number
@@ -172,19 +174,20 @@ def _by_reason(failures: Counter[tuple[Status, str]]) -> dict[str, int]:
 
 def text(run: "StoredRun", count: int = SHOWN) -> str:
     """What `show` prints: what the run is of, its incumbent, `count` of the best trials, failures, how to go on."""
-    found, best = summary(run), _best(run, count)
+    found, best = summary(run), best_of(run, count)
     parts = [
         [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
-        [*_table(_facts(run, found))],
+        [*_table(facts_of(run, found))],
         [*_incumbent(run, best)],
         [*_ranking(run, best)],
         [*_failures(run.failures)],
-        [*_table(_further(run, found, has_best=bool(best)))],
+        [*_table(further(run, found, has_best=bool(best)))],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def _facts(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
+def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
+    """What a run is of, each fact with its name."""
     header = run.header
     options = ", ".join(f"{name}={_value(value)}" for name, value in _options(header.options).items())
     yield "data", f"{header.data}"
@@ -239,7 +242,7 @@ def _incumbent(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
         yield _line(f"  on {test.score.rows} rows that no trial saw{whose}: {interval(test.score, header.metric)}")
         yield from (_line(f"  {each}") for each in kept_to(test.score, trial))
     yield ""
-    yield from _table((key, _shown_value(value)) for key, value in trial.request.configuration.items())
+    yield from _table((key, shown_value(value)) for key, value in trial.request.configuration.items())
 
 
 def measured(each: "Measurement") -> str:
@@ -253,7 +256,8 @@ def _rows(trial: "Trial", training_size: int) -> str:
     return "" if rows is None or rows >= training_size else f", on {rows:,} of {training_size:,} training rows"
 
 
-def _shown_value(value: "Value") -> str:
+def shown_value(value: "Value") -> str:
+    """A value of a configuration, for people."""
     # As the summary of a run has it: decisions and words are shown as they are called.
     return value if isinstance(value, str) and value.isprintable() else literal(value)
 
@@ -262,46 +266,46 @@ def _ranking(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
     """A table of the best trials: rank, number, loss, training rows, seconds, and what was decided."""
     if len(best) < 2:
         return
-    space, size = _space(run), run.header.training_size
+    space, size = space_of(run), run.header.training_size
     rows = [("rank", "trial", "loss", "rows", "seconds", "pipeline")]
     for rank, record in enumerate(best, start=1):
         trial = record.trial
         loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' beyond a bound'}"
         numbers = (f"{rank}", f"{record.index}", loss, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
-        rows.append((*numbers, _decided(trial.request.configuration, space)))
+        rows.append((*numbers, decided(trial.request.configuration, space)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
         yield f"{'  '.join(cells)}  {_line(row[-1])}"
 
 
-def _space(run: "StoredRun") -> Space | None:
-    """The space; None where its definition is one of another version."""
+def space_of(run: "StoredRun") -> Space | None:
+    """The space of a run; None where its definition is one of another version."""
     try:
         return from_json(json.loads(run.header.definition))
     except (DefinitionError, ValueError, RecursionError):
         return None
 
 
-def _decided(configuration: Configuration, space: Space | None) -> str:
+def decided(configuration: Configuration, space: Space | None) -> str:
     """The alternatives that are taken, in the order of the text, but for `none`; all values where that is unknown."""
     nodes = [] if space is None else [each.node for each in space.variables.values()]
     keys = dict.fromkeys(node.key for node in nodes if isinstance(node, Choice)) or configuration
     said = ((key, configuration[key]) for key in keys if key in configuration)
-    return ", ".join(f"{key}={_shown_value(value)}" for key, value in said if value != "none")
+    return ", ".join(f"{key}={shown_value(value)}" for key, value in said if value != "none")
 
 
 def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
     if not failures:
         return
     chosen = most_frequent(failures)
-    yield f"{_count(failures.total(), 'trial')} failed ({told(_by_kind(failures))}):"
+    yield f"{_count(failures.total(), 'trial')} failed ({told(by_kind(failures))}):"
     yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
     if len(failures) > len(chosen):
         yield f"  and {_count(len(failures) - len(chosen), 'other reason')}"
 
 
-def _further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
+def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
     """What can be done with the run."""
     header = run.header
     store = shlex.quote(str(run.path))

@@ -107,3 +107,10 @@ def test_the_benchmark_of_libraries_runs(capsys: pytest.CaptureFixture[str]) -> 
         for sampler in ("TPESampler", "NSGAIISampler")
         for space in ("numbers", "constrained")
     ]
+
+
+@pytest.mark.full
+def test_the_benchmark_of_pages_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["report.py", "60", "boasf_models"])
+    runpy.run_path(str(BENCHMARKS / "report.py"))["main"]()
+    assert "60 trials of boasf_models" in capsys.readouterr().out

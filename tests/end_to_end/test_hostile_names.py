@@ -77,6 +77,7 @@ COMMANDS = (
     ("run", "plain.space", "--data", f"evil{EVIL}.arff", "--trials", "1"),
     ("run", "plain.space", "--data", "table:evil.npz", "--trials", "2", "--optimizer", "random"),
     ("run", "plain.space", "--data", "evil.csv", "--trials", "1", "--store", "runs/evil.db", "--resume"),
+    ("report", "runs/evil.db", "-o", "-"),
     ("tabulate", "plain.space", "--data", "evil.csv", "-o", f"table{EVIL}.npz", "--workers", "0"),
     ("compare", "plain.space", "--data", "table:evil.npz", "--optimizers", "random", "--trials", "2", "-o", "c"),
     ("runs",),

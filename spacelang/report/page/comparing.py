@@ -1,0 +1,108 @@
+"""Several runs beside each other: those that can be compared on one picture."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from spacelang.report.page.axes import seconds
+from spacelang.report.page.curves import Curves, curves_of, look
+from spacelang.report.reached import interval
+from spacelang.report.stored import facts_of
+from spacelang.runtime.storing.header import SHOWN
+
+if TYPE_CHECKING:
+    from spacelang.report.page.material import Material
+
+OWN: Final = ("trials", "begun")
+"""Facts that are another one for every run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run in a line."""
+
+    number: int
+    look: str
+    space: str
+    data: str
+    optimizer: str
+    seed: int
+    state: str
+    trials: int
+    failed: int
+    time: str
+    best: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs whose losses can be compared: `differences` has every fact that is not the same for all, run by run."""
+
+    title: str
+    metric: str
+    numbers: tuple[int, ...]
+    curves: Curves | None
+    differences: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All runs as rows, and groups of several whose losses are of the same data, metric and split."""
+
+    rows: tuple[Row, ...]
+    groups: tuple[Group, ...]
+
+
+def comparison(runs: "Sequence[Material]") -> Comparison | None:
+    """Several runs beside each other; None for a single one."""
+    if len(runs) < 2:
+        return None
+    groups: dict[tuple[object, ...], list[tuple[int, Material]]] = {}
+    for number, told in enumerate(runs, start=1):
+        header = told.run.header
+        key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
+        groups.setdefault(key, []).append((number, told))
+    rows = tuple(_row(number, told) for number, told in enumerate(runs, start=1))
+    return Comparison(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
+
+
+def _row(number: int, told: "Material") -> Row:
+    found = told.summary
+    return Row(
+        number,
+        look(number),
+        found.space,
+        found.data.name,
+        found.optimizer,
+        found.seed,
+        found.state.value,
+        found.trials,
+        len(told.records) - len(told.known),
+        seconds(found.seconds),
+        "" if found.best is None else f"{found.best:.6g}{'' if found.feasible else ' beyond a bound'}",
+        "" if found.test is None else interval(found.test, "").strip(),
+    )
+
+
+def _group(runs: "Sequence[tuple[int, Material]]") -> Group:
+    header = runs[0][1].run.header
+    title = f"{header.data.name}, {header.metric}, {header.validation}"
+    numbers = tuple(number for number, _ in runs)
+    return Group(title, header.metric, numbers, curves_of(runs), tuple(_differences([told for _, told in runs])))
+
+
+def _differences(runs: "Sequence[Material]") -> "Iterator[tuple[str, tuple[str, ...]]]":
+    facts = [_facts(told) for told in runs]
+    for name in dict.fromkeys(each for found in facts for each in found):
+        values = tuple(found.get(name, "") for found in facts)
+        if len(set(values)) > 1:
+            yield name, values
+
+
+def _facts(told: "Material") -> dict[str, str]:
+    found = {"space": f"{told.summary.space} ({told.run.header.identity[:SHOWN]})"}
+    for name, said in facts_of(told.run, told.summary):
+        if name not in OWN:
+            found[name] = f"{found[name]}, {said}" if name in found else said
+    return found

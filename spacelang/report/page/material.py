@@ -1,0 +1,70 @@
+"""All that a page tells of a run, read once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spacelang.draws.tabulating import Tabulator
+from spacelang.ir.membership import exclusion
+from spacelang.ir.space import Space
+from spacelang.report.stored import space_of
+from spacelang.runtime.storing.runs import Summary, summary
+
+if TYPE_CHECKING:
+    from spacelang.draws.codes import Array
+    from spacelang.draws.columns import Columns
+    from spacelang.runtime.history import Record
+    from spacelang.runtime.storing.stored_run import StoredRun
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Trials whose configurations are members of the space, and these as columns, row i of the i-th."""
+
+    records: "tuple[Record, ...]"
+    columns: "Columns"
+
+    @cached_property
+    def losses(self) -> "Array":
+        """The loss of each, nan where it failed."""
+        return np.array([np.nan if each.trial.loss is None else each.trial.loss for each in self.records])
+
+
+@dataclass(frozen=True)
+class Material:
+    """A run with its trials in their order; `space` is None where its definition is one of another version."""
+
+    run: "StoredRun"
+    summary: Summary
+    records: "tuple[Record, ...]"
+    space: Space | None
+
+    @cached_property
+    def known(self) -> "tuple[Record, ...]":
+        """The trials that succeeded."""
+        return tuple(each for each in self.records if each.trial.loss is not None)
+
+    @cached_property
+    def members(self) -> "Members | None":
+        """The trials as columns, without those of a stranger's file that are no members; None where none is left."""
+        if self.space is None:
+            return None
+        found, tabulator = self.records, Tabulator(self.space)
+        try:
+            columns = tabulator.columns([each.trial.request.configuration for each in found])
+        except (LookupError, TypeError, ValueError, OverflowError, AssertionError):
+            found = tuple(each for each in found if exclusion(self.space, each.trial.request.configuration) is None)
+            columns = tabulator.columns([each.trial.request.configuration for each in found])
+        return Members(found, columns) if found else None
+
+    def is_whole(self, record: "Record") -> bool:
+        """Whether a trial was trained on all rows."""
+        rows = record.trial.request.fidelity
+        return rows is None or rows >= self.run.header.training_size
+
+
+def gathered(run: "StoredRun") -> Material:
+    """What a run is told of; raises StoreError for a damaged one."""
+    return Material(run, summary(run), tuple(run.records()), space_of(run))

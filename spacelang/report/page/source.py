@@ -1,0 +1,43 @@
+"""The space of a run as a text of the language, in pieces to be shown in colours."""
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spacelang.ir.space import Space
+
+Piece = tuple[str, str]
+"""A kind, empty for plain text, and a text without an end of line."""
+
+
+def source_of(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
+    """The lines of a space; none where it is not known, or no text says it."""
+    from spacelang.forms.as_text import UnwritableError, as_text
+    from spacelang.syntax.highlighting import highlighted
+
+    if space is None:
+        return ()
+    try:
+        text = as_text(space)
+    except UnwritableError:
+        return ()
+    return tuple(_lines(highlighted(text.rstrip("\n"))))
+
+
+def _lines(pieces: "Iterator[Piece]") -> "Iterator[tuple[Piece, ...]]":
+    line: list[Piece] = []
+    for kind, part, ends in chain.from_iterable(_parted(*each) for each in pieces):
+        if part:
+            line.append((kind, part))
+        if ends:
+            yield tuple(line)
+            line = []
+    yield tuple(line)
+
+
+def _parted(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
+    *whole, rest = text.split("\n")
+    yield from ((kind, part, True) for part in whole)
+    yield kind, rest, False

@@ -1,0 +1,117 @@
+"""The tree of decisions, and how often each alternative was taken; of `mosaic` the tree that it has searched, too."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from spacelang.ir.domain import parameter_name
+from spacelang.ir.space import Choice, Node, children_of
+from spacelang.report.page.axes import short
+from spacelang.runtime.errors import InputError
+
+if TYPE_CHECKING:
+    from spacelang.draws.codes import Array
+    from spacelang.draws.columns import Columns
+    from spacelang.report.page.material import Material
+
+MOST: Final = 400
+"""So many lines of a tree are shown at most."""
+
+DEEPEST: Final = 8
+"""Lines below are indented no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """A line of a tree: `share` is that of all visits, in percent; `visits` is None for the name of a decision."""
+
+    depth: int
+    label: str
+    visits: int | None = None
+    share: float = 0.0
+    failed: int = 0
+    median: str = ""
+    best: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VisitedTree:
+    """The lines of a tree, those above a node before it; `left` are not shown."""
+
+    title: str
+    rows: tuple[Visited, ...]
+    left: int = 0
+
+
+def decision_tree(told: "Material") -> VisitedTree | None:
+    """Every decision of the space with its alternatives; None where there is no decision, or no trial."""
+    members = told.members
+    if told.space is None or members is None or not told.space.decisions:
+        return None
+    whole = np.array([told.is_whole(each) for each in members.records])
+    rows = [*_rows(told.space.root, _Counting(members.columns, members.losses, whole), 0)]
+    return VisitedTree(f"{len(members.records):,} trials", tuple(rows[:MOST]), max(0, len(rows) - MOST))
+
+
+def searched_tree(told: "Material") -> VisitedTree | None:
+    """The tree that `mosaic` has searched, without nodes that it has hardly visited; None for other optimizers."""
+    from spacelang.report.search_tree import shown_tree
+
+    if told.run.header.optimizer != "mosaic" or told.space is None or not told.records:
+        return None
+    try:
+        found = shown_tree(told.run)
+    except (InputError, ValueError, TypeError, LookupError):
+        # A stranger's memos need not be those of any search.
+        return None
+    total = max((each.visits for each in found.rows), default=0) or 1
+    rows = [
+        Visited(
+            min(each.depth, DEEPEST),
+            each.label,
+            each.visits,
+            100 * each.visits / total,
+            median="" if each.reward is None else short(each.reward),
+        )
+        for each in found.rows
+    ]
+    return VisitedTree(found.title, tuple(rows[:MOST]), max(0, len(rows) - MOST))
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Trials as columns, and what is asked of those that took an alternative."""
+
+    columns: "Columns"
+    losses: "Array"
+    whole: "Array"
+
+    def line(self, choice: Choice, place: int, depth: int) -> Visited:
+        """The line of an alternative; losses are of trials on all rows."""
+        branch = choice.branches[place]
+        taken = self.columns.decisions.get(choice.address)
+        rows = np.zeros(len(self.columns), bool) if taken is None else taken == place
+        losses = self.losses[rows & self.whole]
+        losses = losses[~np.isnan(losses)]
+        return Visited(
+            min(depth, DEEPEST),
+            f"{branch.name} (default)" if place == choice.default else branch.name,
+            int(rows.sum()),
+            100 * float(rows.mean()),
+            int(np.isnan(self.losses[rows]).sum()),
+            short(float(np.median(losses))) if len(losses) else "",
+            short(float(losses.min())) if len(losses) else "",
+        )
+
+
+def _rows(node: Node, counting: _Counting, depth: int) -> Iterator[Visited]:
+    if not isinstance(node, Choice):
+        for child in children_of(node):
+            yield from _rows(child, counting, depth)
+        return
+    yield Visited(min(depth, DEEPEST), parameter_name(node.name))
+    for place, branch in enumerate(node.branches):
+        yield counting.line(node, place, depth + 1)
+        yield from _rows(branch.node, counting, depth + 2)

@@ -1,0 +1,279 @@
+"""The page of stored runs: what it says, that nothing of a file is markup, and that it needs nothing beside itself."""
+
+import json
+import re
+import sqlite3
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pages import HOSTILE, Page, full, hostile, odd, written
+from storing import header, space, stored, trial
+
+from spacelang.ir.configuration import Configuration
+from spacelang.report.page.axes import axis_of, seconds, thinned, times_to
+from spacelang.report.page.importance import FEWEST, importances
+from spacelang.report.page.material import gathered
+from spacelang.report.page.rendering import _environment, page
+from spacelang.report.stored import document
+from spacelang.runtime.storing.store import Store
+from spacelang.syntax.highlighting import highlighted
+
+SECTIONS = {"time", "best", "mattered", "parallel", "tree", "bounds", "cost", "failed", "space", "run"}
+
+
+def read(*stores: Path) -> Page:
+    """The page of some stores, after all that holds for every page."""
+    runs = [Store.read(each) for each in stores]
+    try:
+        text = page(runs)
+    finally:
+        for each in runs:
+            each.close()
+    found = Page(text)
+    assert not found.open
+    must_stand_alone(text, found)
+    return found
+
+
+def must_stand_alone(text: str, found: Page) -> None:
+    assert text.encode()
+    tags = {tag for tag, _ in found.elements}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "form", "base"}
+    for tag, attributes in found.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcset")]
+        assert attributes.get("href", "#").startswith("#") or attributes == {"rel": "icon", "href": "data:,"}, tag
+    ids = [attributes["id"] for _, attributes in found.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    said = [attributes[name] for _, attributes in found.elements for name in REFERENCES if name in attributes]
+    assert {each for names in said for each in names.split()} <= set(ids)
+    (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assert "url(" not in style
+    assert "@import" not in style
+    mark = b64encode(sha256(style.encode()).digest()).decode()
+    policies = [each["content"] for tag, each in found.elements if each.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == [
+        f"default-src 'none'; style-src 'sha256-{mark}'; img-src data:; base-uri 'none'; form-action 'none'"
+    ]
+
+
+REFERENCES = ("aria-labelledby", "aria-describedby")
+
+
+def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
+    path = full(tmp_path / "run.db")
+    found = read(path)
+    assert found.heads == SECTIONS
+    with Store.read(path) as run:
+        known = document(run)
+    said = found.said
+    best = known["best"][0]
+    assert f"{known['loss']:.6g}" in said
+    assert "0.2 95 %: 0.15 to 0.3" in said
+    assert "leaves <= 4 there: 3.5 [3, 4.5], within what may be chance" in said
+    assert "66 trials" in said or "trials 66" in said
+    assert "3 errors, 2 timeouts" in said
+    assert "its loss there is too good. The score on test rows, which no trial saw, is not." in said
+    assert best["trial"] == known["tested"]
+    pictures = [each for tag, each in found.elements if tag == "svg" and each.get("role") == "img"]
+    assert len(pictures) == 3  # the curve, the lines side by side, the bound
+    assert all("aria-labelledby" in each for each in pictures)
+
+
+def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path: Path) -> None:
+    from spacelang.report.page.measures import bounds, costs, failures
+    from spacelang.report.page.tree import decision_tree
+
+    with Store.read(full(tmp_path / "run.db")) as run:
+        told = gathered(run)
+        tree, reasons, kept, cost = decision_tree(told), failures(told), bounds(told), costs(told)
+    assert tree is not None
+    assert cost is not None
+    taken = [record.trial.request.configuration["estimator"] for record in told.records]
+    losses = [record.trial.loss for record in told.records]
+    rows = {each.label.removesuffix(" (default)"): each for each in tree.rows}
+    for name in ("LogisticRegression", "DecisionTreeClassifier"):
+        assert rows[name].visits == taken.count(name)
+        assert rows[name].failed == sum(loss is None for loss, each in zip(losses, taken, strict=True) if each == name)
+    assert sum(each.trials for each in reasons[0]) == losses.count(None)
+    assert reasons[1] == 0
+    (bound,) = kept
+    values = [each.value for record in told.known for each in record.trial.constraints]
+    assert (bound.holding, bound.measured) == (values.count(3.0), len(values))
+    assert bound.unknown == sum(not np.isfinite(each) for each in values)
+    assert (bound.keeping + bound.breaking).count("M") == bound.drawn == len(values) - bound.unknown
+    spent = sum(each.share for each in cost.rows if each.decision == "estimator")
+    assert spent == pytest.approx(100)
+
+
+@pytest.mark.parametrize("where", ["text", "definition"])
+def test_nothing_of_a_strangers_file_is_markup(where: str, tmp_path: Path) -> None:
+    path = hostile(tmp_path / "run.db")
+    if where == "definition":
+        path = written(tmp_path / "other.db", {})
+        named = {"definition": json.dumps(json.dumps({"name": HOSTILE})), "space": json.dumps(HOSTILE)}
+        _rewrite(path, named)
+    found = read(path)  # no script, no picture, no attribute that acts, each element closed
+    assert "\u202e" not in found.said
+    assert "\x1b" not in found.said
+    assert "<script>pwned=1</script>" in found.said
+    assert where == "definition" or "{{7*7}}" in found.said
+
+
+def _rewrite(path: Path, facts: dict[str, str]) -> None:
+    from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
+
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.executemany("UPDATE header SET value=? WHERE name=?", [(value, name) for name, value in facts.items()])
+    rows = dict(connection.execute("SELECT name, value FROM header WHERE name != ?", (DIGEST_OF_HEADER,)))
+    connection.execute("UPDATE header SET value=? WHERE name=?", (_digest_of(rows).hex(), DIGEST_OF_HEADER))
+    connection.commit()
+    connection.close()
+
+
+def test_a_template_writes_no_text_as_it_is() -> None:
+    template = _environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    (element,) = Page(template.render(text=HOSTILE)).elements
+    assert "&lt;script&gt;" in template.render(text=HOSTILE)
+    assert element[1]["title"].startswith("<script>")
+    assert len(template.render(text="x" * 10_000)) < 1_000
+    with pytest.raises(ValueError, match="more in it"):
+        _environment().from_string("{{ path|drawn }}").render(path="M0 0<script>")
+
+
+def test_odd_runs_have_pages(tmp_path: Path) -> None:
+    pages = {path.stem: read(path) for path in odd(tmp_path)}
+    assert "There are no trials yet." in pages["empty"].said
+    assert pages["empty"].heads == {"time", "space", "run"}
+    assert "No trial has succeeded." in pages["failed"].said
+    assert "no reason is known" in pages["failed"].said
+    assert "killed" in pages["killed"].said
+    assert (
+        "too few to say what mattered: 50 are needed" in pages["single"].said or "mattered" not in pages["single"].heads
+    )
+    assert "it cannot be told what mattered" in pages["same"].said
+    assert "parallel" not in pages["few_rows"].heads
+    assert pages["old"].heads > {"best", "tree"}
+
+
+def test_several_runs_are_compared_where_they_can_be(tmp_path: Path) -> None:
+    full(tmp_path / "a.db")
+    full(tmp_path / "b.db", count=70)
+    written(tmp_path / "c.db", {1: {}}, metric="1 - accuracy")
+    found = read(*sorted(tmp_path.glob("*.db")))
+    assert "3 runs beside each other" in found.said
+    titles = [each for tag, each in found.elements if tag == "h3" and each.get("id", "").startswith("group")]
+    assert len(titles) == 1
+    assert [each["id"] for tag, each in found.elements if tag == "article"] == ["r1", "r2", "r3"]
+
+
+# ---- parts
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=50)
+@given(st.lists(FINITE, max_size=5))
+def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
+    axis = axis_of(values)
+    assert axis.low < axis.high
+    places = [axis.at(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert all(0 <= place <= 100 for place in places)
+    ticks = axis.ticks
+    assert 0 < len(ticks) <= 25
+    assert [each.at for each in ticks] == sorted({each.at for each in ticks})
+    assert all(0 <= each.at <= 100 and each.label for each in ticks)
+
+
+@given(st.integers(0, 300), st.integers(2, 40))
+def test_what_is_thinned_keeps_its_ends(count: int, most: int) -> None:
+    items = [*range(count)]
+    found = [*thinned(items, most)]
+    assert found == sorted(set(found))
+    assert len(found) == min(count, most)
+    assert found[:1] == items[:1]
+    assert found[-1:] == items[-1:]
+
+
+def test_times_have_their_units() -> None:
+    assert [seconds(each) for each in (0.0, 1.5, 300.0, 9000.0)] == ["0 s", "1.5 s", "5 min", "2.5 h"]
+    assert times_to(7200.0).at(3600.0) == pytest.approx(50.0)
+    assert times_to(0.0).at(0.0) == 0.0
+
+
+@given(st.text(st.sampled_from(' \n"`#@ab1.{}[]=log stagenone'), max_size=60))
+def test_the_pieces_of_a_text_are_the_text(text: str) -> None:
+    assert "".join(piece for _, piece in highlighted(text)) == text
+
+
+def test_pieces_have_kinds() -> None:
+    text = 'stage last = SVC { C : float[1e-3, 2] log @prior "a" } # no\n'
+    kinds = [(kind, piece) for kind, piece in highlighted(text) if kind]
+    assert kinds == [
+        ("keyword", "stage"),
+        ("keyword", "float"),
+        ("number", "1e-3"),
+        ("number", "2"),
+        ("keyword", "log"),
+        ("annotation", "@prior"),
+        ("string", '"a"'),
+        ("comment", "# no"),
+    ]
+
+
+# ---- what mattered
+
+
+def mattered(path: Path, losses: "dict[int, float | None]") -> "object":
+    rng = np.random.default_rng(0)
+    over = space()
+    store = Store.create(path, header(over), durable=False)
+    for index, loss in losses.items():
+        at = rng.integers(2)
+        values = (
+            {"estimator.C": float(10 ** rng.uniform(-2, 2))}
+            if at
+            else {"estimator.max_depth": int(rng.integers(1, 21))}
+        )
+        estimator = "LogisticRegression" if at else "DecisionTreeClassifier"
+        scaler = "StandardScaler" if rng.integers(2) else "none"
+        configuration = Configuration({"scaler": scaler, "estimator": estimator, **values})
+        told = loss if loss is not None else float(np.log10(values.get("estimator.C", 1.0)))
+        store.append(trial(index, configuration=configuration, loss=told))
+    store.end("budget", 1.0)
+    with Store.read(path) as run:
+        return importances(gathered(run))
+
+
+def test_what_the_loss_depends_on_matters_and_nothing_else(tmp_path: Path) -> None:
+    found = mattered(tmp_path / "run.db", dict.fromkeys(range(1, 161)))
+    by_name = {each.address: each for each in found.rows}  # type: ignore[attr-defined]
+    number = by_name["estimator.LogisticRegression.C"]
+    assert found.explained > 0.8  # type: ignore[attr-defined]
+    assert number.low > 0.5
+    assert number.low <= number.mean <= number.high
+    for name in ("scaler", "estimator.DecisionTreeClassifier.max_depth"):
+        assert by_name[name].high < 0.1
+    assert by_name["estimator"].mean >= number.mean - 0.2  # it takes the number along
+    assert number.active == pytest.approx(80, abs=25)
+
+
+def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> None:
+    few = mattered(tmp_path / "few.db", dict.fromkeys(range(1, FEWEST), None))
+    assert few.are_too_few  # type: ignore[attr-defined]
+    alike = mattered(tmp_path / "alike.db", dict.fromkeys(range(1, FEWEST + 1), 0.5))
+    assert not alike.are_too_few  # type: ignore[attr-defined]
+    assert not alike.rows  # type: ignore[attr-defined]
+
+
+def test_the_same_store_gives_the_same_page(tmp_path: Path) -> None:
+    path = full(tmp_path / "run.db")
+    stored(tmp_path / "other.db")
+    with Store.read(path) as run:
+        assert page([run]) == page([run])

@@ -62,7 +62,8 @@ def test_the_wheel_holds_what_the_package_needs(wheel: Path) -> None:
     for folder in ("grammars", "spaces"):
         ours = {f"spacelang/{folder}/{path.name}" for path in (REPOSITORY / folder).iterdir() if path.is_file()}
         assert ours <= names
-    sources = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "spacelang").rglob("*.py")}
+    files = (path for path in (REPOSITORY / "spacelang").rglob("*") if path.suffix in (".py", ".html", ".css"))
+    sources = {path.relative_to(REPOSITORY).as_posix() for path in files}
     assert sources <= names
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"spacelang"}

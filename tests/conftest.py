@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 import pytest
@@ -34,11 +34,23 @@ def quick_nurseries(monkeypatch: pytest.MonkeyPatch) -> None:
 
     For tests that are about searches, not about nurseries: three quarters of such a test are imports of scikit-learn.
     """
+    start_quickly(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def quick_nurseries_of_all() -> Iterator[None]:
+    """The same for a file whose tests share executors."""
+    with pytest.MonkeyPatch.context() as patch:
+        start_quickly(patch)
+        yield
+
+
+def start_quickly(patch: pytest.MonkeyPatch) -> None:
     from commands import nursery
 
     from spacelang.runtime.executors._processes.link import Link
 
-    monkeypatch.setattr(Link, "_started", nursery)
+    patch.setattr(Link, "_started", nursery)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
 """The suites can fail: each of these optimizers and objectives breaks a law, and its suite finds it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import Phase, settings
 
 from spacelang.ir.asking import Ask, Search, together
 from spacelang.ir.configuration import Configuration
@@ -110,6 +111,17 @@ def test_a_whole_optimizer_keeps_all_laws(law: str) -> None:
     LAWS[law](suite_of(Whole))
 
 
+@pytest.fixture
+def unshrunk() -> Iterator[None]:
+    """A case that breaks a law is enough: nobody asks for the smallest."""
+    usual = settings.get_current_profile_name()
+    settings.register_profile("unshrunk", settings.get_profile(usual), phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("unshrunk")
+    yield
+    settings.load_profile(usual)
+
+
+@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize(
     ("optimizer", "law"),
     [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,15 @@ def test_a_file_that_was_cut_off_has_one_mistake_where_it_ends(part: int) -> Non
             assert diagnostic.code in ("SL101", "SL102", "SL103")
 
 
-GRAMMAR = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
-LARK = Lark(GRAMMAR, parser="lalr", start="file")
-IN_THE_GRAMMAR = from_lark(LARK, explicit={"COMMENT": st.just(" "), "WS": st.sampled_from([" ", "\n"])})
+@cache
+def in_the_grammar() -> st.SearchStrategy[str]:
+    """Sentences of the grammar; Lark takes seconds to read that, and most of what imports this file needs none."""
+    grammar = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
+    explicit = {"COMMENT": st.just(" "), "WS": st.sampled_from([" ", "\n"])}
+    return from_lark(Lark(grammar, parser="lalr", start="file"), explicit=explicit)
+
+
+IN_THE_GRAMMAR = st.deferred(lambda: in_the_grammar())  # noqa: PLW0108 - it asks for a plain function
 
 
 @UNHURRIED
@@ -135,14 +142,18 @@ def _own(child: Any) -> Any:
 
 
 BUILDER = Builder()
-BY_LARK = by_lark(_Adapter(BUILDER))
 DRIVER = Driver(load(), BUILDER)
+
+
+@cache
+def adapted() -> Lark:
+    return by_lark(_Adapter(BUILDER))
 
 
 def outcome_by_lark(text: str) -> tuple[str, int | None, frozenset[str]]:
     """The items, where the text ends to be one of the language (None at its end), and what could stand there."""
     try:
-        return repr(BY_LARK.parse(text)), None, frozenset()
+        return repr(adapted().parse(text)), None, frozenset()
     except lark.UnexpectedInput as error:
         values = error.interactive_parser.parser_state.value_stack
         items = values[0].children if values and isinstance(values[0], lark.Tree) else []

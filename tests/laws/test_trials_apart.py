@@ -23,9 +23,12 @@ from spacelang.runtime.evaluation.objective import DataObjective, Settings
 from spacelang.runtime.executors import Finished, Job
 from spacelang.runtime.executors.processes import Processes
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64", reason="some leftovers need this system"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux" or platform.machine() != "x86_64", reason="some leftovers need this system"
+    ),
+    pytest.mark.usefixtures("quick_nurseries_of_all"),
+]
 DEEDS = {
     **LEFTOVERS,
     "broken pickles": break_pickles_of_trials,

@@ -1,13 +1,16 @@
 """All commands together, and how their wrong usage is told."""
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from inspect import cleandoc
 from keyword import iskeyword
 from pkgutil import iter_modules
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from spacelang import __version__, cli
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
@@ -17,6 +20,20 @@ _MODULES: Final = sorted(each.name for each in iter_modules(cli.__path__) if eac
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
 """Every command; each is the module of its name, with `_` for `-`, and behind what is a word of Python."""
 
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Write a space": ("init", "check", "explain", "fmt", "import", "spaces", "catalogue"),
+    "Ask what is in it": ("stats", "default", "sample", "contains", "why-not", "diff"),
+    "Hand it to a tool": ("targets", "compile", "verify"),
+    "Search it": ("optimizers", "run", "archive"),
+    "Use a run": ("runs", "show", "report", "watch", "export", "predict", "migrate"),
+    "Compare optimizers": ("tabulate", "compare"),
+    "The shell": ("completion",),
+}
+"""What users do, in the order in which they do it, and the commands for that; those that are in no group come last."""
+
+COMPLETE: Final = "_SPACELANG_COMPLETE"
+"""Where this is in the environment a shell asks how a line may go on."""
+
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -24,6 +41,10 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status."""
+    if COMPLETE in os.environ:
+        from spacelang.cli.completion import complete
+
+        return complete(typer.main.get_command(_command_line(COMMANDS)))
     # The others are only read where they are to be listed, or where one is looked for that was misspelled.
     named = [name for name in arguments[:1] if name in COMMANDS]
     command = typer.main.get_command(_command_line(named or COMMANDS))
@@ -45,6 +66,7 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
         name="spacelang",
+        cls=_Grouped,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -56,8 +78,30 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     for name in names:
         word = name.replace("-", "_")
         module = import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
-        app.command(name=name)(module.command)
+        app.command(name=name, help=_help(module.command))(module.command)
     return app
+
+
+class _Grouped(TyperGroup):
+    """All commands, listed by what users do with them."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as it is called
+        """Write each group below its heading."""
+        grouped = {name for names in GROUPS.values() for name in names}
+        others = tuple(name for name in self.commands if name not in grouped)
+        width = max(map(len, self.commands))
+        for title, names in {**GROUPS, "Other commands": others}.items():
+            listed = [self.commands[name] for name in names if name in self.commands]
+            rows = [(f"{each.name:<{width}}", each.get_short_help_str(formatter.width - 6 - width)) for each in listed]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring of a command, its example on a line of its own, to be copied whole."""
+    text, mark, example = cleandoc(command.__doc__ or "").partition("\n\nExample: `")
+    return f"{text}\n\n\b\nExample:\n  {' '.join(example.removesuffix('`').split())}" if mark else text
 
 
 def _damaged_catalogue() -> type[Exception]:

@@ -19,12 +19,43 @@ if TYPE_CHECKING:
 LONGEST_NUMBER: Final = 20
 """Digits of a number that is bound; what has more is too large anyway."""
 
+
+def spaces_like(incomplete: str) -> list[str]:
+    """The bundled spaces and the `.space` files that a text may become, for a shell."""
+    from spacelang.syntax.sources import bundled
+
+    folder, slash, _ = incomplete.rpartition("/")
+    files = sorted(Path(folder + slash).glob("*.space"))
+    known = (*bundled(), *(f"{folder}{slash}{each.name}" for each in files))
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def targets_like(incomplete: str) -> list[str]:
+    """The targets that a text may become, for a shell."""
+    from spacelang.targets import TARGETS
+
+    return [name for name in TARGETS.names() if name.startswith(incomplete)]
+
+
+def optimizers_like(incomplete: str) -> list[str]:
+    """The optimizers that the last of some with commas between them may become, for a shell."""
+    from spacelang.optimizers import OPTIMIZERS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
+
+
 SpaceArgument = Annotated[
     str,
     typer.Argument(
         metavar="SPACE",
+        autocompletion=spaces_like,
         help="A `.space` file, a compiled one (JSON), or the name of a bundled space (see `spacelang spaces`).",
     ),
+]
+TargetOption = Annotated[
+    str,
+    typer.Option("--target", "-t", autocompletion=targets_like, help="The target; see `spacelang targets`."),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")

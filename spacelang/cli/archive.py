@@ -23,6 +23,8 @@ def command(
     `spacelang run --archive FILE.json` starts from the configurations that were best on the data sets that are most
     like its own. A folder with auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`.
     What gives no row is told with its reason.
+
+    Example: `spacelang archive runs -o archive.json`
     """
     from spacelang.api.archiving import make_archive
     from spacelang.runtime.errors import InputError

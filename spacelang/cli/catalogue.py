@@ -31,7 +31,10 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the catalogue of scikit-learn or of another package, or one operator of it, or make it anew."""
+    """Show the catalogue of scikit-learn or of another package, or one operator of it, or make it anew.
+
+    Example: `spacelang catalogue PCA`
+    """
     first, _, rest = (operator or "").partition(".")
     if package is None and rest:
         # `xgboost.XGBClassifier`, as a space calls it.

@@ -6,18 +6,26 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, bindings, print_json, show
+from spacelang.cli._shared import AllowOption, BindOption, JsonOption, bindings, print_json, show, spaces_like
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 def command(
-    spaces: Annotated[list[str], typer.Argument(metavar="SPACE...", help="`.space` files or names of bundled spaces.")],
+    spaces: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files or names of bundled spaces."
+        ),
+    ],
     allow: AllowOption = None,
     bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check spaces without running anything: syntax, names, ranges, conditions, constraints."""
+    """Check spaces without running anything: syntax, names, ranges, conditions, constraints.
+
+    Example: `spacelang check credit.space --bind n_features=30`
+    """
     from spacelang.analysis import Surroundings, check
     from spacelang.syntax.sources import read_source
 

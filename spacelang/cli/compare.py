@@ -34,6 +34,7 @@ from spacelang.cli._shared import (
     end,
     fail,
     note,
+    optimizers_like,
     print_json,
     report,
     show,
@@ -60,7 +61,9 @@ def command(  # noqa: PLR0913 - one argument an option
     optimizers: Annotated[
         str,
         typer.Option(
-            metavar="A,B:NAME=VALUE,…", help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`."
+            metavar="A,B:NAME=VALUE,…",
+            autocompletion=optimizers_like,
+            help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`.",
         ),
     ],
     repeats: Annotated[int, typer.Option(min=1, help="So many seeds, each with a split of its own.")] = 10,

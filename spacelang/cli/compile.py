@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._shared import AllowOption, BindOption, SetOption, SpaceArgument, end, fail, load, plugin
+from spacelang.cli._shared import (
+    AllowOption,
+    BindOption,
+    SetOption,
+    SpaceArgument,
+    TargetOption,
+    end,
+    fail,
+    load,
+    plugin,
+)
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -26,7 +36,7 @@ class Format(StrEnum):
 
 def command(
     space: SpaceArgument,
-    target: Annotated[str, typer.Option("--target", "-t", help="The target; see `spacelang targets`.")],
+    target: TargetOption,
     set_: SetOption = None,
     allow: AllowOption = None,
     bind: BindOption = None,
@@ -34,7 +44,10 @@ def command(
     format_: Annotated[Format, typer.Option("--format", "-f", help="How the form is written.")] = Format.TEXT,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what the form would keep only in part.")] = False,
 ) -> None:
-    """Compile a space to the form of a target."""
+    """Compile a space to the form of a target.
+
+    Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
+    """
     from spacelang.api.compiling import RefusalError, lowered
     from spacelang.plugins import OptionError
     from spacelang.targets import TARGETS

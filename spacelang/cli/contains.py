@@ -15,7 +15,10 @@ def command(
     bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say whether a configuration is a member (status 0), and if not (status 1), why."""
+    """Say whether a configuration is a member (status 0), and if not (status 1), why.
+
+    Example: `spacelang contains credit.space mine.json`
+    """
     loaded = load(space, as_json=json, allow=allow, bind=bind)
     excluded = loaded.exclusion(read_configuration(configuration))
     if json:

@@ -4,5 +4,8 @@ from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgu
 
 
 def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
-    """Print the default configuration as one JSON object."""
+    """Print the default configuration as one JSON object.
+
+    Example: `spacelang default blds_table1`
+    """
     print_json(load(space, as_json=json, allow=allow, bind=bind).default().to_dict())

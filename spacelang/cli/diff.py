@@ -23,7 +23,10 @@ def command(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End with status 1 where they differ.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show what differs between two spaces, and count the structures that one has, the other has, and both have."""
+    """Show what differs between two spaces, and count the structures that one has, the other has, and both have.
+
+    Example: `spacelang diff old.space new.space`
+    """
     from spacelang.forms.difference import compare
 
     one, other = (load(reference, as_json=json, allow=allow, bind=bind) for reference in (first, second))

@@ -8,7 +8,10 @@ from spacelang.cli._shared import fail
 
 
 def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
-    """Explain a diagnostic at length."""
+    """Explain a diagnostic at length.
+
+    Example: `spacelang explain SL301`
+    """
     from spacelang.diagnostics.kinds import KINDS, explanation
     from spacelang.suggest import nearest
 

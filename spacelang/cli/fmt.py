@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import colours, fail, report, show
+from spacelang.cli._shared import colours, fail, report, show, spaces_like
 from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -36,13 +36,19 @@ class _Layout:
 
 def command(
     spaces: Annotated[
-        list[str], typer.Argument(metavar="SPACE...", help="`.space` files; `-` lays out the standard input.")
+        list[str],
+        typer.Argument(
+            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files; `-` lays out the standard input."
+        ),
     ],
     check: Annotated[bool, typer.Option("--check", help="Write nothing; name what would change, status 1.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show what would change.")] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print the layout instead of writing it.")] = False,
 ) -> None:
-    """Lay out spaces as all spaces are laid out, in place. Comments stay; a file with syntax errors is left alone."""
+    """Lay out spaces as all spaces are laid out, in place. Comments stay; a file with syntax errors is left alone.
+
+    Example: `spacelang fmt credit.space --diff`
+    """
     if check + diff + stdout > 1:
         fail("`--check`, `--diff` and `--stdout` exclude each other", "give one of them")
     if not (check or diff or stdout):

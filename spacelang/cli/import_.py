@@ -17,6 +17,8 @@ def command(
     """Turn a search space of ConfigSpace into a `.space` file with the same members.
 
     What is not carried over is reported with its line; where the members would be others, nothing is written.
+
+    Example: `spacelang import old.pcs -o new.space`
     """
     from spacelang.diagnostics.diagnostic import Diagnostic
     from spacelang.importers._importing import to_space

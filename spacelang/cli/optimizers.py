@@ -5,7 +5,10 @@ from spacelang.cli._shared import JsonOption
 
 
 def command(json: JsonOption = False) -> None:
-    """List the optimizers with their options and papers."""
+    """List the optimizers with their options and papers.
+
+    Example: `spacelang optimizers`
+    """
     from spacelang.optimizers import OPTIMIZERS
 
     list_plugins(OPTIMIZERS, as_json=json)

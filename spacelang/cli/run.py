@@ -47,8 +47,10 @@ from spacelang.cli._shared import (
     SeedOption,
     SetOption,
     fail,
+    optimizers_like,
     plugin,
     settings,
+    spaces_like,
 )
 from spacelang.runtime.archives import Norm
 
@@ -58,6 +60,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None,
         typer.Argument(
             metavar="[SPACE]",
+            autocompletion=spaces_like,
             show_default=False,
             help="As for `stats`; without it `tabular_classification` or `tabular_regression`, as the labels are.",
         ),
@@ -74,7 +77,11 @@ def command(  # noqa: PLR0913 - one argument an option
     drop_columns: DropColumnsOption = None,
     optimizer: Annotated[
         str | None,
-        typer.Option("--optimizer", help="See `spacelang optimizers`; else `mosaic`, `blds` without hyperparameters."),
+        typer.Option(
+            "--optimizer",
+            autocompletion=optimizers_like,
+            help="See `spacelang optimizers`; else `mosaic`, `blds` without hyperparameters.",
+        ),
     ] = None,
     set_: SetOption = None,
     metric: MetricOption = None,

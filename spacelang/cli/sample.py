@@ -16,7 +16,10 @@ def command(
     bind: BindOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Draw configurations: structures uniformly, values uniformly or log-uniformly; one JSON object a line."""
+    """Draw configurations: structures uniformly, values uniformly or log-uniformly; one JSON object a line.
+
+    Example: `spacelang sample credit.space -n 5 --seed 1`
+    """
     from numpy.random import default_rng
 
     from spacelang.draws.sampling import Sampler, UnlikelyError

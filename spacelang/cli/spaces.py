@@ -6,7 +6,10 @@ from spacelang.cli._shared import JsonOption, print_json
 
 
 def command(json: JsonOption = False) -> None:
-    """List the bundled spaces."""
+    """List the bundled spaces.
+
+    Example: `spacelang spaces --json`
+    """
     from spacelang.api import load
     from spacelang.syntax.sources import bundled
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
-    """Show what is in a space: stages, structures, hyperparameters, configurations, counted exactly."""
+    """Show what is in a space: stages, structures, hyperparameters, configurations, counted exactly.
+
+    Example: `spacelang stats blds_table1`
+    """
     loaded = load(space, as_json=json, allow=allow, bind=bind)
     found = loaded.statistics
     if json:

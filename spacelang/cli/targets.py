@@ -5,7 +5,10 @@ from spacelang.cli._shared import JsonOption
 
 
 def command(json: JsonOption = False) -> None:
-    """List the targets with their options."""
+    """List the targets with their options.
+
+    Example: `spacelang targets`
+    """
     from spacelang.targets import TARGETS
 
     list_plugins(TARGETS, as_json=json)

@@ -12,6 +12,7 @@ from spacelang.cli._shared import (
     SeedOption,
     SetOption,
     SpaceArgument,
+    TargetOption,
     end,
     fail,
     load,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def command(
     space: SpaceArgument,
-    target: Annotated[str, typer.Option("--target", "-t", help="The target; see `spacelang targets`.")],
+    target: TargetOption,
     set_: SetOption = None,
     count: Annotated[int, typer.Option("-n", min=1, help="On how many configurations.")] = 200,
     seed: SeedOption = 0,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacelang.ir.configuration import Configuration
     from spacelang.runtime.judging.constraints import Constraint
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AskAndTell",
     "Asked",

@@ -114,3 +114,11 @@ def test_the_benchmark_of_pages_runs(capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.setattr("sys.argv", ["report.py", "60", "boasf_models"])
     runpy.run_path(str(BENCHMARKS / "report.py"))["main"]()
     assert "60 trials of boasf_models" in capsys.readouterr().out
+
+
+def test_what_an_installation_weighs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(BENCHMARKS / "weight.py"))["main"]()
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    weights = {name: float(megabytes) for megabytes, name, *_ in rows}
+    assert {"in", "spacelang", "scipy", "scikit-learn", "lark"} <= {*weights}
+    assert weights["in"] > weights["scipy"] > weights["lark"] > 0

@@ -1,17 +1,25 @@
-"""The wheel that users install: it holds all that the commands need, and works outside the repository."""
+"""What is uploaded and installed: it holds all that the commands need and no more, and works outside the repository."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
+from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from commands import environment
 
+import spacelang
+
 REPOSITORY = Path(__file__).parents[2]
-NEEDED = ("pyproject.toml", "README.md", "LICENSE", "spacelang", "grammars", "spaces")
+INSTALLED = ("spacelang", "grammars", "spaces")
+FOLDERS = (*INSTALLED, "examples")
+FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".gitignore")
 CODE = "import json, spacelang, spacelang.resources as r; print(json.dumps([spacelang.__file__, *map(str, ROOMS)]))"
 
 pytestmark = pytest.mark.slow
@@ -33,17 +41,28 @@ def python(*arguments: str, folder: Path, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that nothing is left in the repository and others may work in it meanwhile."""
-    copy, made = tmp_path_factory.mktemp("repository"), tmp_path_factory.mktemp("wheel")
-    for name in NEEDED:
-        if (REPOSITORY / name).is_dir():
-            shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(REPOSITORY / name, copy / name)
-    python("-m", "build", "--wheel", "--no-isolation", "-o", str(made), ".", folder=copy)
-    (built,) = made.glob("*.whl")
-    return built
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is built, so that nothing is left in the repository and others may work in it meanwhile."""
+    copy = tmp_path_factory.mktemp("repository")
+    for name in FOLDERS:
+        shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(REPOSITORY / name, copy / name)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def built(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, and the wheel that is built from it."""
+    made = tmp_path_factory.mktemp("dist")
+    python("-m", "build", "--no-isolation", "-o", str(made), ".", folder=copy)
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +73,46 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_the_wheel_holds_what_the_package_needs(wheel: Path) -> None:
+def test_the_wheel_holds_what_the_package_needs_and_no_more(wheel: Path, copy: Path) -> None:
     with ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-    assert {"spacelang/py.typed", "spacelang/grammars/spacelang.lark"} <= names
-    assert any(name.startswith("spacelang/catalog/snapshots/sklearn") for name in names)
-    for folder in ("grammars", "spaces"):
-        ours = {f"spacelang/{folder}/{path.name}" for path in (REPOSITORY / folder).iterdir() if path.is_file()}
-        assert ours <= names
-    files = (path for path in (REPOSITORY / "spacelang").rglob("*") if path.suffix in (".py", ".html", ".css"))
-    sources = {path.relative_to(REPOSITORY).as_posix() for path in files}
-    assert sources <= names
-    tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"spacelang"}
-    assert not any("__pycache__" in name for name in names)
+        names = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
+    assert {"spacelang/py.typed", "spacelang/grammars/spacelang.lark", "spacelang/spaces/mosaic.space"} <= names
+    assert {f"spacelang/grammars/{name}.schema.json" for name in ("archive", "compiled")} <= names
+    assert "spacelang/catalog/snapshots/sklearn.json" in names
+    kept = {path for folder in INSTALLED for path in files_of(copy, folder)}
+    assert names == {path if path.startswith("spacelang/") else f"spacelang/{path}" for path in kept}
+
+
+def test_the_source_distribution_holds_the_repository_and_no_more(built: Path, copy: Path) -> None:
+    (found,) = built.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        names = {each.name.partition("/")[2] for each in archive.getmembers() if each.isfile()}
+    assert names == {"PKG-INFO", *files_of(copy, ".")}
+
+
+def files_of(copy: Path, folder: str) -> set[str]:
+    return {path.relative_to(copy).as_posix() for path in (copy / folder).rglob("*") if path.is_file()}
+
+
+def test_the_package_index_takes_and_shows_it(built: Path, wheel: Path, copy: Path) -> None:
+    python("-m", "twine", "check", "--strict", *map(str, built.iterdir()), folder=built)
+    with ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        told = Parser().parsestr(archive.read(name).decode())
+    home = tomllib.loads((copy / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    assert told["Version"] == spacelang.__version__
+    assert told["Project-URL"] == f"Repository, {home}"
+    links = re.findall(r"\]\(([^)]*)\)", told.get_payload())
+    assert [link for link in links if not re.match(r"https?://|#", link)] == []
+    ours = [link.removeprefix(f"{home}/") for link in links if link.startswith(home)]
+    assert "raw/main/examples/picture.svg" in ours
+    assert all((copy / re.sub(r"^(raw|blob)/main/|#.*", "", link)).exists() for link in ours)
+    assert len(ours) > 10
+
+
+def test_the_changelog_says_when_this_version_was_made() -> None:
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(spacelang.__version__)} - \d{{4}}-\d\d-\d\d$", text, flags=re.MULTILINE)
 
 
 def test_it_has_the_command(wheel: Path) -> None:

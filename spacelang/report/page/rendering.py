@@ -1,12 +1,13 @@
 """The page as text: facts go through the templates, which write nothing of a stranger's file as markup.
 
 jinja2 escapes every text, and no text is written as it is that could hide or reorder what stands beside it. There is no
-script, and the page forbids its browser to load, run or send anything.
+script but that of a page which follows its run, and the page forbids its browser to load, run or send anything else.
 """
 
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -32,31 +33,53 @@ PATH: Final = re.compile(r"[MHVLh0-9 .-]*")
 """What a line of a picture consists of."""
 
 
-def page(
-    runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: str = "", script: str = ""
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a page has that follows its run: every so many seconds `script` asks for another `version` of it."""
+
+    said: str
+    version: str
+    every: float
+    script: str
+
+
+def page(runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: Live | None = None) -> str:
     """One or several runs, at least one, as a page of HTML that needs nothing beside itself.
 
-    `others` are stores that cannot be read, each with the reason; `live` is what is said of a run that goes on, and
-    `script`, our own, fetches the page again. Raises StoreError for a damaged store.
+    `others` are stores that cannot be read, each with the reason. Raises StoreError for a damaged store.
     """
     told = [gathered(run) for run in runs]
     pages = [told_run(each, number, is_one_of_several=len(told) > 1) for number, each in enumerate(told, start=1)]
-    style = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    environment = _environment()
     markup = _markup()
-    return environment.get_template("page.html").render(
-        title=_title([each.summary for each in told]),
-        policy=markup(policy(style, script)),
-        style=markup(style),
-        script=markup(script),
-        live=live,
-        runs=pages,
-        sections=[*pages[0].sections],
-        comparison=comparison(told),
-        others=[*others],
-        made=_made(),
+    running = "" if live is None else live.script
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=_title([each.summary for each in told]),
+            policy=markup(policy(style(), running)),
+            style=markup(style()),
+            script=markup(running),
+            live=live,
+            runs=pages,
+            sections=[*pages[0].sections],
+            comparison=comparison(told),
+            others=[*others],
+            made=_made(),
+        )
     )
+
+
+@cache
+def style() -> str:
+    """The style of every page."""
+    return (TEMPLATES / "style.css").read_text(encoding="utf-8")
+
+
+@cache
+def script() -> str:
+    """The script of a page that follows its run."""
+    return (TEMPLATES / "watch.js").read_text(encoding="utf-8")
 
 
 def policy(style: str, script: str = "") -> str:

@@ -1,0 +1,43 @@
+"""`spacelang watch` as a user starts and ends it."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from commands import TIMEOUT, environment, spacelang
+from storing import stored
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_is_and_ends_in_order(number: signal.Signals, tmp_path: Path) -> None:
+    stored(tmp_path / "run.db")
+    command = [sys.executable, "-m", "spacelang", "watch", "run.db", "--no-browser"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("run.db is shown at http://127.0.0.1:")
+        with urlopen(line.split()[-1], timeout=TIMEOUT) as answer:
+            assert b"wine.csv" in answer.read()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, out) == (0, "")
+    assert err == "note: Ctrl-C ends it\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["run.db"]
+
+
+def test_what_is_no_store_and_a_port_in_use_are_told(tmp_path: Path) -> None:
+    stored(tmp_path / "run.db")
+    ended = spacelang("watch", "none.db", folder=tmp_path)
+    assert ended.returncode == 1
+    assert "none.db" in ended.stderr
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        ended = spacelang("watch", "run.db", "--port", port, "--no-browser", folder=tmp_path)
+    assert ended.returncode == 2
+    assert f"port {port} cannot be used" in ended.stderr

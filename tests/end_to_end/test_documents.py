@@ -297,7 +297,8 @@ def commands_named() -> list[str]:
 
 def test_options_and_functions_that_are_named_exist() -> None:
     commands = typer.main.get_command(_command_line(COMMANDS)).commands  # type: ignore[attr-defined]
-    known = {option for command in commands.values() for each in command.params for option in each.opts}
+    parameters = [each for command in commands.values() for each in command.params]
+    known = {"--help", *(option for each in parameters for option in (*each.opts, *each.secondary_opts))}
     options = {span.split()[0] for span in named(r"--[a-z].*")}
     assert len(options) > 10
     assert options - SCRIPTS <= known

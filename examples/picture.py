@@ -6,14 +6,13 @@ writes `picture.svg` beside this file. All of it comes from the space of the tou
 colours follow the reader's light or dark mode.
 """
 
-import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Final
 
 import spacelang as sl
-from spacelang.syntax.tables import load
+from spacelang.syntax.highlighting import highlighted
 from spacelang.targets import TARGETS
 
 HERE: Final = Path(__file__).parent
@@ -39,11 +38,12 @@ STYLE: Final = """
 .page { fill: #ffffff } .box { fill: #f4f6f8; stroke: #d0d7de } .sheet { fill: #fffdf5; stroke: #d8cfa8 }
 text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 } .dim { fill: #59636e }
 .code { font: 12.5px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre }
-.head { font-weight: 600 } .key { fill: #8250df; font-weight: 600 }
+.head { font-weight: 600 } .keyword { fill: #8250df; font-weight: 600 } .number { fill: #0550ae }
 .line { stroke: #59636e; fill: none } .tip { fill: #59636e }
 @media (prefers-color-scheme: dark) {
   .page { fill: #0d1117 } .box { fill: #161b22; stroke: #3d444d } .sheet { fill: #1b1a14; stroke: #57522f }
-  text { fill: #f0f6fc } .dim { fill: #9198a1 } .key { fill: #d2a8ff } .line { stroke: #9198a1 } .tip { fill: #9198a1 }
+  text { fill: #f0f6fc } .dim { fill: #9198a1 } .keyword { fill: #d2a8ff } .number { fill: #79c0ff }
+  .line { stroke: #9198a1 } .tip { fill: #9198a1 }
 }
 """
 
@@ -69,7 +69,7 @@ def picture() -> str:
 
 
 def _sheet(x: int, y: int, text: str) -> Iterator[str]:
-    """The text, without the comment above it, its keywords in a colour."""
+    """The text in colours, without the comment above it."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     yield _said(x, y - 12, f"{SPACE.name}: what may be tried", "head")
     yield f'<rect class="sheet" x="{x}" y="{y}" width="406" height="{LINE * len(lines) + 20}" rx="6"/>'
@@ -79,9 +79,8 @@ def _sheet(x: int, y: int, text: str) -> Iterator[str]:
 
 
 def _coloured(line: str) -> str:
-    keywords = {*load().keywords}
     return "".join(
-        f'<tspan class="key">{part}</tspan>' if part in keywords else escape(part) for part in re.split(r"(\w+)", line)
+        f'<tspan class="{kind}">{escape(piece)}</tspan>' if kind else escape(piece) for kind, piece in highlighted(line)
     )
 
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from test_documents import BLOCKS, CREDIT, DOCUMENTS, ROOT, outside_blocks
 
 import spacelang as sl
+from spacelang.optimizers import OPTIMIZERS
 
 LINK: Final = re.compile(r"\]\((?!https?://)([^)#]*)(?:#([^)]*))?\)")
 DRAWS: Final = 400
@@ -36,6 +37,15 @@ def headings(document: Path) -> set[str]:
     """What links call the headings of a page."""
     found = re.findall(r"^#+ (.+)$", outside_blocks(document), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each).strip().lower().replace(" ", "-") for each in found}
+
+
+def test_it_counts_what_there_is() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = {int(number) for number in re.findall(r"(\d+) (?:are here|optimizers)", page)}
+    assert told == {len(OPTIMIZERS.names())}
+    assert set(re.findall(r"`(\w+)`", page.split("`spacelang optimizers` lists ")[1].split(" and more")[0])) <= {
+        *OPTIMIZERS.names()
+    }
 
 
 def test_both_ways_to_write_the_space_come_to_the_same() -> None:

@@ -29,7 +29,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Compare optimizers": ("tabulate", "compare"),
     "The shell": ("completion",),
 }
-"""What users do, in the order in which they do it, and the commands for that; those that are in no group come last."""
+"""What users do, in the order in which they do it, and the commands for that: each in one group."""
 
 COMPLETE: Final = "_SPACELANG_COMPLETE"
 """Where this is in the environment a shell asks how a line may go on."""
@@ -87,10 +87,8 @@ class _Grouped(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as it is called
         """Write each group below its heading."""
-        grouped = {name for names in GROUPS.values() for name in names}
-        others = tuple(name for name in self.commands if name not in grouped)
         width = max(map(len, self.commands))
-        for title, names in {**GROUPS, "Other commands": others}.items():
+        for title, names in GROUPS.items():
             listed = [self.commands[name] for name in names if name in self.commands]
             rows = [(f"{each.name:<{width}}", each.get_short_help_str(formatter.width - 6 - width)) for each in listed]
             if rows:

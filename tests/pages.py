@@ -65,8 +65,8 @@ def hostile(path: Path) -> Path:
     """A store whose every text is an attack."""
     failed = {"loss": None, "status": Status.ERROR, "reason": HOSTILE}
     evil = Configuration({"scaler": HOSTILE, HOSTILE: HOSTILE})
-    said: dict[int, dict[str, Any]] = {index: failed if index % 5 == 0 else {} for index in range(1, 60)}
-    said[60] = {"configuration": evil, "loss": 1e-9, "metrics": ((HOSTILE, inf),)}
+    said: dict[int, dict[str, Any]] = {index: failed if index % 5 == 0 else {} for index in range(1, 40)}
+    said[40] = {"configuration": evil, "loss": 1e-9, "metrics": ((HOSTILE, inf),)}
     data = DataFacts(HOSTILE, 178, 13, HOSTILE)
     return written(path, said, data=data, metric=HOSTILE, optimizer=HOSTILE, settings={HOSTILE: HOSTILE})
 
@@ -78,9 +78,9 @@ def odd(folder: Path) -> Iterator[Path]:
     stored(folder / "killed.db", 3, None)
     failed = {"loss": None, "status": Status.ERROR, "reason": ""}
     written(folder / "failed.db", dict.fromkeys(range(1, 9), failed))
-    written(folder / "few_rows.db", {index: {"fidelity": 10} for index in range(1, 60)}, optimizer="hyperband")
+    written(folder / "few_rows.db", {index: {"fidelity": 10} for index in range(1, 20)}, optimizer="hyperband")
     written(folder / "same.db", {index: {"loss": 0.0} for index in range(1, 60)})
-    huge = {index: {"loss": 1e308 * (-1) ** index, "finished": 1e300 * index, "cost": 1e300} for index in range(1, 60)}
+    huge = {index: {"loss": 1e308 * (-1) ** index, "finished": 1e300 * index, "cost": 1e300} for index in range(1, 20)}
     written(folder / "huge.db", huge)
     old = Path(__file__).parent / "stores" / "in_rounds.sql"
     connection = sqlite3.connect(folder / "old.db")

@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stored(stores["empty"], 0)
     for name, path in stores.items():
         written(made / f"{name}.html", [path])
-    written(made / "several.html", [stores["run"], full(made / "other.db", count=70), stores["hostile"]])
+    written(made / "several.html", [stores["run"], full(made / "other.db", count=30), stores["hostile"]])
     return made
 
 
@@ -40,8 +40,8 @@ def written(path: Path, stores: Sequence[Path]) -> None:
         each.close()
 
 
-def must_be_well(found: list[dict[str, Any]]) -> None:
-    assert len(found) == len(PAGES) * len(WIDTHS)
+def must_be_well(found: list[dict[str, Any]], count: int) -> None:
+    assert len(found) == count * len(WIDTHS)
     for each in found:
         assert each["overflow"] == 0, each
         assert each["outside"] == [], each
@@ -52,9 +52,9 @@ def must_be_well(found: list[dict[str, Any]]) -> None:
 
 
 def test_in_the_dark_as_files(folder: Path) -> None:
-    found, console = opened(folder, PAGES)
+    found, console = opened(folder, PAGES[:2])
     assert console == []
-    must_be_well(found)
+    must_be_well(found, 2)
     assert {each["ground"] for each in found} == {"rgb(20, 23, 27)"}
 
 
@@ -63,7 +63,7 @@ def test_in_the_light_nothing_is_asked_for_and_what_is_wrong_is_noticed(folder: 
     found, asked = served(folder, [*PAGES, "bad.html"])
     assert {*asked} == {"http://pages.test/none.png", "http://cdn.test/a.png", "cdn.test:443"}
     good, bad = ([each for each in found if (each["page"] == "bad.html") is kind] for kind in (False, True))
-    must_be_well(good)
+    must_be_well(good, len(PAGES))
     assert {each["ground"] for each in good} == {"rgb(253, 253, 252)"}
     small = next(each for each in bad if each["width"] == 375)
     assert small["overflow"] > 0

@@ -13,7 +13,7 @@ from storing import stored
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_it_says_where_it_is_and_ends_in_order(number: signal.Signals, tmp_path: Path) -> None:
     stored(tmp_path / "run.db")
     command = [sys.executable, "-m", "spacelang", "watch", "run.db", "--no-browser"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from spacelang.ir.task import describe_bound
 from spacelang.report.page.axes import seconds, short
+from spacelang.report.page.intervals import judged
 from spacelang.report.reached import interval, kept_to
 from spacelang.report.stored import best_of, decided, measured, shown_value
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One of the best: its loss on the held-out rows, and on test rows where it was tested."""
+    """One of the best: its loss on held-out rows, `between` which it lies on others, and its score on test rows."""
 
     rank: int
     trial: int
     loss: str
+    between: str
     is_feasible: bool
     test: str
     rows: str
@@ -44,6 +46,7 @@ def tested_there(told: "Material") -> tuple[str, ...]:
 def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
     trial, header, test = record.trial, told.run.header, told.run.test
     configuration = trial.request.configuration
+    between = None if trial.loss is None else judged(header).interval(trial.loss)
     facts = [(describe_bound(each.bound), measured(each)) for each in trial.constraints]
     facts += [(name, short(value)) for name, value in trial.metrics]
     if trial.training_loss is not None:
@@ -52,8 +55,9 @@ def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
         rank,
         record.index,
         "" if trial.loss is None else f"{trial.loss:.6g}",
+        "" if between is None else f"[{between[0]:.3g}, {between[1]:.3g}]",
         trial.is_feasible,
-        interval(test.score, header.metric) if test is not None and test.trial == record.index else "",
+        interval(test.score, "").strip() if test is not None and test.trial == record.index else "",
         f"{trial.request.fidelity or header.training_size:,}",
         seconds(trial.cost),
         decided(configuration, told.space),

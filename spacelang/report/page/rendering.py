@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.cells import visible
+from spacelang.report.page.axes import Tick, thinned
 from spacelang.report.page.comparing import comparison
 from spacelang.report.page.material import gathered
 from spacelang.report.page.telling import told_run
@@ -133,7 +134,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    environment.filters.update(drawn=_drawn, percent=_percent, count=_count, fixed=_fixed)
+    environment.filters.update(drawn=_drawn, percent=_percent, count=_count, fixed=_fixed, few=_few)
     return environment
 
 
@@ -162,3 +163,8 @@ def _count(value: int) -> str:
 def _fixed(value: float) -> str:
     # No small number below 0 is -0.
     return f"{round(value, 3) + 0.0:.3f}"
+
+
+def _few(ticks: Sequence[Tick]) -> Sequence[Tick]:
+    """So many that they have room above a column."""
+    return thinned(ticks, 3)

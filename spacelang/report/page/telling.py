@@ -8,6 +8,7 @@ from spacelang.report.failures import told as told_failures
 from spacelang.report.page.axes import seconds
 from spacelang.report.page.curves import Curves, curve_of, look
 from spacelang.report.page.importance import Importances, importances
+from spacelang.report.page.intervals import judged
 from spacelang.report.page.material import Material
 from spacelang.report.page.measures import Costs, Failure, Kept, bounds, costs, failures
 from spacelang.report.page.parallel import Parallel, parallel
@@ -96,7 +97,7 @@ def told_run(told: Material, number: int, *, is_one_of_several: bool) -> ToldRun
         trials=len(told.records),
         curve=curve_of(told, number),
         ranking=ranking(told),
-        on_intervals=_on_intervals(told),
+        on_intervals=" ".join(_on_intervals(told)),
         kept_there=tested_there(told),
         importance=mattering,
         parallel=parallel(told, mattering),
@@ -151,12 +152,19 @@ def _warnings(told: Material) -> Iterator[str]:
         yield "This run was killed: all trials that it had reported are here."
 
 
-def _on_intervals(told: Material) -> str:
-    if told.run.test is None:
-        return "A store keeps one loss a trial, so that there is no interval without test rows."
-    whose = told.run.test.trial
-    best = told.run.best
-    others = (
-        "the others were not fitted again" if best is not None and best[0] == whose else "which is not the best by now"
-    )
-    return f"Trial {whose} was scored on rows that no trial saw, fitted on all others; {others}."
+def _on_intervals(told: Material) -> Iterator[str]:
+    """What intervals of the best pipelines are of, and where there is none, why."""
+    header, test, best = told.run.header, told.run.test, told.run.best
+    found = judged(header)
+    between = None if best is None else found.interval(best[1])
+    if between is None:
+        yield f"Of {header.metric} on these rows a loss alone does not say how far chance reaches."
+    else:
+        how = f"by its loss and the {found.rows:,} held-out rows"
+        yield f"Brackets are where the loss of one pipeline lies for as many other rows ({how}, 95 %, approximately)."
+        yield "They know nothing of the choice among all trials, for which the best losses are too low."
+    if test is None:
+        return
+    is_best = best is not None and best[0] == test.trial
+    others = "the others were not" if is_best else "it is not the best one by now"
+    yield f"Trial {test.trial} was fitted on all other rows and scored on those that no trial saw; {others}."

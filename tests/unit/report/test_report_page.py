@@ -6,17 +6,20 @@ import sqlite3
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import HOSTILE, Page, full, hostile, odd, written
-from storing import header, space, stored, trial
+from storing import header, space, trial
 
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.report.page.axes import axis_of, seconds, thinned, times_to
 from spacelang.report.page.importance import FEWEST, importances
+from spacelang.report.page.intervals import Judged, judged
 from spacelang.report.page.material import gathered
 from spacelang.report.page.rendering import _environment, page
 from spacelang.report.stored import document
@@ -162,8 +165,8 @@ def test_odd_runs_have_pages(tmp_path: Path) -> None:
 
 
 def test_several_runs_are_compared_where_they_can_be(tmp_path: Path) -> None:
-    full(tmp_path / "a.db")
-    full(tmp_path / "b.db", count=70)
+    full(tmp_path / "a.db", count=20)
+    full(tmp_path / "b.db", count=30)
     written(tmp_path / "c.db", {1: {}}, metric="1 - accuracy")
     found = read(*sorted(tmp_path.glob("*.db")))
     assert "3 runs beside each other" in found.said
@@ -177,7 +180,7 @@ def test_several_runs_are_compared_where_they_can_be(tmp_path: Path) -> None:
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(FINITE, max_size=5))
 def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
     axis = axis_of(values)
@@ -272,8 +275,53 @@ def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> Non
     assert not alike.rows  # type: ignore[attr-defined]
 
 
-def test_the_same_store_gives_the_same_page(tmp_path: Path) -> None:
-    path = full(tmp_path / "run.db")
-    stored(tmp_path / "other.db")
+# ---- intervals of a loss alone
+
+
+def test_the_interval_of_an_accuracy_is_wilsons() -> None:
+    found = Judged("1 - accuracy", 10, 0.0).interval(0.5)
+    assert found == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert Judged("1 - accuracy", 10, 0.0).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+
+
+@pytest.mark.parametrize(("fewer", "more", "apart"), [(20, 40, 1.0), (40, 60, 3.0)])
+def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apart: float) -> None:
+    rng, truth = np.random.default_rng(0), 1 - NormalDist().cdf(apart / 2**0.5)
+    judges, held = Judged("1 - roc_auc", fewer + more, fewer), 0
+    for _ in range(300):
+        high, low = rng.normal(apart, 1, fewer), rng.normal(0, 1, more)
+        found = judges.interval(1 - float((high[:, None] > low).mean()))
+        assert found is not None
+        held += found[0] <= truth <= found[1]
+    assert 0.93 <= held / 300 <= 1.0
+
+
+@given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
+@settings(max_examples=30)
+def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
+    for metric in ("1 - accuracy", "1 - roc_auc"):
+        few, many = (Judged(metric, count, share * count).interval(loss) for count in (rows, 4 * rows))
+        assert few is not None
+        assert many is not None
+        assert 0 <= few[0] <= loss + 1e-12
+        assert loss - 1e-12 <= few[1] <= 1
+        assert many[1] - many[0] <= few[1] - few[0] + 1e-3
+
+
+def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path) -> None:
+    assert Judged("1 - r2", 100, 0.0).interval(0.5) is None
+    assert Judged("1 - roc_auc", 100, 0.0).interval(0.5) is None
+    assert Judged("1 - accuracy", 100, 0.0).interval(-0.5) is None
+    classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
+    given = header(validation=Holdout(0.3), meta_features=classes)
+    assert judged(given) == Judged("1 - roc_auc", 178 - 124, 13.5)
+    assert judged(header(validation=CrossValidation(5))) == Judged("1 - roc_auc", 178, 0.0)
+    assert judged(header(validation=None)).rows == 0
+    path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:
-        assert page([run]) == page([run])
+        text = page([run])
+        assert text == page([run]), "the same store gives the same page"
+    found = judged(given).interval(0.1)
+    assert found is not None
+    assert f"[{found[0]:.3g}, {found[1]:.3g}]" in Page(text).said
+    assert "They know nothing of the choice among all trials" in Page(text).said

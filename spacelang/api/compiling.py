@@ -5,12 +5,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.carried import Carried
+from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.targets import ApproximatedConstruct, RefusedConstruct
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
 
 if TYPE_CHECKING:
+    from spacelang.ir.space import Space
     from spacelang.targets._lowered import Entry, Lowered, Target
 
 MOST_PLACES: Final = 5
@@ -64,6 +66,23 @@ def lowered(name: str, target: "Target", structures: Structures, *, strict: bool
     if found := _diagnostics(name, result.report, _if(strict)):
         raise RefusalError(found)
     return result
+
+
+def in_python(name: str, lowered: "Lowered[Any, Any]", space: "Space") -> str:
+    """The module of a form: where it is for a tool, `build(configuration)` makes pipelines without this package.
+
+    What the form keeps only in part stands at its end.
+    """
+    from spacelang.targets._lowered import Status
+
+    found = lowered.form.to_python()
+    if hasattr(type(lowered.form), "native"):
+        from spacelang.report.building import module
+
+        found = module(found, space, is_estimator=name == "sklearn")
+    lost = (entry for entry in lowered.report if entry.status is Status.APPROXIMATED)
+    told = [f"# {visible(f'{entry.construct}{entry.place}: {entry.message}')}" for entry in lost]
+    return "\n".join([found, *(["", "# This form keeps in part only:", *told] if told else [])])
 
 
 def _if(strict: bool) -> "set[Any]":

@@ -22,6 +22,7 @@ from spacelang.cli._shared import (
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
+    from spacelang.api import Space
     from spacelang.targets._lowered import Lowered
 
 
@@ -46,6 +47,10 @@ def command(
 ) -> None:
     """Compile a space to the form of a target.
 
+    The Python of a tool's form is a module that needs the tool and the libraries of the space's operators alone: beside
+    the tool's own object it has `decode`, from what the tool found to a configuration, and `build`, from that to an
+    unfitted pipeline.
+
     Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
     """
     from spacelang.api.compiling import RefusalError, lowered
@@ -66,7 +71,7 @@ def command(
         # What a terminal does not show is written as escapes, which JSON knows: so every text stays as it is.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:
-        text = _text(target, form, format_)
+        text = _text(target, form, format_, loaded)
     if output is None:
         # Names of files may be of any characters, and the name of a space may be that of its file.
         print("\n".join(map(visible, text.split("\n"))))
@@ -83,7 +88,8 @@ def _write(output: Path, text: str, space: str) -> None:
         fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
 
 
-def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format) -> str:
+def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format, space: "Space") -> str:
+    from spacelang.api.compiling import in_python
     from spacelang.targets._lowered import WithSource
 
     if format_ is Format.DOT:
@@ -91,7 +97,7 @@ def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format) -> str:
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, WithSource):
             fail(f"the target `{target}` has no form in Python", "its formats are `json`, `text` and `dot`")
-        return lowered.form.to_python()
+        return in_python(target, lowered, space.checked)
     return "\n".join([str(lowered.form.to_text()), *_report(lowered)])
 
 

@@ -50,6 +50,10 @@ needs no text any more. What became of a construct is one of these:
 | `optuna` | a function that a trial is given to, and that returns its configuration, for objectives |
 | `sklearn` | a list of dictionaries, for `RandomizedSearchCV` and, with `search=grid`, `GridSearchCV` |
 
+`spacelang compile SPACE --target optuna --format python` writes such as a module that needs no spacelang, with `decode`
+from what the tool found to a configuration and `build` from that to a pipeline; that of `sklearn` has `Estimator`, too,
+which searches take.
+
 What `compile` returns is pickled as the space and its target, and compiled again where it arrives.
 
 The tables below are made from what the targets declare (`python -m spacelang.targets._table`). Where there are several

@@ -25,6 +25,7 @@ from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Piece, Scaled, Whole
 from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
+from spacelang.targets._configspace.reading import reading
 from spacelang.targets._configspace.text import graph, listing
 from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._constructs import Construct, constructs_in
@@ -196,8 +197,12 @@ class ConfigSpaceForm:
         return graph(self.configuration_space)
 
     def to_python(self) -> str:
-        """A module that builds the space with ConfigSpace alone."""
-        return source(self.configuration_space)
+        """A module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
+        decode = reading(self.plan)
+        built, theirs = source(self.configuration_space), "import ConfigSpace as cs"
+        if "math." in decode:
+            built = built.replace(theirs, f"import math\n\n{theirs}", 1)
+        return f"{built}\n\n\n{decode}"
 
     @cached_property
     def _defaults(self) -> dict[str, Choice]:

@@ -180,11 +180,11 @@ class HyperoptSpace:
         return graph(self.named, self._says)
 
     def to_python(self) -> str:
-        """A module with `space`, a `default` point and `configuration(sample)`; it needs nothing but hyperopt."""
+        """A module with `space`, a `default` point, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
         used = {name.partition(".")[0] for name in functions(self._code)}
         imports = [
             *(["from math import log", ""] if "log" in used else []),
-            *(["from hyperopt import hp"] if "hp" in used else []),
+            "from hyperopt import hp, space_eval" if "hp" in used else "from hyperopt import space_eval",
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
         default = Keyed(tuple((label, Literal(value)) for label, value in self.default.items()))
@@ -195,6 +195,7 @@ class HyperoptSpace:
             source("space", self._code),
             advice + source("default", default),
             "\n" + FLATTEN,
+            "\n" + DECODE,
         ]
         return "\n\n".join(block for block in blocks if block)
 
@@ -224,6 +225,11 @@ class HyperoptSpace:
         """Whether a label's distribution may give a value."""
         return {name: _support(domain) for name, domain in self.named.domains.items()}
 
+
+DECODE: Final = '''\
+def decode(values):
+    """The configuration of what `fmin` returns, or `trials.argmin`: values by the labels of what was drawn."""
+    return configuration(space_eval(space, values)) if space else {}'''
 
 _EMPTY: Final = ("exp_key", "owner", "book_time", "refresh_time")
 _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")

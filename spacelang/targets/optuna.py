@@ -46,6 +46,14 @@ DEEP: Final = 6
 """So many `match` statements stand within each other at most."""
 
 
+DECODE: Final = '''\
+def decode(parameters):
+    """The configuration of a trial that has these parameters: `decode(study.best_params)`."""
+    from optuna.trial import FixedTrial
+
+    return suggest(FixedTrial(dict(parameters)))'''
+
+
 @dataclass(frozen=True, slots=True)
 class Optuna:
     """A define-by-run function of optuna: it asks a trial for a configuration, one part after another."""
@@ -146,12 +154,13 @@ class OptunaFunction:
         return graph(self.named, self._says)
 
     def to_python(self) -> str:
-        """A module with `suggest(trial)` and the parameters of a `default` trial; it needs nothing but optuna."""
+        """A module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs nothing but optuna."""
         default = Keyed(tuple((name, Literal(value)) for name, value in self.default.items()))
         blocks = [
             f'"""The search space `{one_line(self.named.space.name)}` for optuna."""',
             "# The default configuration, for `study.enqueue_trial(default)`.\n" + source("default", default),
             *_Source(self).functions(),
+            DECODE,
         ]
         return "\n\n\n".join(blocks)
 

@@ -28,7 +28,7 @@ from spacelang.targets._chain import UNIFORM, findings_of, keeps_of, questions
 from spacelang.targets._constructs import Construct, constructs_in, constructs_of
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
-from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source
+from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source, text
 from spacelang.targets._exports.showing import document, graph, listing
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._lowered import (
@@ -59,8 +59,14 @@ SHARED: Final = exact("alternatives are drawn by their weights")
 _HEAD: Final = '''"""The search space `{name}` for scikit-learn's searches.
 
 Keys and values are those of configurations: `ParameterSampler` and `ParameterGrid` give configurations. The searches
-themselves take an estimator whose parameters these are: `spacelang.load(...).estimator()`.
+themselves take an estimator whose parameters these are: `Estimator()` of a module that `spacelang compile` writes.
 """'''
+
+
+DECODE: Final = '''\
+def decode(parameters):
+    """The configuration that parameters of a search stand for: `decode(search.best_params_)`."""
+    return {{key: value.item() if hasattr(value, "item") else value for key, value in {values}.items()}}'''
 
 
 def accepts(part: Simple) -> bool:
@@ -210,13 +216,14 @@ class SearchDictionaries:
         return graph(self.named, self._says)
 
     def to_python(self) -> str:
-        """A module with the `dictionaries`; it needs nothing but scikit-learn. Keys are those of configurations."""
+        """A module with the `dictionaries` and `decode(parameters)`; it needs nothing but scikit-learn."""
         used = functions(self._code)
         blocks = [
             _HEAD.format(name=one_line(self.named.space.name)),
             *([_distributions_source()] if used else []),
             source("dictionaries", self._code),
             source("default", Keyed(tuple((key, _python.Literal(value)) for key, value in self.default.items()))),
+            "\n" + DECODE.format(values=f"parameters[{text(WHOLE)}]" if self.is_joint else "parameters"),
         ]
         return "\n\n".join(blocks)
 

@@ -22,9 +22,11 @@ from spacelang.api.experiment import NOTHING_MORE, Experiment, Recorded
 from spacelang.api.rows import Rows
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request
+from spacelang.report.building import building
 from spacelang.report.code import source
 from spacelang.report.module import module
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.folds import _splits
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.split import stratified_order
@@ -197,6 +199,7 @@ class Printed:
     """A configuration, what is printed of it, the data, and what the found pipeline predicts or why it does not."""
 
     name: str
+    space: Space
     configuration: Any
     text: str
     features: pd.DataFrame
@@ -241,7 +244,7 @@ def printed() -> list[Printed]:
                 predicted: Any = objective.refit(configuration).predict(data.features)
             except Exception as error:  # noqa: BLE001 - a pipeline of a space may raise anything
                 predicted = type(error).__name__, str(error)
-            found.append(Printed(name, configuration, source(pipeline), data.features, data.labels, predicted))
+            found.append(Printed(name, space, configuration, source(pipeline), data.features, data.labels, predicted))
     return found
 
 
@@ -304,6 +307,30 @@ def test_an_exported_module_predicts_what_its_trial_predicted(
     assert len(exported) > len(CRAFTED)
     for each, answer in zip(exported, answers[1], strict=True):
         assert np.abs(answer - each.predicted).max() <= 1e-12, (each.name, each.configuration)
+
+
+READS_TEXT = {
+    *("text", "text_in_steps", "text_inside", "text_as_rest", "no_text"),
+    *("tabular_classification", "tabular_regression"),
+}
+"""The spaces whose pipelines find columns of text when they are fitted."""
+
+
+def test_the_code_of_a_space_builds_its_pipelines(printed: list[Printed]) -> None:
+    spaces = {each.name: each.space for each in printed}
+    for name in READS_TEXT:
+        with pytest.raises(BuildError, match="reads text"):
+            building(spaces.pop(name).checked)
+    for name, space in spaces.items():
+        code, names = building(space.checked), dict[str, Any]()
+        exec(f"{code.imports}\n\n\n{code.functions}", names)
+        for seed, configuration in enumerate([space.default(), *space.sample(2 * DRAWS, seed=2)]):
+            for state in (None, seed):
+                expected = source(space.build(configuration, random_state=state))
+                assert source(names["build"](configuration, state)) == expected, (name, configuration)
+        if space.checked.decisions:
+            with pytest.raises((ValueError, KeyError)):
+                names["build"](dict.fromkeys(configuration, "no such thing"))
 
 
 def test_hardly_any_of_these_pipelines_fails(printed: list[Printed]) -> None:

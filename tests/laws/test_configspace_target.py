@@ -95,6 +95,18 @@ def test_configspace_takes_exactly_the_members(space: Space, seed: int) -> None:
         names: dict[str, Any] = {}
         exec(form.form.to_python(), names)
         assert names["space"] == form.form.native
+        for values in members(form.form.native):
+            assert Configuration(names["decode"](values)) == form.decode(values)
+
+
+@settings(LAW)
+@given(small_spaces.spaces(), st.integers(0, 2**32 - 1))
+def test_the_module_of_any_space_decodes_as_the_form_does(space: Space, seed: int) -> None:
+    if Structures(space).count:
+        form, names = lowered(space), dict[str, Any]()
+        exec(form.form.to_python(), names)
+        for values in form.sample(3, np.random.default_rng(seed)):
+            assert Configuration(names["decode"](values)) == form.decode(values)
 
 
 @settings(LAW)

@@ -11,6 +11,7 @@ from hyperopt.pyll import Literal, as_apply, scope, stochastic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 
@@ -122,6 +123,8 @@ def test_the_module_says_the_same(space: Space, seed: int) -> None:
         assert form.configuration(sample) == form.configuration(stochastic.sample(form.native, again))
         assert brute.accepts(space, module["configuration"](sample))
     assert form.configuration(hyperopt.space_eval(module["space"], module["default"])) == form.named.default
+    for values in form.sample(2, rng):
+        assert Configuration(module["decode"](values)) == form.decode(values)
 
 
 @pytest.mark.parametrize("suggest", [hyperopt.rand.suggest, hyperopt.tpe.suggest], ids=["random", "tpe"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
@@ -127,6 +128,7 @@ def test_what_optuna_draws_are_members_and_the_module_says_the_same(space: Space
         assert compiled.reaches(parameters)
         assert brute.accepts(space, dict(compiled.decode(parameters)))
         assert module["suggest"](optuna.trial.FixedTrial(parameters)) == dict(compiled.decode(parameters))
+        assert Configuration(module["decode"](parameters)) == compiled.decode(parameters)
 
 
 @pytest.mark.parametrize("name", ["tpe", "random"])

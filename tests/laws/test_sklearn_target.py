@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.targets._exports.sklearn_distributions import OneOf, Steps, Together, Whole
@@ -111,6 +112,8 @@ def test_the_module_says_the_same(space: Space, seed: int, most: int) -> None:
     listed = written if isinstance(written, list) else [written]
     mine, theirs = (ParameterSampler(each, 1, random_state=seed) for each in (form.native, listed))
     assert list(mine) == list(theirs)
+    for parameters in form.sample(2, np.random.default_rng(seed)):
+        assert Configuration(module["decode"](parameters)) == form.decode(parameters)
 
 
 @pytest.mark.parametrize("name", NAMES)

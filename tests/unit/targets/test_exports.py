@@ -105,6 +105,11 @@ def test_optunas_function() -> None:
                     found["estimator.n_neighbors"] = [1, 3, 5][trial.suggest_int("estimator.n_neighbors", 0, 2)]
                     found["estimator.leaf_size"] = trial.suggest_int("estimator.leaf_size", 10, 30, step=10)
     return found""",
+        """def decode(parameters):
+    \"\"\"The configuration of a trial that has these parameters: `decode(study.best_params)`.\"\"\"
+    from optuna.trial import FixedTrial
+
+    return suggest(FixedTrial(dict(parameters)))""",
     ]
 
 

@@ -1,0 +1,459 @@
+"""The pipelines of a space as code: a function `build(configuration)` that needs the libraries of its operators alone.
+
+It walks the space as `runtime/pipelines/build.py` does, and writes down what that does: a function for each decision,
+whose cases are calls of constructors with the values of the configuration.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from spacelang.catalog.catalogue import Parameter
+from spacelang.diagnostics.cells import visible
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.ir.space import (
+    NOTHING,
+    Branch,
+    Choice,
+    Fixed,
+    Hyperparameter,
+    Kind,
+    Named,
+    Node,
+    Operator,
+    Product,
+    Selector,
+    Space,
+    subtree,
+)
+from spacelang.ir.value import Value
+from spacelang.report.code import NO_TABLE, Writer
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines import chain, configured
+from spacelang.runtime.pipelines.columns import DTYPES, READERS
+from spacelang.runtime.pipelines.library import CODES_ONLY, class_of, entry, object_of, set_by_runtime, task_kind
+from spacelang.targets._exports.python import (
+    Call,
+    Code,
+    Item,
+    Keyed,
+    Listed,
+    Literal,
+    Name,
+    Paired,
+    call,
+    expression,
+    infix,
+    text,
+)
+
+GIVEN: Final = "given"
+SEED: Final = "random_state"
+
+THERE: Final = '''\
+def there(steps: Sequence[tuple[str | None, Any]]) -> list[Step]:
+    """The steps that are not left out; one without a name is called like its class."""
+    return [(type(part).__name__.lower() if name is None else name, part) for name, part in steps if part is not None]
+'''
+
+CHAIN: Final = '''\
+def chain(steps: Sequence[tuple[str | None, Any]]) -> Any:
+    """The steps as one: None where all are left out, the only one, or a pipeline."""
+    kept = there(steps)
+    return pipeline(kept) if len(kept) > 1 else kept[0][1] if kept else None
+'''
+
+PIPELINE: Final = '''\
+def pipeline(steps: Sequence[Step]) -> Any:
+    """The pipeline of some steps, whose names differ."""
+    return Pipeline(named_apart(steps))
+'''
+
+RESAMPLING: Final = '''\
+def pipeline(steps: Sequence[Step]) -> Any:
+    """The pipeline of some steps, whose names differ; imbalanced-learn's where one changes the rows."""
+    chained = flattened(steps)
+    return pipeline_class(chained)(named_apart(chained))
+'''
+
+UNION: Final = '''\
+def union(sides: Sequence[tuple[str | None, Any]]) -> Any:
+    """The sides that are there, side by side; None where all are left out."""
+    kept = there(sides)
+    return FeatureUnion(named_apart(kept)) if kept else None
+'''
+
+PASSED: Final = '''\
+def passed(part: Any) -> Any:
+    """What a `ColumnTransformer` takes for a part; columns of one that is left out pass as they are."""
+    return "passthrough" if part is None else part
+'''
+
+ORDERED: Final = '''\
+def ordered(order: str, steps: Mapping[str, Sequence[tuple[str | None, Any]]]) -> list[tuple[str | None, Any]]:
+    """The steps, which are known by their labels, in an order."""
+    orders = {", ".join(labels): labels for labels in permutations(steps)}
+    return [step for label in orders[order] for step in steps[label]]
+'''
+
+UNKNOWN: Final = '''\
+def unknown(name: object, key: str) -> ValueError:
+    """The error for a name that a decision does not have."""
+    return ValueError(f"`{name}` is no alternative of `{key}`")
+'''
+
+BUILD: Final = '''\
+def build(configuration: Mapping[str, Any], random_state: int | None = None) -> Any:
+    """The unfitted pipeline of a configuration; raises ValueError and KeyError for what is none.
+
+    What a task prepares before, such as missing values, is no part of it.
+    """
+    given = {{key: value.item() if hasattr(value, "item") else value for key, value in configuration.items()}}
+    steps = there({steps})
+    if not steps:
+        raise ValueError("every step of the pipeline is left out")
+    return pipeline(steps)
+'''
+
+USES: Final = {
+    "chain": CHAIN,
+    "union": UNION,
+    "passed": PASSED,
+    "ordered": ORDERED,
+}
+"""What is written down where it is called."""
+
+
+ESTIMATOR: Final = '''\
+class Estimator(Configured):
+    """The pipeline of one configuration as an estimator, for `RandomizedSearchCV(Estimator(), dictionaries)`."""
+
+    kind = {kind}
+
+    def build(self) -> Any:
+        """The unfitted pipeline."""
+        return build(decode(default) if self.configuration is None else self.configuration, self.random_state)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """The code of a space's pipelines: what it imports, and the functions, `build` last."""
+
+    imports: str
+    functions: str
+
+
+def module(form: str, space: Space, *, is_estimator: bool = False) -> str:
+    """The module of a form with `build(configuration)`, or with the reason why it has none.
+
+    It needs the tool of the form and the libraries of the space's operators. One that `is_estimator` has the class
+    `Estimator` as well, whose parameters are configurations.
+    """
+    try:
+        found = building(space)
+    except BuildError as error:
+        return f"{form}\n\n\n# There is no `build(configuration)` here: {visible(error.message)}."
+    lines = form.split("\n")
+    end = ast.parse(form).body[0].end_lineno or 0
+    parts = ["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions]
+    return "\n\n\n".join([*parts, *(_estimator(space) if is_estimator else ())])
+
+
+def _estimator(space: Space) -> tuple[str, str]:
+    """The class `Estimator`, and what it stands on."""
+    base = inspect.getsource(configured).split('"""', 2)[2].strip().replace("  # type: ignore[misc]", "")
+    try:
+        kind = task_kind(space.root)
+    except BuildError:
+        kind = None
+    return base.replace("  # type: ignore[untyped-decorator]", ""), ESTIMATOR.format(kind=text(kind)).rstrip()
+
+
+def building(space: Space) -> Building:
+    """The code that builds the pipelines of a space.
+
+    Raises BuildError for an abstract operator, and for one that finds columns of text only when it is fitted.
+    """
+    writer = _Builder()
+    steps = expression(Listed(tuple(writer.steps(space.root))), 4, 18)
+    body = BUILD.format(steps=steps)
+    functions = [*writer.helpers(space), *writer.functions, body]
+    codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
+    note = (
+        [f"# The classes must be 0, 1, … for {' and '.join(codes)}: code other labels with a LabelEncoder."]
+        if codes
+        else []
+    )
+    return Building(writer.imports, "\n\n\n".join([*note, *(each.rstrip("\n") for each in functions)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Writes expressions, and functions of decisions; knows what these import and call."""
+
+    writer: Writer = field(default_factory=lambda: Writer([]))
+    functions: list[str] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    @property
+    def imports(self) -> str:
+        """The import statements."""
+        first = ["from collections.abc import Iterable, Mapping, Sequence"]
+        first += ["from itertools import permutations"] if "ordered" in self.used else []
+        return "\n".join([*first, "from typing import Any", "", self.writer.imports])
+
+    def helpers(self, space: Space) -> Iterator[str]:
+        """The functions that are called, whatever the space is."""
+        from sklearn.pipeline import FeatureUnion, Pipeline
+
+        operators = [each for each in subtree(space.root) if isinstance(each, Operator)]
+        resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
+        self.writer.imported("Pipeline", Pipeline)
+        if "union" in self.used:
+            self.writer.imported("FeatureUnion", FeatureUnion)
+        yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(text, sorted(chain.TAKEN)))}}}"
+        wanted: list[Any] = [chain.named_apart]
+        if resamples:
+            wanted = [chain.pipeline_class, chain.flattened, chain.named_apart, chain._dissolved, chain._resamples]
+        yield from map(inspect.getsource, wanted)
+        yield THERE
+        yield UNKNOWN
+        yield RESAMPLING if resamples else PIPELINE
+        yield from (source for name, source in USES.items() if name in self.used)
+
+    def call(self, helper: str, *arguments: Code) -> Call:
+        """A call of one of the functions that are written down where they are called."""
+        self.used.add(helper)
+        return Call(helper, arguments)
+
+    def steps(self, node: Node) -> Iterator[Code]:
+        """The steps that a node adds to the pipeline around it: pairs of a name, if it has one, and a step or None."""
+        match node:
+            case Product(kind=Kind.SEQUENCE):
+                for child in node.children:
+                    yield from self.steps(child)
+            case Product(kind=Kind.PERMUTATION):
+                yield self.permuted(node)
+            case _:
+                yield self.side(node)
+
+    def side(self, node: Node) -> Code:
+        """A single step, however many it has inside."""
+        name = Literal(node.name) if isinstance(node, Choice) else Literal(None)
+        return Paired((name, self.part(node)))
+
+    def permuted(self, node: Product) -> Code:
+        """The steps of a permutation, which stand in the list around them."""
+        order, *steps = node.children
+        assert isinstance(order, Choice)
+        several = ((label, Listed(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
+        found = self.call("ordered", _given(order.key), Keyed(tuple(several)))
+        return Name(f"*{expression(found, 4)}")
+
+    def part(self, node: Node) -> Code:
+        """What evaluates to the one object that a node stands for, None where it is left out."""
+        match node:
+            case Operator():
+                return self.estimator(node)
+            case Choice():
+                return Call(self.function(node), (Name(GIVEN), Name(SEED)))
+            case Hyperparameter():
+                raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
+            case Product(kind=Kind.PARALLEL):
+                return self.call("union", Listed(tuple(map(self.side, node.children))))
+            case Product(kind=Kind.COLUMNS):
+                return self.columns(node)
+            case Product():
+                return self.call("chain", Listed(tuple(self.steps(node)))) if node != NOTHING else Literal(None)
+
+    def columns(self, node: Product) -> Code:
+        """Each part for the columns that its selector takes."""
+        from sklearn.compose import ColumnTransformer
+
+        named: list[chain.Step] = []
+        remainder: Code = Literal("drop")
+        for selector, child in zip(node.selectors, node.children, strict=True):
+            self._must_read_no_text(selector, child, node)
+            taken = self.call("passed", self.part(child))
+            if selector.kind == "rest":
+                remainder = taken
+            else:
+                named.append((selector.kind, Paired((taken, self.selected(selector)))))
+        entries = (Paired((Literal(name), *pair.items)) for name, pair in chain.named_apart(named))
+        transformer = self.writer.imported(ColumnTransformer.__name__, ColumnTransformer)
+        return Call(transformer, (Listed(tuple(entries)),), (("remainder", remainder),))
+
+    def selected(self, selector: Selector) -> Code:
+        """What selects columns when it is fitted."""
+        from sklearn.compose import make_column_selector
+
+        if selector.kind == "all":
+            return Name("slice(None)")
+        name = self.writer.imported("make_column_selector", make_column_selector)
+        if selector.kind == "pattern":
+            return call(name, pattern=selector.pattern)
+        return call(name, dtype_include=Listed(tuple(map(Literal, DTYPES[selector.kind]))))
+
+    @staticmethod
+    def _must_read_no_text(selector: Selector, child: Node, node: Product) -> None:
+        """Raise BuildError where it depends on the rows which columns hold text."""
+        is_beside = selector.kind == "categorical" and any(other.kind == "text" for other in node.selectors)
+        inside = (each for each in subtree(child) if isinstance(each, Operator))
+        if selector.kind == "text" or is_beside or any(entry(each).module == READERS for each in inside):
+            raise BuildError(NO_TABLE, "run the space on data")
+
+    def function(self, decision: Choice, operator: Operator | None = None) -> str:
+        """The function of a decision, which is written once; its alternatives are values where it is an operator's."""
+        if id(decision) not in self.names:
+            word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
+            name, number = f"build_{word}", 1
+            while name in self.names.values():
+                number += 1
+                name = f"build_{word}_{number}"
+            self.names[id(decision)] = name
+            self.functions.append(self._written(name, decision, operator))
+        return self.names[id(decision)]
+
+    def _written(self, name: str, decision: Choice, operator: Operator | None) -> str:
+        lines = [
+            f"def {name}({GIVEN}: Mapping[str, Any], {SEED}: int | None) -> Any:",
+            f"    match {GIVEN}[{text(decision.key)}]:",
+        ]
+        for branch in decision.branches:
+            found = self.part(branch.node) if operator is None else self.alternative(operator, decision, branch)
+            lines += [f"        case {text(branch.name)}:", f"            return {expression(found, 12, 7)}"]
+        raised = f"            raise unknown(other, {text(decision.key)})"
+        return "\n".join([*lines, "        case other:", raised])
+
+    def alternative(self, operator: Operator, decision: Choice, branch: Branch) -> Code:
+        """What a parameter is that is decided among operators, and perhaps plain values."""
+        node = branch.node
+        known = entry(operator).parameters.get(decision.name)
+        if node == NOTHING:
+            is_object = known is not None and isinstance(branch.value, str) and branch.value in known.named
+            said = self.object if is_object else self.plain
+            return said(operator, decision.name, branch.value)  # type: ignore[arg-type]
+        if isinstance(node, Hyperparameter):
+            return self.value(operator, node)
+        if known is not None and known.several and isinstance(node, Product):
+            sides = Listed(tuple(map(self.side, node.children)))
+            return call("named_apart", call("there", sides))
+        return self.part(node)
+
+    def estimator(self, operator: Operator) -> Code:
+        """The call of an operator's class."""
+        found = class_of(operator)
+        usual = set_by_runtime(operator, n_jobs=1, random_state=0)
+        arguments: dict[str, Code] = {n: _seed(found) if n == SEED else Literal(v) for n, v in usual.items()}
+        arguments |= {name: self.fixed(operator, name, value) for name, value in operator.fixed}
+        conditional: list[Code] = []
+        for child in operator.children:
+            if isinstance(child, Choice):
+                arguments[child.name] = Call(self.function(child, operator), (Name(GIVEN), Name(SEED)))
+            elif child.condition is None or _part_of(operator, child.name) is not None:
+                arguments[child.name] = self.value(operator, child)
+            else:
+                conditional.append(self.conditional(operator, child, arguments.pop(child.name, None)))
+        whole = _composed(operator, arguments)
+        return Call(self.writer.imported(found.__name__, found), tuple(conditional), tuple(whole.items()))
+
+    def conditional(self, operator: Operator, child: Hyperparameter, usual: Code | None) -> Code:
+        """An argument that is given where the configuration says its value, and else is as usual."""
+        said = expression(Keyed(((child.name, self.value(operator, child)),)))
+        other = expression(Keyed(() if usual is None else ((child.name, usual),)))
+        return Name(f"**({said} if {text(child.key)} in {GIVEN} else {other})")
+
+    def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Code:
+        """What a parameter is fixed to."""
+        match value:
+            case Operator():
+                return self.estimator(value)
+            case Named():
+                return self.object(operator, parameter, value.name)
+            case _:
+                return self.plain(operator, parameter, value)
+
+    def object(self, operator: Operator, parameter: str, name: str) -> Code:
+        """The function or object of a name, imported."""
+        return Name(self.writer.flat(object_of(operator, parameter, name)))
+
+    def plain(self, operator: Operator, parameter: str, value: Value) -> Code:
+        """A value as the library takes it."""
+        known = entry(operator).parameters.get(parameter)
+        return Name(self.writer.flat(value if known is None else known.argument(value)))
+
+    def value(self, operator: Operator, node: Hyperparameter) -> Code:
+        """The value that a configuration has of a hyperparameter, as the library takes it."""
+        found = _given(node.key)
+        part = _part_of(operator, node.name)
+        if part is not None and node.condition is not None:
+            found = Call(f"{GIVEN}.get", (Literal(node.key), Literal(part.default)))
+        match node.domain:
+            case Real() | Grid(is_integral=False):
+                return Call("float", (found,))
+            case Grid():
+                return Call("int", (found,))
+            case _:
+                return self.told(operator, node, found)
+
+    def told(self, operator: Operator, node: Hyperparameter, found: Code) -> Code:
+        """A value of which some stand for what the library takes in their place."""
+        others = {each: code for each in _listed(node.domain) if (code := self.other(operator, node, each)) is not None}
+        if not others:
+            return found
+        items = ", ".join(f"{self.writer.flat(each)}: {expression(code)}" for each, code in others.items())
+        told = expression(found)
+        return Name(f"{{{items}}}.get({told}, {told})")
+
+    def other(self, operator: Operator, node: Hyperparameter, value: Value) -> Code | None:
+        """What stands for a value of a set that the library does not take as it is."""
+        if isinstance(value, str) and value in node.named:
+            return self.object(operator, node.name, value)
+        known = entry(operator).parameters.get(node.name)
+        if known is None or type(known.argument(value)) is type(value):
+            return None
+        return self.plain(operator, node.name, value)
+
+
+def _seed(found: type) -> Code:
+    """The random state that is asked for, where none is that of the library."""
+    usual = inspect.signature(found).parameters.get(SEED)
+    default = None if usual is None or usual.default is usual.empty else usual.default
+    return Name(SEED if default is None else f"{default!r} if {SEED} is None else {SEED}")
+
+
+def _given(key: str) -> Code:
+    return Item(Name(GIVEN), Literal(key))
+
+
+def _listed(domain: Domain) -> Iterator[Value]:
+    """The values of the sets of a domain."""
+    for part in parts(domain):
+        if isinstance(part, Categorical):
+            yield from part.values
+
+
+def _part_of(operator: Operator, parameter: str) -> Parameter | None:
+    """What the catalogue says of a parameter that is a part of another one."""
+    known = entry(operator).parameters.get(parameter)
+    return known if known is not None and known.part is not None else None
+
+
+def _composed(operator: Operator, arguments: dict[str, Code]) -> dict[str, Code]:
+    """The arguments with a tuple in place of the parts that the language has of it (`catalog/composed.py`)."""
+    known = entry(operator)
+    for whole in known.wholes:
+        several = known.parts(whole)
+        if not arguments.keys().isdisjoint(each.name for each in several):
+            members = (_member(each, arguments.pop(each.name, Literal(each.default))) for each in several)
+            arguments[whole] = Paired(tuple(members))
+    return arguments
+
+
+def _member(parameter: Parameter, value: Code) -> Code:
+    assert parameter.part is not None
+    return infix(parameter.part.factor, "*", value)

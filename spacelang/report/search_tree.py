@@ -1,7 +1,7 @@
 """The tree that a run of `mosaic` has searched: how often each node was visited, and the median of its rewards."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final
@@ -14,6 +14,7 @@ from spacelang.ir.trial import Trial
 from spacelang.optimizers._mosaic.nodes import Node
 from spacelang.optimizers._mosaic.retold import retold
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import Record
 from spacelang.runtime.storing.stored_run import StoredRun
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
@@ -68,23 +69,26 @@ class ShownTree:
         return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
 
 
-def shown_tree(run: StoredRun) -> ShownTree:
-    """The tree of a stored run; raises InputError for one of another optimizer, and StoreError for a damaged one."""
+def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> ShownTree:
+    """The tree of a stored run, of its `records` where they are known already.
+
+    Raises InputError for one of another optimizer, and StoreError for a damaged one.
+    """
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which searches no tree"
         raise InputError(message, "name a run of `mosaic`")
     tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
-    nodes = retold(tree, _trials(run))
+    nodes = retold(tree, _trials(run, run.records() if records is None else records))
     rows = tuple(_rows(tree, nodes.root, 0, SHOWN * nodes.root.visits))
     number = sum(1 for _ in nodes.root)
     title = f"{run.header.space}: {_counted(nodes.root.visits, 'visit')} of {_counted(number, 'node')}"
     return ShownTree(visible(title), rows)
 
 
-def _trials(run: StoredRun) -> Iterator[Trial]:
+def _trials(run: StoredRun, records: Iterable[Record]) -> Iterator[Trial]:
     """What the search was told."""
     scale = read_scale(run.header.scale)
-    for each in run.records():
+    for each in records:
         if each.is_early:
             continue
         if scale is None and each.trial.loss is not None:

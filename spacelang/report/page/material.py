@@ -59,6 +59,11 @@ class Material:
             columns = tabulator.columns([each.trial.request.configuration for each in found])
         return Members(found, columns) if found else None
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether trials were judged on rows of data: what a function or a formula says is judged by itself."""
+        return self.run.header.data.rows > 0
+
     def is_whole(self, record: "Record") -> bool:
         """Whether a trial was trained on all rows."""
         rows = record.trial.request.fidelity

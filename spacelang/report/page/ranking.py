@@ -58,7 +58,7 @@ def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
         "" if between is None else f"[{between[0]:.3g}, {between[1]:.3g}]",
         trial.is_feasible,
         interval(test.score, "").strip() if test is not None and test.trial == record.index else "",
-        f"{trial.request.fidelity or header.training_size:,}",
+        "all" if told.is_whole(record) else f"{trial.request.fidelity:,}",
         seconds(trial.cost),
         decided(configuration, told.space),
         tuple((key, shown_value(value)) for key, value in configuration.items()),

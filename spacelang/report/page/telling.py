@@ -40,6 +40,7 @@ class ToldRun:
     figures: tuple[Figure, ...]
     warnings: tuple[str, ...]
     trials: int
+    has_rows: bool
     curve: Curves | None
     ranking: tuple[Ranked, ...]
     on_intervals: str
@@ -95,6 +96,7 @@ def told_run(told: Material, number: int, *, is_one_of_several: bool) -> ToldRun
         figures=tuple(_figures(told)),
         warnings=tuple(_warnings(told)),
         trials=len(told.records),
+        has_rows=told.has_rows,
         curve=curve_of(told, number),
         ranking=ranking(told),
         on_intervals=" ".join(_on_intervals(told)),
@@ -121,7 +123,7 @@ def _facts(told: Material) -> Iterator[tuple[str, str]]:
 def _figures(told: Material) -> Iterator[Figure]:
     found, header = told.summary, told.run.header
     best = "none" if found.best is None else f"{found.best:.5g}"
-    yield Figure("best loss on held-out rows", best, header.metric)
+    yield Figure("best loss on held-out rows" if told.has_rows else "best loss", best, header.metric)
     test, best_one = told.run.test, told.run.best
     if test is not None and test.score.loss is not None:
         score = test.score
@@ -155,6 +157,8 @@ def _warnings(told: Material) -> Iterator[str]:
 def _on_intervals(told: Material) -> Iterator[str]:
     """What intervals of the best pipelines are of, and where there is none, why."""
     header, test, best = told.run.header, told.run.test, told.run.best
+    if not told.has_rows:
+        return
     found = judged(header)
     between = None if best is None else found.interval(best[1])
     if between is None:

@@ -62,7 +62,7 @@ def searched_tree(told: "Material") -> VisitedTree | None:
     if told.run.header.optimizer != "mosaic" or told.space is None or not told.records:
         return None
     try:
-        found = shown_tree(told.run)
+        found = shown_tree(told.run, told.records)
     except (InputError, ValueError, TypeError, LookupError):
         # A stranger's memos need not be those of any search.
         return None

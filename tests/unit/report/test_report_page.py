@@ -23,6 +23,7 @@ from spacelang.report.page.intervals import Judged, judged
 from spacelang.report.page.material import gathered
 from spacelang.report.page.rendering import _environment, page
 from spacelang.report.stored import document
+from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.syntax.highlighting import highlighted
 
@@ -162,6 +163,14 @@ def test_odd_runs_have_pages(tmp_path: Path) -> None:
     assert "it cannot be told what mattered" in pages["same"].said
     assert "parallel" not in pages["few_rows"].heads
     assert pages["old"].heads > {"best", "tree"}
+
+
+def test_what_has_no_data_is_judged_on_no_rows(tmp_path: Path) -> None:
+    nothing = DataFacts("f", 0, 0, "0" * 64)
+    said = read(written(tmp_path / "run.db", {1: {}, 2: {"fidelity": 3}}, data=nothing, validation=None)).said
+    assert "best loss 1 " in said
+    assert "held-out" not in said
+    assert "fidelity" in said
 
 
 def test_several_runs_are_compared_where_they_can_be(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Where pytest finds this file it puts the folder on the path: helper modules of all tests lie beside it."""
 
-import os
 import signal
 from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 import pytest
 from hypothesis import settings
+from trying import IS_FULL, few
 
 # Who starts the tests in the background has some signals ignored, and all that they start would inherit that.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -15,17 +15,19 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 # Here every run draws the same, so that a change fails by what it changes; with SPACELANG_FULL each run draws anew. No
 # case has a deadline: what a busy machine is slow at is right all the same.
-settings.register_profile("reproducible", derandomize=not os.environ.get("SPACELANG_FULL"), deadline=None)
+settings.register_profile("reproducible", derandomize=not IS_FULL, deadline=None, max_examples=few())
 settings.load_profile("reproducible")
 
-IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 TAKING_TURNS = {
     "workers": "",
     "space": "TestOptimizers::",
     "scale": "::test_failures_are_trained",
-    "name": "TestBounding::test_a_fault_ends_one_trial_alone",
+    "name": "TestBounding::test_a_",
+    "branches": "",
 }
-"""Parameters of the suites of conformance that take turns, each in the tests that have this in their names."""
+"""Parameters that take turns, each in the tests that have this in their names."""
+AMONG_TESTS = {"branches"}
+"""Those that take turns among tests, too: a test that has no other parameter is tried with one value of these."""
 
 
 @pytest.fixture
@@ -98,12 +100,12 @@ def _name(item: pytest.Item) -> str:
 
 
 def _taking_turns(item: pytest.Item) -> list[str]:
-    """The parameters of a test that take turns; none where there would be no other."""
+    """The parameters of a test that take turns; none where there would be no other, but for `AMONG_TESTS`."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     marked = [mark.args[0] for mark in item.iter_markers("takes_turns")]
     taking = [*marked, *(each for each, part in TAKING_TURNS.items() if part in _name(item))]
     found = [each for each in taking if each in parameters]
-    return found if len(found) < len(parameters) else []
+    return found if len(found) < len(parameters) or AMONG_TESTS.issuperset(found) else []
 
 
 def _has_its_turn(item: pytest.Item, places: Mapping[str, int], values: Mapping[str, int]) -> bool:

@@ -23,6 +23,7 @@ SLOW = () if IS_FULL else ("admm", "jopt")
 """Those of which a part of the cases says enough."""
 SLOWEST = frozenset() if IS_FULL else HEAVY
 """Those of which their own tests, and that they are resumed, say enough."""
+EXAMPLES = 15 if IS_FULL else 6
 STOPS = 1 if IS_FULL else 3
 """After every so many trials of a run it is resumed; in the spaces together, after every one."""
 
@@ -33,7 +34,9 @@ class TestOptimizers(OptimizerConformance):
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
         self.repeats = name in REPEATING
-        self.stops = STOPS
+        self.examples, self.stops = EXAMPLES, STOPS
+        if name == "bo" and not IS_FULL:
+            self.giant = 100
         if name in SLOW:
             self.examples, self.stops, self.giant = 3, 11, 60
         self.one_by_one = name in ONE_BY_ONE

@@ -7,6 +7,7 @@ functions that the text names must exist. `space`, `space-error` and `json` bloc
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -173,8 +174,12 @@ def commands_of(text: str) -> Iterator[tuple[str, str]]:
         yield command, printed.strip()
 
 
+# As a script of its own each block would import scikit-learn, once for itself and once for each of its searches; and
+# there nobody would hear what libraries warn of.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("quick_nurseries")
 @pytest.mark.parametrize("block", PYTHON, ids=name_of)
-def test_python_runs(block: Block, folder: Path) -> None:
+def test_python_runs(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (
         "import pandas\n\n"
         "X = pandas.read_csv('my.csv')\n"
@@ -182,8 +187,8 @@ def test_python_runs(block: Block, folder: Path) -> None:
         "def my_loss(configuration):\n    return len(configuration['estimator'])\n\n"
     )
     (folder / "printed.py").write_text(before + shortened(block.text), encoding="utf-8")
-    ended = shell("python printed.py", folder)
-    assert ended.returncode == 0, ended.stderr
+    monkeypatch.chdir(folder)
+    runpy.run_path("printed.py", run_name="__main__")
 
 
 # In few trials, as on a busy machine, the best may be a pipeline that scikit-learn has a word for.
@@ -254,6 +259,7 @@ def outside_blocks(document: Path) -> str:
     return FENCE.sub("", document.read_text(encoding="utf-8"))
 
 
+@pytest.mark.usefixtures("quick_nurseries")
 def test_commands_that_are_named_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 """What a user gets of `--ensemble` and `ensemble=`: who votes, the vote as code, and what it is worth on test rows."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,6 @@ stage scaler = none | StandardScaler
 stage e = GaussianNB | LinearSVC | DecisionTreeClassifier | SVC
 """
 RUN = ("run", "vote.space", "--data", "rows.csv", "--optimizer", "random", "--trials", "8", "--metric", "accuracy")
-CODE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from spacelang import cli; cli.main()"
-"""The command, for which the package of the tests is installed."""
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +124,11 @@ def test_what_makes_no_sense_is_refused(folder: Path, options: tuple[str, ...], 
 def test_without_a_member_that_can_be_fitted_the_best_pipeline_stays(tmp_path: Path, deeds: str, status: int) -> None:
     rows = "".join(f"{row % 2 + row % 7 / 20},{row % 5},{'no' if row % 2 else 'yes'}\n" for row in range(100))
     (tmp_path / "rows.csv").write_text("a,b,target\n" + rows)
+    shutil.copy(Path(__file__).parents[1] / "late_faults.py", tmp_path)  # a command finds it where it is started
     (tmp_path / "late.space").write_text(f"use late_faults\nstage e = Late {{ deed : {{{deeds}}}, rows = 70 }}\n")
     options = ("--allow", "late_faults", "--metric", "accuracy", "--validate", "holdout(0.3)", "--trials", "9")
     run = ("run", "late.space", "--data", "rows.csv", "--optimizer", "random", "--set", "hyperparameters=sample")
-    ended = spacelang(*run, *options, "--ensemble", "3", folder=tmp_path, code=CODE)
+    ended = spacelang(*run, *options, "--ensemble", "3", folder=tmp_path)
     assert ended.returncode == status, ended.stderr
     assert "\n# to fit it: import pandas; " in ended.stdout
     assert "class HardVote" in ended.stdout

@@ -1,5 +1,6 @@
 """What `spacelang run` prints of a best pipeline that behaves on the training rows and on all rows does not."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,9 +10,6 @@ from pathlib import Path
 import pytest
 from commands import document, environment, spacelang
 
-CODE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from spacelang import cli; cli.main()"
-"""The command, for which the package of the tests is installed."""
-
 ARGUMENTS = ("run", "late.space", "--data", "rows.csv", "--allow", "late_faults", "--metric", "accuracy")
 OPTIONS = ("--optimizer", "random", "--set", "hyperparameters=sample", "--validate", "holdout(0.3)", "--trials", "9")
 
@@ -20,6 +18,7 @@ OPTIONS = ("--optimizer", "random", "--set", "hyperparameters=sample", "--valida
 def folder(tmp_path: Path) -> Path:
     rows = "".join(f"{row % 2 + row % 7 / 20},{row % 5},{'no' if row % 2 else 'yes'}\n" for row in range(100))
     (tmp_path / "rows.csv").write_text("a,b,target\n" + rows)
+    shutil.copy(Path(__file__).parents[1] / "late_faults.py", tmp_path)  # a command finds it where it is started
     return tmp_path
 
 
@@ -30,7 +29,7 @@ def late(folder: Path, *deeds: str) -> None:
 
 def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None:
     late(folder, "segfault", "raise_an_error", "well")
-    ended = spacelang(*ARGUMENTS, *OPTIONS, folder=folder, code=CODE)
+    ended = spacelang(*ARGUMENTS, *OPTIONS, folder=folder)
     assert ended.returncode == 0, ended.stderr
     code = ended.stdout.partition("the best pipeline:\n")[2]
     assert [line for line in code.splitlines() if line.startswith("pipeline")] == [
@@ -49,7 +48,7 @@ def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None
 
 def test_where_none_can_be_fitted_it_is_said(folder: Path) -> None:
     late(folder, "raise_an_error", "exit_at_once")
-    ended = spacelang(*ARGUMENTS, *OPTIONS, "--json", folder=folder, code=CODE)
+    ended = spacelang(*ARGUMENTS, *OPTIONS, "--json", folder=folder)
     found = document(ended, 3)
     assert "error: none of the 2 best pipelines can be fitted on all rows" in ended.stderr
     assert [(each["status"], each["reason"]) for each in found["passed_over"]] == [

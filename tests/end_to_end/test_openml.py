@@ -302,6 +302,7 @@ KEPT += [("tasks/59", "task.xml"), ("tasks/59", "datasplits.arff")]
 
 
 @recorded
+@pytest.mark.takes_turns("damage")
 @pytest.mark.parametrize("damage", ["cut", "empty", "other"])
 @pytest.mark.parametrize(("folder", "name"), KEPT, ids=[name for _, name in KEPT])
 def test_what_was_damaged_is_fetched_anew(place, folder, name, damage):
@@ -316,6 +317,7 @@ def test_what_was_damaged_is_fetched_anew(place, folder, name, damage):
 
 
 @recorded
+@pytest.mark.takes_turns("damage")
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "gone"])
 @pytest.mark.parametrize(("folder", "name"), KEPT, ids=[name for _, name in KEPT])
 def test_without_the_network_what_was_damaged_is_an_error_and_nothing_is_deleted(place, folder, name, damage):

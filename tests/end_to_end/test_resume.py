@@ -17,7 +17,7 @@ from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
 
 RUN = ("run", "toy.space", "--data", "sklearn:iris", "--optimizer", "random")
-TRIALS = 40
+TRIALS = 40 if os.environ.get("SPACELANG_FULL") else 15
 
 
 @pytest.fixture

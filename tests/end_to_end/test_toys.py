@@ -39,7 +39,7 @@ TESTS = {
         class TestRows(TargetConformance):
             target = TARGETS.load("rows")
             refuses = False
-            examples = 5
+            examples = 3
     """,
     "optimizer": """
         from spacelang.optimizers import OPTIMIZERS
@@ -47,7 +47,7 @@ TESTS = {
 
         class TestBetterHalf(OptimizerConformance):
             optimizer = OPTIMIZERS.load("better_half")
-            examples = 5
+            examples = 3
     """,
     "selector": """
         from spacelang.optimizers import OPTIMIZERS
@@ -55,7 +55,7 @@ TESTS = {
 
         class TestOutwards(SelectorConformance):
             one_by_one = True
-            examples = 5
+            examples = 3
 
             def selector(self):
                 return OPTIMIZERS.load("outwards")().selector()
@@ -66,7 +66,7 @@ TESTS = {
 
         class TestNearby(MinimizerConformance):
             minimizer = MINIMIZERS.load("nearby")
-            examples = 5
+            examples = 3
     """,
     "executor": """
         from spacelang.testing import ExecutorConformance

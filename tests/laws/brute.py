@@ -158,6 +158,7 @@ def number(expression: Any, look: Any) -> Any:
     return {**functions, **operations}[name](*values)
 
 
+@lru_cache(maxsize=4096)
 def root(value: Fraction) -> Fraction:
     """So many digits that what is no square is told apart from all that a law compares it with."""
     whole = math.isqrt(value.numerator), math.isqrt(value.denominator)
@@ -167,6 +168,7 @@ def root(value: Fraction) -> Fraction:
         return Fraction((Decimal(value.numerator) / Decimal(value.denominator)).sqrt())
 
 
+@lru_cache(maxsize=4096)
 def logarithm(value: Fraction) -> Fraction:
     with localcontext(prec=60):
         found = (Decimal(value.numerator) / Decimal(value.denominator)).ln() / Decimal(2).ln()

@@ -1,10 +1,9 @@
 """How long a law is tried."""
 
-import os
-
 from hypothesis import HealthCheck, settings
+from trying import IS_FULL
 
-EXAMPLES = 200 if os.environ.get("SPACELANG_FULL") else 12
+EXAMPLES = 200 if IS_FULL else 9
 """Few enough that all laws together take minutes on a slow core; `tests/run.py --full` tries more."""
 
 LAW = settings(

@@ -24,10 +24,12 @@ from spacelang.ir.expr import (
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
 from spacelang.ir.value import Value, is_number
 
+from .settings import EXAMPLES
+
 WORDS: tuple[Value, ...] = ("red", "green", None, True, False, 0, 1, 2, 0.5, (1, 2), (1, "red"), "none")
 STAGES = ("scaler", "selector", "estimator")
 CLASSES = ("Apple", "Berry", "Cherry")
-LARGEST = 3_000
+LARGEST = 3_000 if EXAMPLES > 100 else 1_000
 """The most raw combinations that a finite space has for brute force to go through."""
 
 

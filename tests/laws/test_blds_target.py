@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from trying import few
 
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
@@ -112,25 +113,25 @@ def test_spaces_made_by_hand(space: Space, check) -> None:  # type: ignore[no-un
     check(space)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(spaces())
 def test_the_tree_reaches_exactly_the_admissible_structures(space: Space) -> None:
     check_leaves(space)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(spaces())
 def test_counts_and_walks_agree_with_brute_force(space: Space) -> None:
     check_discrepancies(space)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(spaces())
 def test_an_encoding_loses_nothing(space: Space) -> None:
     check_members(space)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=few(50), deadline=None)
 @given(spaces())
 def test_random_leaves_are_leaves(space: Space) -> None:
     tree, rng = tree_of(space), np.random.default_rng(0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trying import few
 
 from spacelang.analysis import Checked, check, modules
 from spacelang.analysis.report import Report
@@ -183,7 +184,7 @@ def test_the_valid_text_is_valid() -> None:
 FRAGMENTS = sorted({*re.findall(r"\w+|[^\w\s]+", VALID), *re.findall(r"\w+|[^\w\s]+", EXAMPLE), "none", "\n", "2", "0"})
 
 
-@settings(LAW, max_examples=300)
+@settings(LAW, max_examples=few(300))
 @given(st.data())
 def test_a_mutated_text_is_checked(data: st.DataObject) -> None:
     text = VALID

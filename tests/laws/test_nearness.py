@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import spacelang as sl
@@ -30,7 +30,7 @@ def mutated(space: Space) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(keys), st.one_of(VALUES, st.sampled_from(names or [0])))
 
 
-@settings(LAW, max_examples=40)
+@LAW
 @given(st.one_of(finite_spaces(), general_spaces()), st.data())
 def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObject) -> None:
     try:
@@ -56,7 +56,7 @@ def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObjec
     assert all(same(rest[key], value) for key, value in found.member.items())
 
 
-@settings(LAW, max_examples=40)
+@LAW
 @given(finite_spaces(), st.data())
 def test_no_member_of_its_structure_changes_fewer_values(space: Space, data: st.DataObject) -> None:
     structures = Structures(space)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -58,7 +58,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@settings(LAW, max_examples=30)
+@LAW
 @given(profiles())
 def test_passes_the_check_as_it_is_laid_out(data: Profile) -> None:
     text = starting_space(data, "a file.csv", " --target-column label")

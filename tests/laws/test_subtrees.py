@@ -1,6 +1,6 @@
 """What is below a node: each variable once, owners first."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Operator, Product, Space, children_of, subtree
@@ -9,7 +9,7 @@ from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
 
-@settings(LAW, max_examples=50)
+@LAW
 @given(st.one_of(finite_spaces(), general_spaces()))
 def test_a_subtree_has_every_node_behind_what_it_is_below(space: Space) -> None:
     nodes = [*subtree(space.root)]
@@ -23,7 +23,7 @@ def test_a_subtree_has_every_node_behind_what_it_is_below(space: Space) -> None:
     ]
 
 
-@settings(LAW, max_examples=50)
+@LAW
 @given(st.one_of(finite_spaces(), general_spaces()))
 def test_without_values_nothing_of_operators_is_below_a_node(space: Space) -> None:
     found = [*subtree(space.root, values=False)]

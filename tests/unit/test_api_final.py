@@ -21,6 +21,7 @@ def searched(deeds: Iterable[str], **options: Any) -> Result:
     return sl.search(space, features, codes, optimizer_options={"hyperparameters": "sample"}, **chosen)
 
 
+@pytest.mark.usefixtures("quick_nurseries")
 def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     result = searched(["segfault", "lock", "one_way", "well"], trial_limit="20s")
     with pytest.warns(UserWarning, match=r"trial \d+ is taken instead: .*SIGSEGV"):

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
+from trying import few
 
 from spacelang.api import NoSuccessError, parse
 from spacelang.api.experiment import Experiment
@@ -382,7 +383,7 @@ def test_a_trial_ends_when_it_took_as_long_as_its_request_allows() -> None:
     assert executor.clock() == 4.5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0.001, 30), st.integers(1, 4), st.floats(0, 1e6))
 def test_a_budget_ends_where_it_ends(costs: list[float], seconds: float, workers: int, before: float) -> None:
     def search() -> Search:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
+from trying import few
 
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -189,7 +190,7 @@ def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -
     assert trained == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([arbitrary, moody]))
 def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
     space: Space, seed: int, disc: int, objective: Objective

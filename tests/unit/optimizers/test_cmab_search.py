@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from trainings import best_is, trainings
+from trying import few
 
 from spacelang.ir.asking import Told
 from spacelang.ir.problem import Problem
@@ -69,7 +70,7 @@ def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> 
     assert 100 < successes[0] < 200, "half of them, give or take"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(st.lists(st.lists(st.sampled_from([0.1, 0.4, 0.7, 0.9]), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_the_choice_maximises_the_sum_of_the_weights(weights: list[list[float]]) -> None:
     sizes = [len(layer) for layer in weights]
@@ -83,7 +84,7 @@ def test_the_choice_maximises_the_sum_of_the_weights(weights: list[list[float]])
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(spaces(), st.integers(0, 99))
 def test_the_choice_is_the_best_alternative_that_leads_to_a_leaf_layer_by_layer(space: Space, seed: int) -> None:
     tree = DiscrepancyTree(Structures(space))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from trainings import Training, trainings
+from trying import few
 
 from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.problem import Problem
@@ -155,7 +156,7 @@ def by_the_book(bootstrap: Sequence[Pipeline], size: int, loss: Callable[[Pipeli
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3000), st.randoms(use_true_random=False))
 def test_it_goes_by_the_book(sizes: list[int], size: int, random) -> None:  # type: ignore[no-untyped-def]
     table: dict[Training, float] = {}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trying import few
 
 from spacelang.api import load
 from spacelang.ir.domain import Grid, Real
@@ -96,7 +97,7 @@ def test_on_a_single_rung_hyperband_is_random_search() -> None:
 
 
 @BOTH
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 @given(spaces(), st.integers(0, 9), st.sampled_from([arbitrary, moody, failing]), st.sampled_from([50, 400]))
 def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all_rows(  # type: ignore[no-untyped-def]
     make, space: Space, seed: int, objective, size: int

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from trainings import best_is, trainings
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
@@ -54,7 +55,7 @@ def test_exact_rungs_divide_all_rows() -> None:
 
 
 @given(st.integers(1, 5000), st.integers(1, 300), st.floats(1.2, 8), st.booleans(), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 def test_the_work_of_a_bracket_is_bounded(size: int, b: int, eta: float, is_exact: bool, is_floor: bool) -> None:
     options = Hyperband(b, eta, "exact" if is_exact else "grid", "floor" if is_floor else "ceil")
     found = list(brackets(options, size, eta))
@@ -120,7 +121,7 @@ def test_of_equals_the_first_drawn_survive() -> None:
     st.integers(1, 14),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, random) -> None:  # type: ignore[no-untyped-def]
     """In whatever order a rung becomes known; and as early as it can be."""
     bracket = Bracket(wanted, (100, 200))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
+from trying import few
 
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -118,7 +119,7 @@ def tables(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[Pipeline, float], Pip
     return sizes, dict(zip(leaves, losses, strict=True)), draw(st.sampled_from(leaves))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(tables(), st.integers(1, 4))
 def test_a_descent_goes_by_the_book(table: tuple[tuple[int, ...], dict[Pipeline, float], Pipeline], disc: int) -> None:
     sizes, losses, start = table
@@ -140,7 +141,7 @@ def end_of_descent(
     return descent.place.pipeline
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(tables(), st.integers(1, 4), st.integers(1, 5), st.sampled_from([1.0, 100.0]))
 def test_at_the_end_of_a_descent_nothing_within_the_discrepancy_is_better(
     table: tuple[tuple[int, ...], dict[Pipeline, float], Pipeline], disc: int, every: int, times: float

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trying import few
 
 from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Search
@@ -42,7 +43,7 @@ def search(
 
 
 @pytest.mark.full
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(
     st.sampled_from(IN_TURN),
     spaces(),
@@ -66,7 +67,7 @@ def test_what_is_wanted_is_the_same(
 
 
 @pytest.mark.full
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 @given(
     st.sampled_from(["blds", "mlds"]),
     spaces(),

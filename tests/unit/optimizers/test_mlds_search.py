@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from trainings import by_table, trainings
+from trying import few
 
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
@@ -58,7 +59,7 @@ def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> No
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=few(50), deadline=None)
 @given(spaces(), st.integers(1, 3), st.booleans())
 def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: int, match_fidelity: bool) -> None:
     search = Mlds(disc, match_fidelity=match_fidelity).search(Problem(space, 350, default_rng(1)))
@@ -67,7 +68,7 @@ def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: in
     assert len({(r.configuration, r.fidelity) for r in driven.requests}) == len(driven.requests)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=few(50), deadline=None)
 @given(spaces(), st.integers(0, 3))
 def test_on_one_rung_it_is_blds_without_a_width(space: Space, seed: int) -> None:
     """On b rows and fewer there is one rung, and BLDS with bounds that collapse has no width there, either."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
@@ -120,7 +121,7 @@ def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
     assert min(request.fidelity or SIZE for request in halves.requests(1)) > rungs(SIZE, 10, 2.0)[2], "no bootstrap"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 @given(st.integers(0, 9), st.integers(0, 99), st.integers(0, 2))
 def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_they_were(
     seed: int, place: int, changed: int

@@ -7,6 +7,7 @@ from cheap import PARTIAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from trying import few
 
 from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.domain import Real
@@ -48,7 +49,7 @@ def ranged() -> Space:
     return made("ranged", choice("s", "a", "b", "c"), choice("e", branch("f", one), branch("g", other)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(spaces(), st.integers(0, 9))
 def test_a_drawn_configuration_is_a_member_of_its_structure_whenever_it_is_asked_for(space: Space, seed: int) -> None:
     tree = tree_of(space)

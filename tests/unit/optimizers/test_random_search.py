@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
@@ -96,7 +97,7 @@ def test_ends_where_a_constrained_range_is_too_large_to_enumerate() -> None:
     assert len(requested(space, 10)) == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(spaces())
 def test_members_agree_with_brute_force(space: Space) -> None:
     for structure in admissible_structures(space):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import HOSTILE, Page, full, hostile, odd, written
 from storing import header, space, trial
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
@@ -189,7 +190,7 @@ def test_several_runs_are_compared_where_they_can_be(tmp_path: Path) -> None:
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 @given(st.lists(FINITE, max_size=5))
 def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
     axis = axis_of(values)
@@ -306,7 +307,7 @@ def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apar
 
 
 @given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
     for metric in ("1 - accuracy", "1 - roc_auc"):
         few, many = (Judged(metric, count, share * count).interval(loss) for count in (rows, 4 * rows))

@@ -8,6 +8,7 @@ import pytest
 from handmade import among, operator, sequence, space, stage
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from trying import few
 
 import spacelang
 from spacelang.ir.configuration import Configuration
@@ -21,7 +22,7 @@ from spacelang.runtime.executors import Job
 from spacelang.runtime.pipelines.build import build
 
 ROUTES = st.lists(st.lists(st.sampled_from("abc"), max_size=4).map(tuple), max_size=30)
-LAW = settings(max_examples=60, deadline=None)
+LAW = settings(max_examples=few(60), deadline=None)
 
 
 def jobs_of(routes: list[Route]) -> tuple[list[Job], dict[int, Route]]:

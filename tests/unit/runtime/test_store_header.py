@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from laws.spaces import general_spaces
 from storing import TEXT, header, space
+from trying import few
 
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
@@ -16,7 +17,7 @@ from spacelang.runtime.storing.header import from_texts, identity, to_texts, ver
 
 
 @given(general_spaces(), general_spaces())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, second: Space) -> None:
     assert (identity(first) == identity(second)) == (
         replace(first, name="", title="") == replace(second, name="", title="")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing import header, read, stored, trial
+from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, FunctionBound, Measure
@@ -247,7 +248,7 @@ def records(draw: st.DrawFn, index: int) -> Record:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 def test_a_run_goes_on_with_the_trials_that_it_had(data: st.DataObject) -> None:
     told = [data.draw(records(index)) for index in range(1, data.draw(st.integers(1, 4)) + 1)]
     made = header(bounds=BOUNDS, settings={"metrics": '["accuracy", "neg_log_loss"]', "predictions": "true"})

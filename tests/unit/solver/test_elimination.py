@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from trying import few
 
 from spacelang.draws.lottery import JointLottery
 from spacelang.solver.elimination import EXISTS, FEWEST, Factor, FactorGraph, Polynomials, draw, eliminate, supported
@@ -37,7 +38,7 @@ def weights(factors: Sequence[Factor]) -> dict[tuple[int, ...], int]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(problems())
 def test_sums_equal_brute_force(problem: Problem) -> None:
     factors, existential = problem
@@ -55,7 +56,7 @@ def test_sums_equal_brute_force(problem: Problem) -> None:
     assert exists.total == sum(seen.values())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(problems())
 def test_supported_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
@@ -66,7 +67,7 @@ def test_supported_equals_brute_force(problem: Problem) -> None:
     assert supported(eliminate(graph, (existential, EXISTS), keep_trivial=True)) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(problems())
 def test_projection_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
@@ -81,7 +82,7 @@ def test_projection_equals_brute_force(problem: Problem) -> None:
         assert bool(weight) == (joint in expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(problems(), st.data())
 def test_what_is_given_is_all_that_counts(problem: Problem, data: st.DataObject) -> None:
     factors, names = problem

@@ -4,6 +4,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trying import few
 
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
@@ -93,7 +94,7 @@ def test_a_witness_lies_in_its_cells_and_away_from_their_ends() -> None:
 NUMBERS = st.integers(-3, 3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(300), deadline=None)
 @given(
     st.lists(
         st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.sampled_from(("<", "<=", "==", "!=", ">", ">="))), max_size=4
@@ -113,7 +114,7 @@ def test_integer_systems_equal_brute_force(atoms: list[tuple[int, int, int, int,
     assert can(cells, *compares) is expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.booleans(), NUMBERS), max_size=5))
 def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]) -> None:
     cells: dict[str, Simple] = {"a": Real(0.0, 1.0, lower_open=True), "b": Real(-1.0, 2.0), "c": Grid(0, 3)}

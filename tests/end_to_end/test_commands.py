@@ -315,7 +315,7 @@ DataObjective.evaluate = interrupted
 main()
 """
 
-    @pytest.mark.parametrize("as_json", [False, True])
+    @pytest.mark.parametrize("as_json", [False, pytest.param(True, marks=pytest.mark.full)])
     def test_ctrl_c_keeps_what_was_found(self, as_json: bool, folder: Path) -> None:
         arguments = ("run", "toy.space", "--data", "sklearn:iris", "--time", "60s", "--optimizer", "random")
         arguments += ("--workers", "0")

@@ -1,15 +1,14 @@
 """Three pipelines of scikit-learn's example gallery, written as spaces, run as a user runs them."""
 
 import gzip
-import json
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import sklearn
+from commands import document, spacelang
 
 GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
 
@@ -27,27 +26,23 @@ def titanic(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def run(name: str, data: str, *arguments: str) -> dict[str, object]:
-    command = [sys.executable, "-m", "spacelang", "run", str(GALLERY / f"{name}.space"), "--data", data, "--json"]
-    done = subprocess.run(
-        [*command, "--optimizer", "random", "--seed", "0", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+def run(folder: Path, name: str, data: str, *arguments: str) -> Any:
+    command = ("run", str(GALLERY / f"{name}.space"), "--data", data, "--optimizer", "random", "--seed", "0", "--json")
+    return document(spacelang(*command, *arguments, folder=folder))
 
 
-def test_mixed_types(titanic: str) -> None:
-    found = run("mixed_types", titanic, "--target-column", "survived", "--trials", "6")
+def test_mixed_types(tmp_path: Path, titanic: str) -> None:
+    found = run(tmp_path, "mixed_types", titanic, "--target-column", "survived", "--trials", "6")
     assert (found["trials"], found["failed"], found["metric"]) == (6, 0, "accuracy")
-    assert found["loss"] < 0.25  # type: ignore[operator]  # the example's own search comes to 0.2
+    assert found["loss"] < 0.25  # the example's own search comes to 0.2
 
 
-def test_feature_union() -> None:
-    found = run("feature_union", "sklearn:iris", "--trials", "10")
+def test_feature_union(tmp_path: Path) -> None:
+    found = run(tmp_path, "feature_union", "sklearn:iris", "--trials", "10")
     assert (found["trials"], found["failed"]) == (10, 0)
-    assert found["loss"] < 0.1  # type: ignore[operator]
+    assert found["loss"] < 0.1
 
 
-def test_reduce_dimensions() -> None:
-    found = run("reduce_dimensions", "sklearn:digits", "--trials", "4")
+def test_reduce_dimensions(tmp_path: Path) -> None:
+    found = run(tmp_path, "reduce_dimensions", "sklearn:digits", "--trials", "4")
     assert (found["trials"], found["failed"]) == (4, 0)

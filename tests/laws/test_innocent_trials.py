@@ -47,6 +47,7 @@ class Trying:
         return replace(trial, request=request, predictions=os.getpid())
 
 
+@pytest.mark.usefixtures("quick_nurseries")
 @pytest.mark.slow
 def test_no_trial_of_a_bundled_space_has_its_worker_replaced() -> None:
     executor = Processes(Trying())

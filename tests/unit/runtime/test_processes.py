@@ -251,7 +251,7 @@ def test_who_is_killed_near_the_limit_is_out_of_memory(make: Make, taken: float,
 def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: signal.Signals) -> None:
     def slow(request: Request) -> Trial:
         if request != wanted(1):
-            time.sleep(1)
+            time.sleep(0.4)
         return tell_process(request)
 
     executor = make(slow)

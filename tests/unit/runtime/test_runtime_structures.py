@@ -189,6 +189,7 @@ def test_what_is_selected_by_columns_is_not_encoded_before(pipeline: str, encode
     assert preparation.keeps_table == ("columns" in pipeline)
 
 
+@pytest.mark.usefixtures("quick_nurseries")
 def test_a_search_runs_on_columns() -> None:
     features, target = table()
     text = (
@@ -201,6 +202,7 @@ def test_a_search_runs_on_columns() -> None:
     assert len(result.best_pipeline.predict(features.drop(columns="day"))) == 240
 
 
+@pytest.mark.usefixtures("quick_nurseries")
 def test_dates_are_taken_where_a_part_selects_them() -> None:
     features, target = table()
     encoder = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits
 from spacelang.api.experiment import Experiment
+from spacelang.api.keeping import check_predictions
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, made_for_data
 from spacelang.forms.definition import VERSION
@@ -74,7 +75,11 @@ class Finished:
         return found[rank - 1]
 
     def ensemble(self, votes: int = VOTES) -> Choice:
-        """Who votes in an ensemble, as a run with `--ensemble` chooses them; raises EnsembleError where nobody can."""
+        """Who votes in an ensemble, as a run with `--ensemble` chooses them.
+
+        Raises EnsembleError where nobody can, and StoreError where the run kept no predictions to choose by.
+        """
+        check_predictions(self.store)
         with Store.read(self.store) as run:
             return choose(self.outcome, self.objective, run.predictions, votes)
 

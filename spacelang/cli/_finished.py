@@ -18,7 +18,9 @@ KeptTestOption = Annotated[
     typer.Option("--test", metavar="SHARE", help="The share of the rows that the run kept for testing; else its own."),
 ]
 RankOption = Annotated[int, typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them.")]
-EnsembleFlag = Annotated[bool, typer.Option("--ensemble", help="The best pipelines that vote together (Caruana).")]
+EnsembleFlag = Annotated[
+    bool, typer.Option("--ensemble", help="The best pipelines that vote together, of a run with `--ensemble`.")
+]
 VotesOption = Annotated[int, typer.Option(min=1, metavar="N", help="How many votes an ensemble has.")]
 
 

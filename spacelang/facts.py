@@ -7,6 +7,7 @@ more than a hundred such classes: to define them took a third of its time, and i
 import builtins
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any, Never, TypeVar, dataclass_transform
 
@@ -121,3 +122,16 @@ def _setstate(self: Any, state: list[object]) -> None:
 
 def _fields(cls: Any) -> "tuple[Field[Any], ...]":
     return fields(cls)
+
+
+class Computing:
+    """A base of frozen data classes with properties that are computed once: these are no part of what is pickled.
+
+    So what is the same has the same pickle, whatever was asked of it before, and workers are sent no more than that.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        cls = type(self)
+        return {
+            name: it for name, it in vars(self).items() if not isinstance(getattr(cls, name, None), cached_property)
+        }

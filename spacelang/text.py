@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from spacelang.facts import fact
+from spacelang.facts import Computing, fact
 
 UNNAMED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of Unicode whose characters are in no name: they steer a terminal, reorder a line or cannot be seen."""
@@ -22,7 +22,7 @@ class Origin:
 
 
 @dataclass(frozen=True, order=True)
-class Source:
+class Source(Computing):
     """One text with the name under which it is shown (a path as the user wrote it, or a bundled name).
 
     A text that was read from no file has no `origin`.

@@ -12,6 +12,7 @@ from spacelang.api.compiling import RefusalError, compiled, document_of
 from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
+from spacelang.facts import Computing
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, admit, exclusion
@@ -42,7 +43,7 @@ class SpaceError(Carried):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Space:
+class Space(Computing):
     """A checked space; `warnings` are diagnostics that do not keep it from being used.
 
     `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from spacelang.facts import fact
+from spacelang.facts import Computing, fact
 from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value, identity, is_number, same
 
@@ -186,7 +186,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Computing):
     """A finite set of values without an order."""
 
     values: tuple[Value, ...]

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from spacelang.facts import fact
+from spacelang.facts import Computing, fact
 from spacelang.grouping import grouped
 from spacelang.ir.domain import RESERVED, Domain, literal, quoted
 from spacelang.ir.expr import Expr, references
@@ -89,7 +89,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Computing):
     """A decision: exactly one of the branches is taken."""
 
     name: str
@@ -186,7 +186,7 @@ def named_value(branches: Sequence[Branch], name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Constraint:
+class Constraint(Computing):
     """`forbid E` (`forbidden` is true) or `require E`; it applies only where all that it names is active."""
 
     expression: Expr
@@ -245,7 +245,7 @@ def said(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> It
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Computing):
     """A checked space: what analysis returns and everything after it takes."""
 
     name: str

@@ -88,6 +88,10 @@ class Structures:
         self.decisive = Model(_decisive(space), space.constraints)
         """The model without what has no say in which structures there are."""
 
+    def __reduce__(self) -> tuple[type["Structures"], tuple[Space]]:
+        """A pickle has the space alone: what was counted depends on what was asked."""
+        return type(self), (self.space,)
+
     @cached_property
     def model(self) -> Model:
         """The counting model of all hyperparameters."""
@@ -107,7 +111,10 @@ class Structures:
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
-        """For every decision the places of the branches that some admissible configuration takes."""
+        """For every decision the places of the branches that some admissible configuration takes.
+
+        Of decisions that no admissible configuration reaches nothing is said.
+        """
         return self._decided.supported_branches()
 
     @cached_property

@@ -1,5 +1,6 @@
 """Counting equals brute force."""
 
+import pickle
 from collections import Counter
 
 import pytest
@@ -21,6 +22,18 @@ def test_counts_equal_brute_force(space: Space) -> None:
     structures = Structures(space)
     assert structures.count == len(brute.structures(space))
     assert structures.configurations == len(brute.configurations(space))
+
+
+@settings(LAW)
+@given(finite_spaces())
+def test_a_pickle_is_the_same_whatever_was_asked(space: Space) -> None:
+    structures = Structures(space)
+    before = pickle.dumps(structures)
+    assert structures.count == len(brute.structures(space))
+    assert set(structures.supported_branches) == {each.address for each in space.decisions}
+    assert pickle.dumps(structures) == before
+    again = pickle.loads(before)
+    assert (again.space, again.count) == (space, structures.count)
 
 
 @settings(LAW)

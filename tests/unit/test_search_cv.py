@@ -45,19 +45,21 @@ def searching(text: str = TEXT, **told: Any) -> sl.SpaceSearchCV:
     return sl.SpaceSearchCV(sl.parse(text), **{"trials": 4, "cv": FOLDS, "random_state": 0, **told})
 
 
-def spaces(folder: Path) -> Iterator[Path]:
-    """Paths: in a space that is loaded already caches fill, which scikit-learn takes for a change of a parameter."""
-    for text in (TEXT, REGRESSION) if IS_FULL else (TEXT,):
-        path = folder / f"{len(text)}.space"
-        path.write_text(text, encoding="utf-8")
+def spaces(folder: Path) -> Iterator[Path | sl.Space]:
+    """A path and what it leads to: in a space caches fill, which are no change of a parameter."""
+    path = folder / "mine.space"
+    path.write_text(TEXT, encoding="utf-8")
+    yield sl.load(path)
+    if IS_FULL:
         yield path
+        yield sl.parse(REGRESSION)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_it_passes_the_checks_of_scikit_learn(tmp_path: Path) -> None:
     """All of them: none is excepted (that of the array API is skipped by itself where SciPy does not have it on)."""
-    for path in spaces(tmp_path):
-        search = sl.SpaceSearchCV(path, trials=1, cv=2, random_state=0)
+    for space in spaces(tmp_path):
+        search = sl.SpaceSearchCV(space, trials=1, cv=2, random_state=0)
         checks = [check for _, check in estimator_checks_generator(search)]
         assert len(checks) > 40
         for place, check in enumerate(checks):

@@ -91,7 +91,9 @@ def test_the_source_distribution_holds_the_repository_and_no_more(built: Path, c
 
 
 def files_of(copy: Path, folder: str) -> set[str]:
-    return {path.relative_to(copy).as_posix() for path in (copy / folder).rglob("*") if path.is_file()}
+    """Files of a folder, but for what Python has compiled meanwhile."""
+    found = (path.relative_to(copy) for path in (copy / folder).rglob("*") if path.is_file())
+    return {path.as_posix() for path in found if "__pycache__" not in path.parts}
 
 
 def test_the_package_index_takes_and_shows_it(built: Path, wheel: Path, copy: Path) -> None:

@@ -40,13 +40,18 @@ print(len(model.predict(table[[*model.feature_names_in_]].head(5))), "rows predi
 
 def play(day: Day, files: Mapping[str, Path], budget: Budget) -> None:
     """The whole day."""
+    morning(day, files, budget)
+    change(day, budget)
+    another(day, budget)
+
+
+def morning(day: Day, files: Mapping[str, Path], budget: Budget) -> None:
+    """Until the first pipeline is in use."""
     for name, path in files.items():
         shutil.copy(path, day.folder / f"{name}.csv")
     begin(day)
     search(day, budget)
     take_away(day)
-    change(day, budget)
-    another(day, budget)
 
 
 def begin(day: Day) -> None:
@@ -87,6 +92,7 @@ def take_away(day: Day) -> None:
     shutil.copy(day.folder / "churn.csv", day.folder / "elsewhere")
     assert day.run_python("the module, elsewhere", "-c", ELSEWHERE, cwd="elsewhere") == "7 rows predicted\n"
     assert "5 rows predicted" in day.run_python("the model, elsewhere", "-c", LOADED, cwd="elsewhere")
+    assert "keeps no predictions" in day.spacelang("export", "churn.db", "--ensemble", "-o", "crew.py", status=1)
     day.spacelang("predict", "churn.db", "--data", "churn.csv", "-o", "predictions.csv")
     rows = len((day.folder / "predictions.csv").read_text().splitlines())
     assert rows == len((day.folder / "churn.csv").read_text().splitlines())
@@ -116,7 +122,6 @@ def another(day: Day, budget: Budget) -> None:
     day.spacelang(
         "run", "credit.space", "--data", "credit.csv", "--ensemble", "8", *budget.first, "--store", "credit.db"
     )
-    assert "keeps no predictions" in day.spacelang("export", "churn.db", "--ensemble", "-o", "crew.py", status=1)
     day.spacelang("export", "credit.db", "--ensemble", "-o", "crew.py")
     assert "churn.db" in day.spacelang("runs", ".")
 

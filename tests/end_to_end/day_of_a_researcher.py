@@ -20,9 +20,10 @@ forbid scaler is none and estimator is KNeighborsClassifier
 """
 
 OPTIMIZER = '''\
-"""A walk that starts anew where nothing around is better."""
+"""Few rows for everything, all rows for what is best."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from spacelang.contracts import Ask, Configurations, DiscrepancyTree, Problem, Request, Search, Structures, option
@@ -34,13 +35,13 @@ class Spread:
 
     paper: ClassVar[str] = "none"
 
-    share: float = option(0.3, "of the rows on which a configuration is trained first")
+    few: int = option(100, "training rows for everything")
 
     def search(self, problem: Problem) -> Search:
         """A new configuration for every idle worker; the best of them again, on all rows."""
-        few = max(1, int(problem.size * self.share))
+        few = min(self.few, problem.size)
         new = Configurations(DiscrepancyTree(Structures(problem.space)), problem.rng).each_once()
-        told, out, best = (yield Ask()), 0, 2.0
+        told, out, best = (yield Ask()), 0, inf
         again: list[Request] = []
         while True:
             begin = again[: told.room]
@@ -130,7 +131,7 @@ def compare(day: Day) -> None:
     for name in SETS:
         day.spacelang("tabulate", "mine.space", "--data", f"sklearn:{name}", "-o", f"{name}.npz", "--workers", "0")
     tables = [part for name in SETS for part in ("--data", f"table:{name}.npz")]
-    entered = ("--optimizers", "spread,spread:share=0.1,random,hyperband", "--trials", "30", "--repeats", "5")
+    entered = ("--optimizers", "spread,random,hyperband", "--trials", "30", "--repeats", "5")
     told = day.spacelang("compare", "mine.space", *tables, *entered, "-o", "compared")
     assert "spread" in told
     assert "[" in told, "ranks have intervals"

@@ -46,7 +46,13 @@ def test_a_new_kind_of_prior_is_a_list_of_type_errors(tmp_path: Path) -> None:
     module.write_text(text.replace("Prior: TypeAlias", f"{new}Prior: TypeAlias"), encoding="utf-8")
     options = ["--enable-error-code=exhaustive-match", "--follow-imports=skip", "--ignore-missing-imports"]
     ended = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *(str(package / name) for name in ("ir/space.py", *WRITERS))],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            *options,
+            *(str(package / name) for name in ("facts.py", "ir/space.py", *WRITERS)),
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -112,6 +112,7 @@ def play(day: Day, files: Mapping[str, Path], budget: Budget) -> None:
     write(day)
     compare(day)
     hand_over(day)
+    day.run_python("pip uninstall spread", "-m", "pip", "uninstall", "--quiet", "--yes", "spread")
 
 
 def write(day: Day) -> None:

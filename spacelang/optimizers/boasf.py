@@ -45,7 +45,7 @@ class Boasf:
         "budget", "what rounds divide: seconds or evaluations; as the run has a time, or else a number of trials"
     )
     total: float = option(0.0, "how much of it there is; 0 is all that the run has")
-    limit: float = option(120.0, "seconds of an evaluation, which has no more than its arm has left; 0 is no limit")
+    limit: float = option(120.0, "seconds of an evaluation, and after an arm's first what it has left; 0 is no limit")
     denom: Literal["sqrt", "log2"] = option("sqrt", "what the spread is divided by: as the paper, or its code, has it")
     tie: Literal["keep", "reference"] = option("keep", "which arms stay where all are alike: all, or some by chance")
     startup: int = option(20, settings.STARTUP)

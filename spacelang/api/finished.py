@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from spacelang.api.executing import make_executor, trial_limits
 from spacelang.api.experiment import Experiment
@@ -26,6 +26,7 @@ from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.options import AS_THEN, DataOptions, read_options
 from spacelang.runtime.data.reading import Reading
+from spacelang.runtime.ensembles import VOTES
 from spacelang.runtime.ensembles.assembling import Choice, assemble, choose, unfitted
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.split import parse_validation
@@ -43,9 +44,6 @@ from spacelang.text import Origin, Source
 if TYPE_CHECKING:
     from spacelang.ir.task import Limits
     from spacelang.runtime.evaluation.objective import DataObjective
-
-VOTES: Final = 32
-"""The votes of an ensemble of which nothing else is said."""
 
 
 @dataclass(frozen=True, eq=False)

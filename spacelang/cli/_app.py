@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from spacelang import __version__, cli
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
+from spacelang.cli._command import parsed
 from spacelang.cli._shared import report
 
 _MODULES: Final = sorted(each.name for each in iter_modules(cli.__path__) if each.name[0] != "_")
@@ -78,7 +79,7 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     for name in names:
         word = name.replace("-", "_")
         module = import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
-        app.command(name=name, help=_help(module.command))(module.command)
+        app.command(name=name, help=_help(module.command))(parsed(module.command))
     return app
 
 

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._running import reading_of
 from spacelang.cli._shared import note
 
 if TYPE_CHECKING:
     from spacelang.api.finished import Finished
-    from spacelang.runtime.data.reading import Reading
+    from spacelang.cli._options import FoundOptions
     from spacelang.runtime.ensembles.assembling import Choice
     from spacelang.runtime.history import Record
 
@@ -17,24 +16,11 @@ KeptTestOption = Annotated[
     float | None,
     typer.Option("--test", metavar="SHARE", help="The share of the rows that the run kept for testing; else its own."),
 ]
-RankOption = Annotated[int, typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them.")]
-EnsembleFlag = Annotated[
-    bool, typer.Option("--ensemble", help="The best pipelines that vote together, of a run with `--ensemble`.")
-]
-VotesOption = Annotated[int, typer.Option(min=1, metavar="N", help="How many votes an ensemble has.")]
 
 
-def given_reading(
-    sep: str | None, encoding: str | None, decimal: str | None, drop_columns: str | None
-) -> "Reading | None":
-    """How a file is to be read, None where no option says so; ends the program where no file can be."""
-    given = (sep, encoding, decimal, drop_columns)
-    return None if given == (None,) * len(given) else reading_of(*given)
-
-
-def chosen_of(finished: "Finished", rank: int, votes: int, *, ensemble: bool) -> "Record | Choice":
+def chosen_of(finished: "Finished", options: "FoundOptions") -> "Record | Choice":
     """The trial of a rank, or those that vote; raises InputError where there are none."""
-    return finished.ensemble(votes) if ensemble else finished.ranked(rank)
+    return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank)
 
 
 def numbers_of(chosen: "Record | Choice") -> list[int]:

@@ -1,11 +1,12 @@
-"""What commands share: arguments, reading a space, and how problems are shown."""
+"""What commands share: reading a space, writing a file, and how problems are shown."""
 
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -15,78 +16,14 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-
-LONGEST_NUMBER: Final = 20
-"""Digits of a number that is bound; what has more is too large anyway."""
+    from spacelang.cli._options import SpaceOptions
 
 
-def spaces_like(incomplete: str) -> list[str]:
-    """The bundled spaces and the `.space` files that a text may become, for a shell."""
-    from spacelang.syntax.sources import bundled
-
-    folder, slash, _ = incomplete.rpartition("/")
-    files = sorted(Path(folder + slash).glob("*.space"))
-    known = (*bundled(), *(f"{folder}{slash}{each.name}" for each in files))
-    return [name for name in known if name.startswith(incomplete)]
-
-
-def targets_like(incomplete: str) -> list[str]:
-    """The targets that a text may become, for a shell."""
-    from spacelang.targets import TARGETS
-
-    return [name for name in TARGETS.names() if name.startswith(incomplete)]
-
-
-def optimizers_like(incomplete: str) -> list[str]:
-    """The optimizers that the last of some with commas between them may become, for a shell."""
-    from spacelang.optimizers import OPTIMIZERS
-
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
-
-
-SpaceArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SPACE",
-        autocompletion=spaces_like,
-        help="A `.space` file, a compiled one (JSON), or the name of a bundled space (see `spacelang spaces`).",
-    ),
-]
-TargetOption = Annotated[
-    str,
-    typer.Option("--target", "-t", autocompletion=targets_like, help="The target; see `spacelang targets`."),
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
-]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option; give it as often as needed.")
-]
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option("--allow", metavar="PACKAGE", help="A package that the space may `use`, trusted to be imported."),
-]
-BindOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--bind", metavar="NAME=NUMBER", help="How large the data is: `n_features=30`, `n_samples`, `n_classes`."
-    ),
-]
-SeedOption = Annotated[int, typer.Option(min=0, help="Equal seeds give equal results.")]
-
-
-def load(
-    reference: str, *, as_json: bool = False, allow: list[str] | None = None, bind: list[str] | None = None
-) -> "Space":
-    """The space, its warnings printed to standard error; ends the program where it has errors."""
-    from spacelang.api import SpaceError
+def load(reference: str, options: "SpaceOptions") -> "Space":
+    """The space, its warnings printed to standard error; raises SpaceError where it has errors."""
     from spacelang.api import load as load_space
 
-    try:
-        space = load_space(reference, allow=allow or (), bind=bindings(bind))
-    except SpaceError as error:
-        end(error.diagnostics, as_json=as_json)
+    space = load_space(reference, allow=options.allowed, bind=options.bindings)
     show(space.warnings)
     _tell_unbound(space)
     return space
@@ -167,13 +104,44 @@ def must_be_free(output: Path) -> None:
 
 def write_new(output: Path, content: str | bytes) -> None:
     """Write a file that was not there; ends the program where it is by now, or cannot be written."""
+    # Created, never written over, even if somebody else was faster.
+    with writing(output), output.open("xb") as file:
+        # A table may hold what is no text: bytes of a name in another encoding.
+        file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+
+
+def write_over(output: Path, text: str, *, own: str = "", what: str = "") -> None:
+    """Write a text in place of what is there; ends the program where it cannot be, or would replace its `own` source.
+
+    That is told as `what` it is.
+    """
+    with writing(output):
+        if own and output.is_file() and Path(own).is_file() and output.samefile(own):
+            fail(f"`{output}` is {what}", "give `-o` another file")
+        output.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def writing(output: Path) -> Iterator[None]:
+    """End the program where a file cannot be written."""
     try:
-        # Created, never written over, even if somebody else was faster.
-        with output.open("xb") as file:
-            # A table may hold what is no text: bytes of a name in another encoding.
-            file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+        yield
     except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
+        fail(f"cannot write `{output}`: {lowered(error)}")
+
+
+def lowered(error: OSError) -> str:
+    """What the system says was wrong, behind a colon."""
+    return (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """End the program for a text of an option that a ValueError says is none."""
+    try:
+        yield
+    except ValueError as error:
+        fail(str(error))
 
 
 def note(message: str, help: str = "") -> None:  # noqa: A002
@@ -197,34 +165,6 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
     return found
 
 
-def bindings(pairs: list[str] | None) -> dict[str, int]:
-    """The numbers of `--bind NAME=NUMBER …`; ends the program for names and numbers that nothing can be bound to."""
-    found: dict[str, int] = {}
-    for pair in pairs or ():
-        name, equals, number = (part.strip() for part in pair.partition("="))
-        if not equals or not name:
-            fail(f"`--bind {pair}` binds nothing", "write `--bind NAME=NUMBER`")
-        if name in found:
-            fail(f"`{name}` is bound twice")
-        found.update(_bound(name, number))
-    return found
-
-
-def _bound(name: str, number: str) -> dict[str, int]:
-    from spacelang.analysis.surroundings import BindingError, check_bindings
-
-    is_whole = number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER
-    try:
-        return check_bindings({name: int(number) if is_whole else number})
-    except BindingError as error:
-        fail(error.message, error.help)
-
-
 def plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
-    """The configured target or optimizer; ends the program where it or an option of it does not exist."""
-    from spacelang.plugins import OptionError, UnknownPluginError
-
-    try:
-        return plugins.configure(plugins.load(name), settings(pairs))
-    except (UnknownPluginError, OptionError) as error:
-        fail(error.message, error.help)
+    """The configured target or optimizer; raises UnknownPluginError and OptionError."""
+    return plugins.configure(plugins.load(name), settings(pairs))

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import JsonOption, fail, note, print_json
+from spacelang.cli._options import JsonOption
+from spacelang.cli._shared import note, print_json
 from spacelang.diagnostics.cells import visible
 
 
@@ -27,12 +27,8 @@ def command(
     Example: `spacelang archive runs -o archive.json`
     """
     from spacelang.api.archiving import make_archive
-    from spacelang.runtime.errors import InputError
 
-    try:
-        made = make_archive(runs, output)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
+    made = make_archive(runs, output)
     for reason in made.left_out:
         note(f"left out: {reason}")
     rows = made.archive.rows

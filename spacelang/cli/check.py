@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, bindings, print_json, show, spaces_like
+from spacelang.cli._options import JsonOption, SpaceOptions, spaces_like
+from spacelang.cli._shared import print_json, show
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
@@ -18,8 +19,7 @@ def command(
             metavar="SPACE...", autocompletion=spaces_like, help="`.space` files or names of bundled spaces."
         ),
     ],
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
     """Check spaces without running anything: syntax, names, ranges, conditions, constraints.
@@ -29,7 +29,7 @@ def command(
     from spacelang.analysis import Surroundings, check
     from spacelang.syntax.sources import read_source
 
-    surroundings = Surroundings(bindings(bind), frozenset(allow or ()))
+    surroundings = Surroundings(options.bindings, frozenset(options.allowed))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_source(reference)

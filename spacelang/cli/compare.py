@@ -1,8 +1,8 @@
 """`spacelang compare`: several optimizers on the same data, with the same splits and the same budget."""
 
-import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,37 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
-from spacelang.cli._running import (
-    ArchiveNormOption,
-    ArchiveOption,
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    InitialOption,
+from spacelang.cli._options import (
+    InitialOptions,
     IsolateOption,
-    SepOption,
-    TargetColumnOption,
-    TestOption,
-    load_space,
-    reading_of,
-    workers_of,
-)
-from spacelang.cli._shared import (
-    AllowOption,
-    BindOption,
     JsonOption,
+    ReadingOptions,
     SeedOption,
     SpaceArgument,
-    end,
-    fail,
-    note,
+    SpaceOptions,
+    TargetColumnOption,
+    TestOption,
+    WorkerOptions,
+    WorkersOption,
     optimizers_like,
-    print_json,
-    report,
-    show,
 )
+from spacelang.cli._running import load_space, workers_of
+from spacelang.cli._shared import as_usage, note, print_json, report, show
 from spacelang.cli._streams import unguarded
-from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -71,9 +57,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None, typer.Option(help="Stop each run after this long: `30s`, `10m`, `2h`; on a table in its own time.")
     ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many trials.")] = None,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
-    ] = 1,
+    workers: WorkersOption = 1,
     seed: SeedOption = 0,
     metric: Annotated[str | None, typer.Option(help="A scikit-learn scorer; else as for `spacelang run`.")] = None,
     validate: Annotated[
@@ -84,16 +68,10 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
     ] = None,
     isolate: IsolateOption = False,
-    initial: InitialOption = None,
-    archive: ArchiveOption = None,
-    archive_norm: ArchiveNormOption = Norm.L1,
+    first: InitialOptions,
     target_column: TargetColumnOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    reading: ReadingOptions,
+    of_space: SpaceOptions,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -114,34 +92,43 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang compare my.space --data my.csv --optimizers random,mosaic --time 60s --test 0.2 -o compared`
     """
+    from rich.console import Console
+
+    from spacelang.api.experiment import budget_of
+    from spacelang.bench.comparing import compare, labels
     from spacelang.bench.comparison.document import document
+    from spacelang.bench.comparison.progress import ComparisonProgress
     from spacelang.plugins import pieces
 
     _check_usage(optimizers, time, validate, data)
-    reading = reading_of(sep, encoding, decimal, drop_columns)
-    loaded = load_space(space, allow, bind, as_json=json)
+    files = reading.reading
+    loaded = load_space(space, of_space)
     show(loaded.warnings)
-    _check_limits(loaded, time, trials, trial_limit, workers, isolate=isolate)
+    with as_usage():
+        budget_of(loaded, time, trials)
+    workers_of(loaded, WorkerOptions(workers, None, trial_limit, isolate))
     place = _place(loaded) if folder is None else folder
-    options = {
-        "repeats": repeats,
-        "metric": metric,
-        "validate": validate,
-        "test": test,
-        "time": time,
-        "trials": trials,
-        "workers": workers,
-        "seed": seed,
-        "trial_limit": trial_limit,
-        "isolate": isolate,
-        "target_column": target_column,
-        **asdict(reading),
-        "initial": initial,
-        "archive": archive,
-        "archive_norm": archive_norm,
-        "folder": place,
-    }
-    comparison = _compared(loaded, data or [], pieces(optimizers, ","), options, as_json=json)
+    with _told(place), ComparisonProgress(Console(file=unguarded(sys.stderr))) as listener:
+        comparison = compare(
+            loaded,
+            labels(data or []),
+            pieces(optimizers, ","),
+            repeats=repeats,
+            metric=metric,
+            validate=validate,
+            test=test,
+            time=time,
+            trials=trials,
+            workers=workers,
+            seed=seed,
+            trial_limit=trial_limit,
+            isolate=isolate,
+            target_column=target_column,
+            **asdict(files),
+            **asdict(first),
+            folder=place,
+            listener=listener,
+        )
     if json:
         print_json({**document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted})
     else:
@@ -175,58 +162,31 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
     _tell(mistakes)
 
 
-def _check_limits(
-    space: "Space", time: str | None, trials: int | None, trial_limit: str | None, workers: int, *, isolate: bool
-) -> None:
-    from spacelang.api.experiment import budget_of
-
-    try:
-        budget_of(space, time, trials)
-    except ValueError as error:
-        fail(str(error))
-    workers_of(space, workers, None, trial_limit, isolate=isolate)
-
-
 def _place(space: "Space") -> Path:
     """A new folder for a comparison that nobody gave a place."""
     from datetime import datetime
 
-    word = re.sub(r"[^\w.-]+", "-", space.name).strip("-.")[:60] or "space"
-    stem = Path("comparisons") / f"{word}-{datetime.now():%Y%m%d-%H%M%S}"
-    number = 1
-    while (place := stem if number == 1 else stem.with_name(f"{stem.name}-{number}")).exists():
-        number += 1
-    return place
+    from spacelang.runtime.storing.runs import names
+
+    places = (Path("comparisons") / name for name in names(space.name, datetime.now()))
+    return next(place for place in places if not place.exists())
 
 
-def _compared(
-    space: "Space", data: list[str], optimizers: list[str], options: dict[str, Any], *, as_json: bool
-) -> "Comparison":
-    from rich.console import Console
-
-    from spacelang.api import SpaceError
-    from spacelang.bench.comparing import ArenasError, compare, labels
-    from spacelang.bench.comparison.progress import ComparisonProgress
-    from spacelang.runtime.errors import InputError, MetricError
-    from spacelang.runtime.storing.store_faults import StoreError
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """End the program with all that is wrong with data, or where no seed was whole when it was stopped."""
+    from spacelang.bench.comparing import ArenasError
+    from spacelang.runtime.errors import MetricError
 
     try:
-        with ComparisonProgress(Console(file=unguarded(sys.stderr))) as listener:
-            return compare(space, labels(data), optimizers, listener=listener, **options)
-    except SpaceError as error:
-        end(error.diagnostics, as_json=as_json)
+        yield
     except ArenasError as error:
         usage = all(isinstance(each, MetricError) for each in error.mistakes)
         found = [(each.message, each.help) for each in error.mistakes]
         _tell(dict.fromkeys(found), status=WRONG_USAGE if usage else BAD_INPUT)
-    except StoreError as error:
-        fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
     except KeyboardInterrupt:
-        report(f"stopped before the first seed was whole; what was made is kept in `{options['folder']}`", GO_ON)
+        report(f"stopped before the first seed was whole; what was made is kept in `{place}`", GO_ON)
         raise typer.Exit(INTERRUPTED) from None
-    raise AssertionError("something was told, or found")
 
 
 GO_ON = "the same command goes on from there"

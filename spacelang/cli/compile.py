@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._shared import (
-    AllowOption,
-    BindOption,
-    SetOption,
-    SpaceArgument,
-    TargetOption,
-    end,
-    fail,
-    load,
-    plugin,
-)
+from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption
+from spacelang.cli._shared import fail, load, plugin, write_over
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -38,9 +29,9 @@ class Format(StrEnum):
 def command(
     space: SpaceArgument,
     target: TargetOption,
+    *,
     set_: SetOption = None,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here.")] = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How the form is written.")] = Format.TEXT,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what the form would keep only in part.")] = False,
@@ -53,19 +44,13 @@ def command(
 
     Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
     """
-    from spacelang.api.compiling import RefusalError, lowered
-    from spacelang.plugins import OptionError
+    from spacelang.api.compiling import lowered
     from spacelang.targets import TARGETS
     from spacelang.targets._lowered import document
 
     chosen = plugin(TARGETS, target, set_)
-    loaded = load(space, as_json=format_ is Format.JSON, allow=allow, bind=bind)
-    try:
-        form = lowered(target, chosen, loaded.counted, strict=strict)
-    except RefusalError as error:
-        end(error.diagnostics, as_json=format_ is Format.JSON)
-    except OptionError as error:
-        fail(error.message, error.help)
+    loaded = load(space, options)
+    form = lowered(target, chosen, loaded.counted, strict=strict)
     if format_ is Format.JSON:
         found = document(target, loaded.checked, form, asdict(chosen), loaded.bound)
         # What a terminal does not show is written as escapes, which JSON knows: so every text stays as it is.
@@ -76,16 +61,7 @@ def command(
         # Names of files may be of any characters, and the name of a space may be that of its file.
         print("\n".join(map(visible, text.split("\n"))))
     else:
-        _write(output, text, space)
-
-
-def _write(output: Path, text: str, space: str) -> None:
-    try:
-        if output.is_file() and Path(space).is_file() and output.samefile(space):
-            fail(f"`{output}` is the space itself", "give `-o` another file")
-        output.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
+        write_over(output, text + "\n", own=space, what="the space itself")
 
 
 def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format, space: "Space") -> str:

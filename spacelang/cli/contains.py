@@ -4,22 +4,22 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._given import ConfigurationArgument, read_configuration
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import load, print_json
 from spacelang.diagnostics.cells import visible
 
 
 def command(
     space: SpaceArgument,
     configuration: ConfigurationArgument,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
     """Say whether a configuration is a member (status 0), and if not (status 1), why.
 
     Example: `spacelang contains credit.space mine.json`
     """
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     excluded = loaded.exclusion(read_configuration(configuration))
     if json:
         print_json(

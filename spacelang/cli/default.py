@@ -1,11 +1,16 @@
 """`spacelang default`: the default configuration of a space."""
 
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import load, print_json
 
 
-def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
+def command(
+    space: SpaceArgument,
+    options: SpaceOptions,
+    json: JsonOption = False,  # noqa: ARG001 - errors are told so
+) -> None:
     """Print the default configuration as one JSON object.
 
     Example: `spacelang default blds_table1`
     """
-    print_json(load(space, as_json=json, allow=allow, bind=bind).default().to_dict())
+    print_json(load(space, options).default().to_dict())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, colours, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import colours, load, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 def command(
     first: SpaceArgument,
     second: SpaceArgument,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    *,
+    options: SpaceOptions,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End with status 1 where they differ.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -29,7 +30,7 @@ def command(
     """
     from spacelang.forms.difference import compare
 
-    one, other = (load(reference, as_json=json, allow=allow, bind=bind) for reference in (first, second))
+    one, other = (load(reference, options) for reference in (first, second))
     found = compare(one.counted, other.counted)
     if json:
         print_json(_document(first, second, found))

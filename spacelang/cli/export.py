@@ -5,27 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._finished import (
-    EnsembleFlag,
-    KeptTestOption,
-    RankOption,
-    VotesOption,
-    chosen_of,
-    given_reading,
-    numbers_of,
-    provenance,
-    tell,
-)
-from spacelang.cli._running import (
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    SepOption,
-    TargetColumnOption,
-    be_ready_to_fork,
-    telling,
-)
-from spacelang.cli._shared import AllowOption, JsonOption, fail, must_be_free, note, print_json, write_new
+from spacelang.cli._finished import KeptTestOption, chosen_of, numbers_of, provenance, tell
+from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
+from spacelang.cli._running import be_ready_to_fork
+from spacelang.cli._shared import fail, must_be_free, note, print_json, write_new
 from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
@@ -37,25 +20,20 @@ MODEL: Final = ".skops"
 SUFFIXES: Final = (".py", MODEL)
 
 
-def command(  # noqa: PLR0913 - one argument an option
+def command(
     run: RunArgument,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="Write it here: code, or a model.")
     ],
-    rank: RankOption = 1,
-    ensemble: EnsembleFlag = False,
-    votes: VotesOption = 32,
+    found: FoundOptions,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="The data of the run; else the file of its name in this folder."),
     ] = None,
     target_column: TargetColumnOption = None,
     test: KeptTestOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
+    reading: ReadingOptions,
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -71,15 +49,13 @@ def command(  # noqa: PLR0913 - one argument an option
         fail(f"no pipeline is written as `{output.name}`", f"name a file that ends in {' or '.join(SUFFIXES)}")
     must_be_free(output)
     if output.suffix == MODEL:
-        be_ready_to_fork(1, None)
-    reading = given_reading(sep, encoding, decimal, drop_columns)
-    with telling(run, as_json=json):
-        from spacelang.api.finished import take_up
+        be_ready_to_fork()
+    from spacelang.api.finished import take_up
 
-        finished = take_up(run, data=data, target=target_column, test=test, reading=reading, allow=allow or ())
-        chosen = chosen_of(finished, rank, votes, ensemble=ensemble)
-        said = provenance(finished, chosen)
-        content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
+    finished = take_up(run, data=data, target=target_column, test=test, reading=reading.given, allow=allow or ())
+    chosen = chosen_of(finished, found)
+    said = provenance(finished, chosen)
+    content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
     write_new(output, content)
     if json:
         print_json({"file": str(output), "trials": numbers_of(chosen), "trusted": trusted})

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import colours, fail, report, show, spaces_like
+from spacelang.cli._options import spaces_like
+from spacelang.cli._shared import colours, fail, lowered, report, show
 from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
@@ -143,7 +144,7 @@ def _write(layout: _Layout, path: Path) -> bool:
     try:
         _replace(path, layout.text.encode())
     except OSError as error:
-        report(f"cannot write `{layout.name}`: {(error.strerror or str(error)).lower()}")
+        report(f"cannot write `{layout.name}`: {lowered(error)}")
         return False
     typer.echo(f"{name}: formatted")
     return True

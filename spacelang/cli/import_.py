@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import fail, show
+from spacelang.cli._shared import show, write_over
 from spacelang.cli._streams import write_file
 
 
@@ -35,13 +35,4 @@ def command(
     if output is None:
         write_file(imported.text)
     else:
-        _write(output, imported.text, file)
-
-
-def _write(output: Path, text: str, file: str) -> None:
-    try:
-        if output.is_file() and output.samefile(file):
-            fail(f"`{output}` is the imported file itself", "give `-o` another file")
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
+        write_over(output, imported.text, own=file, what="the imported file itself")

@@ -6,16 +6,8 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
-from spacelang.cli._running import (
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    SepOption,
-    TargetColumnOption,
-    reading_of,
-)
-from spacelang.cli._shared import fail, must_be_free, note, write_new
+from spacelang.cli._options import ReadingOptions, TargetColumnOption
+from spacelang.cli._shared import must_be_free, note, write_new
 from spacelang.cli._streams import write_file
 
 
@@ -23,10 +15,7 @@ def command(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A file of data, `sklearn:NAME` or `openml:ID`.")],
     *,
     target_column: TargetColumnOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
+    options: ReadingOptions,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
 ) -> None:
     """Write a space to start from: stages, ranges and a task for such data, with comments that teach the language.
@@ -38,16 +27,12 @@ def command(
     """
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
-    from spacelang.runtime.errors import InputError
     from spacelang.starting.writing import starting_space
 
     if output is not None:
         must_be_free(output)
-    reading = reading_of(sep, encoding, decimal, drop_columns)
-    try:
-        found = profile(load_dataset(data, target_column, reading))
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
+    reading = options.reading
+    found = profile(load_dataset(data, target_column, reading))
     for column in found.suspects:
         note(column.warning)
     labels = "" if target_column is None else f" --target-column {quote(target_column)}"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, fail, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import fail, load, print_json
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.cells import visible
 
@@ -22,12 +23,12 @@ REASONS: Final = 5
 def command(
     run: RunArgument,
     space: SpaceArgument,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Write the members here, the best first.")
     ] = None,
     most: Annotated[int | None, typer.Option("-n", min=1, help="At most so many of them.")] = None,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
     """Say which trials of a run still are members of a changed space, with new hyperparameters at their defaults.
@@ -41,7 +42,7 @@ def command(
     from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.store import Store
 
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     try:
         with Store.read(run) as stored:
             found = migrate(stored, loaded.counted, most=most)

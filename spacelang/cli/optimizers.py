@@ -1,7 +1,7 @@
 """`spacelang optimizers`: what can search a space."""
 
 from spacelang.cli._listing import list_plugins
-from spacelang.cli._shared import JsonOption
+from spacelang.cli._options import JsonOption
 
 
 def command(json: JsonOption = False) -> None:

@@ -5,31 +5,15 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._finished import (
-    EnsembleFlag,
-    KeptTestOption,
-    RankOption,
-    VotesOption,
-    chosen_of,
-    given_reading,
-    provenance,
-    tell,
-)
-from spacelang.cli._running import (
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    SepOption,
-    TargetColumnOption,
-    be_ready_to_fork,
-    telling,
-)
-from spacelang.cli._shared import AllowOption, JsonOption, must_be_free, note, print_json, write_new
+from spacelang.cli._finished import KeptTestOption, chosen_of, provenance, tell
+from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
+from spacelang.cli._running import be_ready_to_fork
+from spacelang.cli._shared import must_be_free, note, print_json, write_new
 from spacelang.cli._streams import write_file
 from spacelang.cli.show import RunArgument
 
 
-def command(  # noqa: PLR0913 - one argument an option
+def command(
     run: RunArgument,
     *,
     data: Annotated[
@@ -38,9 +22,7 @@ def command(  # noqa: PLR0913 - one argument an option
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write the predictions here.")
     ] = None,
-    rank: RankOption = 1,
-    ensemble: EnsembleFlag = False,
-    votes: VotesOption = 32,
+    found: FoundOptions,
     fitted_on: Annotated[
         str | None,
         typer.Option(
@@ -49,10 +31,7 @@ def command(  # noqa: PLR0913 - one argument an option
     ] = None,
     target_column: TargetColumnOption = None,
     test: KeptTestOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
+    reading: ReadingOptions,
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -67,24 +46,23 @@ def command(  # noqa: PLR0913 - one argument an option
     """
     if output is not None:
         must_be_free(output)
-    be_ready_to_fork(1, None)
-    reading = given_reading(sep, encoding, decimal, drop_columns)
-    with telling(run, as_json=json):
-        from spacelang.api.finished import take_up
-        from spacelang.api.predicting import new_rows, predictions
-        from spacelang.runtime.pipelines.forms import Form
+    be_ready_to_fork()
+    from spacelang.api.finished import take_up
+    from spacelang.api.predicting import new_rows, predictions
+    from spacelang.runtime.pipelines.forms import Form
 
-        then = None if fitted_on is None else reading
-        finished = take_up(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
-        rows = new_rows(data, finished.objective.dataset, reading or finished.reading.fitting(data))
-        chosen = chosen_of(finished, rank, votes, ensemble=ensemble)
-        tell(finished, provenance(finished, chosen))
-        if rows.passed_over:
-            note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
-        found = predictions(finished.fitted(chosen, Form.GIVEN, forks=True), rows)
+    given = reading.given
+    then = None if fitted_on is None else given
+    finished = take_up(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
+    rows = new_rows(data, finished.objective.dataset, given or finished.reading.fitting(data))
+    chosen = chosen_of(finished, found)
+    tell(finished, provenance(finished, chosen))
+    if rows.passed_over:
+        note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
+    predicted = predictions(finished.fitted(chosen, Form.GIVEN, forks=True), rows)
     if output is not None:
-        write_new(output, found.csv)
+        write_new(output, predicted.csv)
     if json:
-        print_json({"file": None if output is None else str(output), **found.document})
+        print_json({"file": None if output is None else str(output), **predicted.document})
     elif output is None:
-        write_file(found.csv)
+        write_file(predicted.csv)

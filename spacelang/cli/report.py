@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import fail
+from spacelang.cli._shared import fail, write_over
 from spacelang.cli._streams import write_file
 
 
@@ -28,23 +27,15 @@ def command(
 
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
-    from spacelang.runtime.errors import InputError
-
     if output.is_dir():
         fail(f"`{output}` is a folder", "name a file")
     if any(place.resolve() == output.resolve() for place in places):
         fail(f"`{output}` is a store, which a page must not replace", "name another file with `-o`")
-    try:
-        text = _page(places)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
+    text = _page(places)
     if str(output) == "-":
         write_file(text)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
+    write_over(output, text)
     typer.echo(f"written to {output}")
 
 

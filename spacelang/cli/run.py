@@ -1,5 +1,6 @@
 """`spacelang run`: search a space on data, and print the best pipeline."""
 
+from dataclasses import asdict
 from functools import cache, partial
 from typing import Annotated
 
@@ -7,52 +8,33 @@ import typer
 
 from spacelang.cli._dataless import is_dataless, is_table, refuse, tell
 from spacelang.cli._final import Ending
-from spacelang.cli._running import (
-    ArchiveNormOption,
-    ArchiveOption,
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    ExecutorOption,
-    InitialOption,
-    IsolateOption,
+from spacelang.cli._options import (
+    InitialOptions,
+    JsonOption,
     MetricOption,
-    ResumeOption,
-    SepOption,
-    StoreOption,
+    ReadingOptions,
+    SeedOption,
+    SetOption,
+    SpaceOptions,
+    StoreOptions,
     TargetColumnOption,
     TestOption,
-    TimeOption,
-    TrialLimitOption,
     ValidateOption,
-    WorkersOption,
-    archive_of,
+    WorkerOptions,
+    optimizers_like,
+    spaces_like,
+)
+from spacelang.cli._running import (
     be_ready_to_fork,
     data_for,
-    initial_of,
-    must_keep_predictions,
     prepared_for,
-    reading_of,
     searching,
     seconds_of,
     space_of,
-    telling,
     validation_of,
     workers_of,
 )
-from spacelang.cli._shared import (
-    AllowOption,
-    BindOption,
-    JsonOption,
-    SeedOption,
-    SetOption,
-    fail,
-    optimizers_like,
-    plugin,
-    settings,
-    spaces_like,
-)
-from spacelang.runtime.archives import Norm
+from spacelang.cli._shared import fail, plugin, settings
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -71,10 +53,7 @@ def command(  # noqa: PLR0913 - one argument an option
         typer.Option("--data", "-d", help="As for `tabulate`, or `table:FILE.npz` or `artificial:SEED`, without rows."),
     ],
     target_column: TargetColumnOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
+    reading: ReadingOptions,
     optimizer: Annotated[
         str | None,
         typer.Option(
@@ -87,20 +66,13 @@ def command(  # noqa: PLR0913 - one argument an option
     metric: MetricOption = None,
     validate: ValidateOption = None,
     test: TestOption = None,
-    time: TimeOption = None,
+    time: Annotated[str | None, typer.Option(help="Stop after this long: `30s`, `10m`, `2h`.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after this many trials.")] = None,
     seed: SeedOption = 0,
-    initial: InitialOption = None,
-    archive: ArchiveOption = None,
-    archive_norm: ArchiveNormOption = Norm.L1,
-    allow: AllowOption = None,
-    bind: BindOption = None,
-    store: StoreOption = None,
-    resume: ResumeOption = False,
-    workers: WorkersOption = 1,
-    executor: ExecutorOption = None,
-    trial_limit: TrialLimitOption = None,
-    isolate: IsolateOption = False,
+    first: InitialOptions,
+    of_space: SpaceOptions,
+    kept: StoreOptions,
+    working: WorkerOptions,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="Further scikit-learn scorers, recorded beside the loss.")
     ] = None,
@@ -130,30 +102,34 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
-    be_ready_to_fork(workers, executor)
+    be_ready_to_fork(working.workers, working.executor)
+    from spacelang.api.archiving import open_archive
     from spacelang.api.experiment import Experiment, Recorded, budget_of
+    from spacelang.api.initial import read_initial
+    from spacelang.api.keeping import check_predictions
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
-    if resume and store is None:
+    if kept.resume and kept.store is None:
         fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
-    if resume and ensemble is not None:
-        must_keep_predictions(store)
+    if kept.resume and ensemble is not None:
+        check_predictions(kept.store)
     given, validation = seconds_of(time), validation_of(validate)
     if optimizer is not None:
         plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
-    first, earlier = initial_of(initial, as_json=json), archive_of(archive)
-    reading = reading_of(sep, encoding, decimal, drop_columns)
-    read = cache(partial(data_for, data, target_column, reading, store))
-    loaded, chosen = space_of(space, read, allow, bind, as_json=json)
+    initial = None if first.initial is None else read_initial(first.initial)
+    archive = None if first.archive is None else open_archive(first.archive)
+    read = cache(partial(data_for, data, target_column, reading.reading))
+    loaded, chosen = space_of(space, read, of_space)
     if not (without := is_dataless(data)):
         plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
     else:
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
-        judged |= {"--sep": sep, "--encoding": encoding, "--decimal": decimal, "--drop-columns": drop_columns}
+        judged |= {f"--{name.replace('_', '-')}": value for name, value in asdict(reading).items()}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
-        on_rows = {"--test": test, "--ensemble": ensemble, "--archive": archive}
-        refuse(data, on_rows, {**judged, **recorded_beside}, {"--executor": executor, "--isolate": isolate})
-    executing = workers_of(loaded, workers, executor, trial_limit, isolate=isolate, is_table=is_table(data))
+        on_rows = {"--test": test, "--ensemble": ensemble, "--archive": first.archive}
+        of_workers = {"--executor": working.executor, "--isolate": working.isolate}
+        refuse(data, on_rows, {**judged, **recorded_beside}, of_workers)
+    executing = workers_of(loaded, working, is_table=is_table(data))
     experiment = Experiment(
         space=loaded,
         data=read(),
@@ -164,16 +140,14 @@ def command(  # noqa: PLR0913 - one argument an option
         validation=validation,
         recorded=Recorded(_names(metrics), training_score, predictions),
         test=test,
-        initial=first,
-        archive=earlier,
-        norm=archive_norm,
+        initial=initial,
+        archive=archive,
+        norm=first.archive_norm,
         ensemble=ensemble,
         chosen=chosen,
     )
-    with telling(store, as_json=json):
-        experiment = experiment.by(optimizer, settings(set_))
-    prepared = prepared_for(experiment, store, as_json=json)
-    with searching(prepared, store, resume=resume, as_json=json) as (found, crew):
+    prepared = prepared_for(experiment.by(optimizer, settings(set_)))
+    with searching(prepared, kept) as (found, crew):
         status = tell(found, as_json=json) if without else Ending(data, found, crew).tell(as_json=json)
     raise typer.Exit(status)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import JsonOption, fail, print_json
+from spacelang.cli._options import JsonOption
+from spacelang.cli._shared import fail, print_json, write_over
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -39,22 +39,18 @@ def command(
 
     Example: `spacelang runs runs old/*.db`
     """
-    from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.runs import FOLDER, runs
 
     found = places or [Path(FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"{len(found)} stores are named, and `{'--tree' if export is None else '--export'}` is of one")
-    try:
-        if export is not None:
-            _export(found[0], export)
-        if tree is not None:
-            _draw(found[0], tree)
-        if export is not None or tree is not None:
-            return
-        listing = runs(*found)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
+    if export is not None:
+        _export(found[0], export)
+    if tree is not None:
+        _draw(found[0], tree)
+    if export is not None or tree is not None:
+        return
+    listing = runs(*found)
     if json:
         from spacelang.report.stored import listed
 
@@ -83,10 +79,7 @@ def _draw(store: Path, picture: Path) -> None:
     if str(picture) == "-":
         typer.echo(text)
         return
-    try:
-        picture.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        fail(f"cannot write `{picture}`: {(error.strerror or str(error)).lower()}")
+    write_over(picture, text + "\n")
 
 
 def _print(listing: "Listing", *, is_one_folder: bool) -> None:

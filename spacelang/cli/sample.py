@@ -5,16 +5,17 @@ from typing import Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, load, print_json
+from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import fail, load, print_json
 
 
 def command(
     space: SpaceArgument,
+    *,
     count: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 1,
     seed: SeedOption = 0,
-    allow: AllowOption = None,
-    bind: BindOption = None,
-    json: JsonOption = False,
+    options: SpaceOptions,
+    json: JsonOption = False,  # noqa: ARG001 - errors are told so
 ) -> None:
     """Draw configurations: structures uniformly, values uniformly or log-uniformly; one JSON object a line.
 
@@ -24,7 +25,7 @@ def command(
 
     from spacelang.draws.sampling import Sampler, UnlikelyError
 
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     try:
         for configuration in Sampler(loaded.counted).configurations(count, default_rng(seed)):
             print_json(configuration.to_dict())

@@ -2,7 +2,8 @@
 
 import typer
 
-from spacelang.cli._shared import JsonOption, print_json
+from spacelang.cli._options import JsonOption
+from spacelang.cli._shared import print_json
 
 
 def command(json: JsonOption = False) -> None:

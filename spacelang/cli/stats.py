@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import load, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
     from spacelang.solver.statistics import Statistics, Tally
 
 
-def command(space: SpaceArgument, allow: AllowOption = None, bind: BindOption = None, json: JsonOption = False) -> None:
+def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = False) -> None:
     """Show what is in a space: stages, structures, hyperparameters, configurations, counted exactly.
 
     Example: `spacelang stats blds_table1`
     """
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     found = loaded.statistics
     if json:
         symbols = {"symbols": dict(loaded.symbols)} if loaded.symbols else {}

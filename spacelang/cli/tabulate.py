@@ -8,32 +8,29 @@ import typer
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._dataless import is_dataless
-from spacelang.cli._running import (
+from spacelang.cli._options import (
     DataOption,
-    DecimalOption,
-    DropColumnsOption,
-    EncodingOption,
-    ExecutorOption,
-    IsolateOption,
+    JsonOption,
     MetricOption,
-    ResumeOption,
-    SepOption,
-    StoreOption,
+    ReadingOptions,
+    SeedOption,
+    SpaceArgument,
+    SpaceOptions,
+    StoreOptions,
     TargetColumnOption,
-    TrialLimitOption,
     ValidateOption,
-    WorkersOption,
+    WorkerOptions,
+)
+from spacelang.cli._running import (
     be_ready_to_fork,
     data_for,
     load_space,
-    reading_of,
     searching,
     seconds_of,
-    telling,
     validation_of,
     workers_of,
 )
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SeedOption, SpaceArgument, fail, print_json, show
+from spacelang.cli._shared import fail, print_json, show
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -51,10 +48,7 @@ def command(  # noqa: PLR0913 - one argument an option
     data: DataOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="TABLE.npz", help="Write the table here.")],
     target_column: TargetColumnOption = None,
-    sep: SepOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    drop_columns: DropColumnsOption = None,
+    reading: ReadingOptions,
     metric: MetricOption = None,
     validate: ValidateOption = None,
     b: Annotated[
@@ -71,14 +65,9 @@ def command(  # noqa: PLR0913 - one argument an option
     ] = False,
     time: Annotated[str | None, typer.Option(help="Stop after this long and go on later: `30m`, `2h`.")] = None,
     seed: SeedOption = 0,
-    allow: AllowOption = None,
-    bind: BindOption = None,
-    store: StoreOption = None,
-    resume: ResumeOption = False,
-    workers: WorkersOption = 1,
-    executor: ExecutorOption = None,
-    trial_limit: TrialLimitOption = None,
-    isolate: IsolateOption = False,
+    of_space: SpaceOptions,
+    kept: StoreOptions,
+    working: WorkerOptions,
     json: JsonOption = False,
 ) -> None:
     """Train every configuration of a finite space on every rung and write losses and seconds as a table.
@@ -88,66 +77,42 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
-    be_ready_to_fork(workers, executor)
+    be_ready_to_fork(working.workers, working.executor)
     from spacelang.api.experiment import Experiment, Recorded
     from spacelang.api.rows import Rows
+    from spacelang.bench.tables.writing import check_place
+    from spacelang.bench.tabulating import tabulation
     from spacelang.plugins import Part
     from spacelang.runtime.budget import Budget
 
-    if resume and store is None:
+    if kept.resume and kept.store is None:
         fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
     if is_dataless(data):
         fail(f"a table is made of rows, and `{data}` has none", "give data")
     seconds, validation = seconds_of(time), validation_of(validate)
-    _check_output(output)
-    loaded = load_space(space, allow, bind, as_json=json)
-    rows = data_for(data, target_column, reading_of(sep, encoding, decimal, drop_columns), store)
+    check_place(output)
+    loaded = load_space(space, of_space)
+    rows = data_for(data, target_column, reading.reading)
     assert isinstance(rows, Rows)
     experiment = Experiment(
         space=loaded,
         data=rows,
-        workers=workers_of(loaded, workers, executor, trial_limit, isolate=isolate),
+        workers=workers_of(loaded, working),
         seed=seed,
         metric=metric,
         validation=validation,
         recorded=Recorded(training_score=training_score),
     )
-    with telling(store, as_json=json):
-        bound, objective = rows.over(experiment)
+    bound, objective = rows.over(experiment)
     show(bound.warnings)
-    tabulate, number = _tabulation(bound, objective, hyperparameters, b, eta)
+    tabulate, number = tabulation(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
     wanted = replace(experiment, optimizer=Part("tabulate", tabulate), budget=Budget(seconds, number))
-    with searching(wanted.on(bound, objective), store, resume=resume, as_json=json) as (found, _):
+    with searching(wanted.on(bound, objective), kept) as (found, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, seed, place)
     _write(table, output, place)
     _report(table, outcome, output, place, as_json=json)
-
-
-def _check_output(output: Path) -> None:
-    from spacelang.bench.tables.writing import check_place
-    from spacelang.runtime.errors import InputError
-
-    try:
-        check_place(output)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
-
-
-def _tabulation(
-    space: "Space", objective: "DataObjective", hyperparameters: Hyperparameters, b: int | None, eta: float | None
-) -> tuple["Tabulate", int]:
-    from spacelang.bench.tabulating import tabulation
-    from spacelang.plugins import OptionError
-    from spacelang.runtime.errors import InputError
-
-    try:
-        return tabulation(space, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
-    except OptionError as error:
-        fail(error.message, error.help)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
 
 
 def _table(

@@ -1,7 +1,7 @@
 """`spacelang targets`: what a space can be compiled to."""
 
 from spacelang.cli._listing import list_plugins
-from spacelang.cli._shared import JsonOption
+from spacelang.cli._options import JsonOption
 
 
 def command(json: JsonOption = False) -> None:

@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import (
-    AllowOption,
-    BindOption,
-    JsonOption,
-    SeedOption,
-    SetOption,
-    SpaceArgument,
-    TargetOption,
-    end,
-    fail,
-    load,
-    plugin,
-    print_json,
-)
+from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption
+from spacelang.cli._shared import fail, load, plugin, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -28,11 +16,11 @@ if TYPE_CHECKING:
 def command(
     space: SpaceArgument,
     target: TargetOption,
+    *,
     set_: SetOption = None,
     count: Annotated[int, typer.Option("-n", min=1, help="On how many configurations.")] = 200,
     seed: SeedOption = 0,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
     """Try the laws of meaning on a space in the form of a target, with figures; the status is 1 where one is broken.
@@ -42,20 +30,15 @@ def command(
 
     Example: `spacelang verify credit.space --target configspace`
     """
-    from spacelang.api.compiling import RefusalError, lowered
+    from spacelang.api.compiling import lowered
     from spacelang.api.verifying import verify
     from spacelang.draws.tied import UnlikelyError
-    from spacelang.plugins import OptionError
     from spacelang.targets import TARGETS
 
     chosen = plugin(TARGETS, target, set_)
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     try:
         found = verify(lowered(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
-    except RefusalError as error:
-        end(error.diagnostics, as_json=json)
-    except OptionError as error:
-        fail(error.message, error.help)
     except UnlikelyError as error:
         fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
     if json:

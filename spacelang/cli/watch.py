@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import fail, note
+from spacelang.cli._shared import fail, lowered, note
 from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
@@ -31,14 +30,10 @@ def command(
 
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """
-    from spacelang.runtime.errors import InputError
-
     try:
         server = _server(run, port)
-    except InputError as error:
-        fail(error.message, error.help, status=BAD_INPUT)
     except OSError as error:
-        fail(f"port {port} cannot be used: {(error.strerror or str(error)).lower()}", "name another one, or none")
+        fail(f"port {port} cannot be used: {lowered(error)}", "name another one, or none")
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
     note("Ctrl-C ends it")

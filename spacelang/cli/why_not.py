@@ -6,7 +6,8 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._given import ConfigurationArgument, read_configuration
-from spacelang.cli._shared import AllowOption, BindOption, JsonOption, SpaceArgument, fail, load, print_json
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._shared import fail, load, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 def command(
     space: SpaceArgument,
     configuration: ConfigurationArgument,
-    allow: AllowOption = None,
-    bind: BindOption = None,
+    options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
     """Say all that keeps a configuration out of a space, and which is the smallest change that makes it a member.
@@ -28,7 +28,7 @@ def command(
 
     Example: `spacelang why-not credit.space mine.json`
     """
-    loaded = load(space, as_json=json, allow=allow, bind=bind)
+    loaded = load(space, options)
     try:
         found = loaded.nearest(read_configuration(configuration))
     except ValueError as error:

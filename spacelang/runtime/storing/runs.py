@@ -1,7 +1,7 @@
 """The stores of some places, for those who ask what they have run, and where a run is kept that nobody gave a place."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -109,12 +109,10 @@ def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path
     The folder is made if need be. An empty file is there afterwards, so that no other run that begins in the same
     second takes the same name; `Store.create` makes a store of it. Raises StoreError where the folder is read-only.
     """
-    word = re.sub(r"[^\w.-]+", "-", space).strip("-.")[:LONGEST] or "space"
-    stem = f"{word}-{now:%Y%m%d-%H%M%S}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number in count(1):
-            path = folder / (f"{stem}{SUFFIX}" if number == 1 else f"{stem}-{number}{SUFFIX}")
+        for name in names(space, now):
+            path = folder / f"{name}{SUFFIX}"
             try:
                 path.touch(exist_ok=False)
             except FileExistsError:
@@ -124,6 +122,14 @@ def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path
         what = f"no run can be stored in `{folder}`: {error.strerror or error}"
         raise StoreError(what, "name another place with `--store`") from error
     raise AssertionError("there are always more numbers")
+
+
+def names(space: str, now: datetime) -> Iterator[str]:
+    """What something new of a space may be called, without end: `NAME-20260131-235959`, and with numbers from 2 on."""
+    word = re.sub(r"[^\w.-]+", "-", space).strip("-.")[:LONGEST] or "space"
+    stem = f"{word}-{now:%Y%m%d-%H%M%S}"
+    yield stem
+    yield from (f"{stem}-{number}" for number in count(2))
 
 
 def is_stranger(path: Path) -> bool:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 class Finished:
     """A stored run with what its trials were evaluated on; it may still go on, and is as it was when it was read.
 
-    `reading` is how the file of its data was read.
+    `rows` are those that trials might see, `reading` is how their file was read.
     """
 
     store: Path
@@ -58,6 +58,7 @@ class Finished:
     outcome: Outcome
     space: Space
     objective: "DataObjective"
+    rows: Rows
     reading: Reading
 
     @property
@@ -71,6 +72,13 @@ class Finished:
         if rank > len(found):
             raise self._unranked(rank, len(found))
         return found[rank - 1]
+
+    def over(self, space: Space) -> "tuple[Space, DataObjective]":
+        """Another space, and what its trials in this run would have minimised: the same on the same splits.
+
+        Raises as the run would have done that began with that space.
+        """
+        return _over(self.header, space, self.rows)
 
     def ensemble(self, votes: int = VOTES) -> Choice:
         """Who votes in an ensemble, as a run with `--ensemble` chooses them.
@@ -149,8 +157,8 @@ def take_up(
     check_buildable(space.checked.root)
     said = _options(header, reference, DataOptions(target, test), reading)
     table = load_dataset(reference, said.target, said.reading)
-    objective = _objective(header, space, Rows(_seen(header, table, task_kind(space.checked.root), said.test)))
-    return Finished(path, header, outcome, space, objective, said.reading)
+    rows = Rows(_seen(header, table, task_kind(space.checked.root), said.test))
+    return Finished(path, header, outcome, space, _over(header, space, rows)[1], rows, said.reading)
 
 
 def _outcome(run: StoredRun) -> Outcome:
@@ -175,7 +183,7 @@ def _called(header: Header) -> str:
     if name.startswith("sklearn:") or (Path(name).name == name and Path(name).is_file()):
         return name
     where = name if name.startswith("openml") else "FILE"
-    remedy = f"say where it is: `export --data {where}`, `predict --fitted-on {where}`"
+    remedy = f"say where it is: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
     raise DataError(f"the run was on {header.data}, which is not in this folder", remedy)
 
 
@@ -203,7 +211,7 @@ def _seen(header: Header, table: Table, kind: TaskKind, share: float | None) -> 
     return seen
 
 
-def _objective(header: Header, space: Space, rows: Rows) -> "DataObjective":
+def _over(header: Header, space: Space, rows: Rows) -> "tuple[Space, DataObjective]":
     """What the trials of the run minimised; by the metric that was given then, if it was not that of the task.
 
     Raises DataError where the rows are not those that the run had.
@@ -213,12 +221,12 @@ def _objective(header: Header, space: Space, rows: Rows) -> "DataObjective":
     except ValueError:
         validation = None  # the splits that the data says itself
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
-    _, objective = rows.over(experiment)
+    bound, objective = rows.over(experiment)
     _must_be_the_same(header, objective.facts, objective.training_size)
     if objective.metric.formula == header.metric:
-        return objective
+        return bound, objective
     named, formula = header.metric.removeprefix("1 - "), header.metric
-    return rows.over(replace(experiment, metric=named if named != formula else f"{NEGATED}{formula}"))[1]
+    return rows.over(replace(experiment, metric=named if named != formula else f"{NEGATED}{formula}"))
 
 
 def _must_be_the_same(header: Header, facts: DataFacts, training_size: int) -> None:

@@ -1,19 +1,37 @@
-"""The trials of a stored run in a changed space: those that still are members begin a new run."""
+"""The trials of a stored run in a changed space: those that still are members begin a new run.
+
+They are trials of the new run where all that a loss hangs on is the same: the data, the metric, the split, and the
+pipeline, in which a new hyperparameter may have what the library would take, and a fixed value may have changed.
+"""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import joblib
 
 from spacelang.api.nearness import Nearest, nearest
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request
 from spacelang.ir.value import Value
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import Record
+from spacelang.runtime.storing.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spacelang.api.finished import Finished
+    from spacelang.api.space import Space
+    from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.storing.stored_run import StoredRun
     from spacelang.solver.counting import Structures
+
+WHERE: Final = "migrated"
+"""Why the session ends in which trials were taken over: nothing was searched in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +97,61 @@ def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = No
         else:
             left.append(Left(number, trial.loss, _why(found)))
     return Migrated(tuple(islice(moved, most)), tuple(left), run.count)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """A run that was begun with the trials of another one.
+
+    `same` are trials of it as they were, `anew` are configurations that it begins with and evaluates itself: in the
+    earlier run they were other pipelines, or had fewer rows.
+    """
+
+    migrated: Migrated
+    same: tuple[Moved, ...]
+    anew: tuple[Moved, ...]
+
+
+def take_over(
+    finished: "Finished", space: "Space", store: str | PathLike[str], *, most: int | None = None
+) -> TakenOver:
+    """Begin a run over a changed space in a new store, with the trials of a run as those that it has made.
+
+    It is a run by the same optimizer on the same data, judged alike; to go on with it is to resume it. Raises
+    InputError where no trial is a member, StoreError for a store that is there already, and as `Finished.over` does.
+    """
+    bound, objective = finished.over(space)
+    with Store.read(finished.store) as run:
+        migrated = migrate(run, bound.counted, most=most)
+        if not migrated.moved:
+            raise InputError("no trial of the run is a member: nothing is taken over")
+        records = {record.index: record for record in run.records()}
+        same = [each for each in migrated.moved if _is_same(finished, records[each.trial], objective, each)]
+        anew = [each for each in migrated.moved if each not in same]
+        initial = [each.configuration for each in (*same, *anew)]
+        with Store.create(Path(store), finished.header.over(bound.checked, initial)) as begun:
+            begun.begin(workers=1)
+            for number, each in enumerate(same, start=1):
+                begun.append(_taken(records[each.trial], number, each.configuration, run.predictions(each.trial)))
+            begun.end(WHERE, 0.0)
+    return TakenOver(migrated, tuple(same), tuple(anew))
+
+
+def _is_same(finished: "Finished", record: Record, objective: "DataObjective", moved: Moved) -> bool:
+    """Whether a trial had all rows, and what it becomes is the same pipeline, to the last parameter."""
+    before = record.trial.request
+    if before.fidelity is not None and before.fidelity < finished.header.training_size:
+        return False
+    old, new = finished.objective.pipeline(before.configuration), objective.pipeline(moved.configuration)
+    return bool(joblib.hash(old) == joblib.hash(new))
+
+
+def _taken(record: Record, number: int, configuration: Configuration, predictions: Any) -> Record:
+    """A trial as one of another run, in which it took no time."""
+    trial = replace(record.trial, request=Request(configuration), predictions=predictions)
+    return replace(
+        record, index=number, trial=trial, started=0.0, finished=0.0, workers=1, is_early=False, proposal=None
+    )
 
 
 def _why(found: Nearest) -> str:

@@ -72,6 +72,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     """
 
     best_estimator_: Any
+    best_index_: int
+    best_params_: dict[str, Any]
+    best_score_: float
+    cv_results_: dict[str, Any]
     _checked_cv_orig: Any
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: each for name, each in BaseSearchCV._parameter_constraints.items() if name != "estimator"},

@@ -6,9 +6,14 @@ whose cases are calls of constructors with the values of the configuration.
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.catalog.catalogue import Parameter
 from spacelang.diagnostics.cells import visible
@@ -29,11 +34,12 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.value import Value
-from spacelang.report.code import NO_TABLE, Writer
+from spacelang.report.code import Writer
 from spacelang.report.functions import BUILD, ESTIMATOR, PIPELINE, RESAMPLING, THERE, UNKNOWN, USES
+from spacelang.runtime.data.content import TEXT_VALUES, is_mostly_different, is_text
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines import chain, configured
-from spacelang.runtime.pipelines.columns import DTYPES, READERS
+from spacelang.runtime.pipelines import chain, columns, configured
+from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.runtime.pipelines.library import CODES_ONLY, class_of, entry, object_of, set_by_runtime, task_kind
 from spacelang.targets._exports.python import (
     Call,
@@ -52,6 +58,9 @@ from spacelang.targets._exports.python import (
 
 GIVEN: Final = "given"
 SEED: Final = "random_state"
+STRINGS_OF: Final = columns.Strings.__name__
+TRANSFORMER_OF: Final = columns.transformer_of.__name__
+"""What finds columns of text when it is fitted, and what gives a reader of text one column after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +89,18 @@ def module(form: str, space: Space, *, is_estimator: bool = False) -> str:
 
 def _estimator(space: Space) -> tuple[str, str]:
     """The class `Estimator`, and what it stands on."""
-    base = inspect.getsource(configured).split('"""', 2)[2].strip().replace("  # type: ignore[misc]", "")
+    base = _source(configured).split('"""', 2)[2].strip()
     try:
         kind = task_kind(space.root)
     except BuildError:
         kind = None
-    return base.replace("  # type: ignore[untyped-decorator]", ""), ESTIMATOR.format(kind=text(kind)).rstrip()
+    return base, ESTIMATOR.format(kind=text(kind)).rstrip()
 
 
 def building(space: Space) -> Building:
     """The code that builds the pipelines of a space.
 
-    Raises BuildError for an abstract operator, and for one that finds columns of text only when it is fitted.
+    Raises BuildError for an abstract operator.
     """
     writer = _Builder()
     steps = expression(Listed(tuple(writer.steps(space.root))), 4, 18)
@@ -119,13 +128,17 @@ class _Builder:
     def imports(self) -> str:
         """The import statements."""
         first = ["from collections.abc import Iterable, Mapping, Sequence"]
+        first += ["from dataclasses import dataclass"] if self.finds_text else []
         first += ["from itertools import permutations"] if "ordered" in self.used else []
         return "\n".join([*first, "from typing import Any", "", self.writer.imports])
 
+    @property
+    def finds_text(self) -> bool:
+        """Whether columns of text are found when a pipeline is fitted."""
+        return bool(self.used & {STRINGS_OF, TRANSFORMER_OF})
+
     def helpers(self, space: Space) -> Iterator[str]:
         """The functions that are called, whatever the space is."""
-        from sklearn.pipeline import FeatureUnion, Pipeline
-
         operators = [each for each in subtree(space.root) if isinstance(each, Operator)]
         resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
         self.writer.imported("Pipeline", Pipeline)
@@ -134,12 +147,24 @@ class _Builder:
         yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(text, sorted(chain.TAKEN)))}}}"
         wanted: list[Any] = [chain.named_apart]
         if resamples:
-            wanted = [chain.pipeline_class, chain.flattened, chain.named_apart, chain._dissolved, chain._resamples]
+            wanted = [chain.pipeline_class, chain.flattened, chain.named_apart, chain.dissolved, chain.resamples]
         yield from map(inspect.getsource, wanted)
         yield THERE
         yield UNKNOWN
         yield RESAMPLING if resamples else PIPELINE
         yield from (source for name, source in USES.items() if name in self.used)
+        if self.finds_text:
+            yield from self.text_readers()
+
+    def text_readers(self) -> Iterator[str]:
+        """What finds columns of text when it is fitted, word by word as in `runtime/pipelines/columns.py`."""
+        self.writer.imported("FeatureUnion", FeatureUnion)
+        for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
+            self.writer.imported(each.__name__, each)
+        yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {text(READERS)}"
+        for each in (is_mostly_different, is_text, columns.Strings, columns.texts_of, columns.EachColumn):
+            yield _source(each)
+        yield from map(_source, (columns.reads_text, columns.transformer_of))
 
     def call(self, helper: str, *arguments: Code) -> Call:
         """A call of one of the functions that are written down where they are called."""
@@ -188,39 +213,29 @@ class _Builder:
 
     def columns(self, node: Product) -> Code:
         """Each part for the columns that its selector takes."""
-        from sklearn.compose import ColumnTransformer
-
         named: list[chain.Step] = []
         remainder: Code = Literal("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
-            self._must_read_no_text(selector, child, node)
-            taken = self.call("passed", self.part(child))
+            taken = self.call(TRANSFORMER_OF if _reads_text(child) else "passed", self.part(child))
             if selector.kind == "rest":
                 remainder = taken
             else:
-                named.append((selector.kind, Paired((taken, self.selected(selector)))))
+                named.append((selector.kind, Paired((taken, self.selected(selector, node.selectors)))))
         entries = (Paired((Literal(name), *pair.items)) for name, pair in chain.named_apart(named))
         transformer = self.writer.imported(ColumnTransformer.__name__, ColumnTransformer)
         return Call(transformer, (Listed(tuple(entries)),), (("remainder", remainder),))
 
-    def selected(self, selector: Selector) -> Code:
+    def selected(self, selector: Selector, others: tuple[Selector, ...]) -> Code:
         """What selects columns when it is fitted."""
-        from sklearn.compose import make_column_selector
-
         if selector.kind == "all":
             return Name("slice(None)")
+        if selector.kind == "text" or (selector.kind == "categorical" and any(each.kind == "text" for each in others)):
+            self.used.add(STRINGS_OF)
+            return call(STRINGS_OF, text=selector.kind == "text")
         name = self.writer.imported("make_column_selector", make_column_selector)
         if selector.kind == "pattern":
             return call(name, pattern=selector.pattern)
         return call(name, dtype_include=Listed(tuple(map(Literal, DTYPES[selector.kind]))))
-
-    @staticmethod
-    def _must_read_no_text(selector: Selector, child: Node, node: Product) -> None:
-        """Raise BuildError where it depends on the rows which columns hold text."""
-        is_beside = selector.kind == "categorical" and any(other.kind == "text" for other in node.selectors)
-        inside = (each for each in subtree(child) if isinstance(each, Operator))
-        if selector.kind == "text" or is_beside or any(entry(each).module == READERS for each in inside):
-            raise BuildError(NO_TABLE, "run the space on data")
 
     def function(self, decision: Choice, operator: Operator | None = None) -> str:
         """The function of a decision, which is written once; its alternatives are values where it is an operator's."""
@@ -333,6 +348,16 @@ class _Builder:
         if known is None or type(known.argument(value)) is type(value):
             return None
         return self.plain(operator, node.name, value)
+
+
+def _reads_text(node: Node) -> bool:
+    """Whether a part may have an operator that takes one column of text and no table."""
+    return any(entry(each).module == READERS for each in subtree(node) if isinstance(each, Operator))
+
+
+def _source(found: Any) -> str:
+    """Its code, without what only a type checker reads."""
+    return re.sub("  # type: ignore.*", "", inspect.getsource(found))
 
 
 def _seed(found: type) -> Code:

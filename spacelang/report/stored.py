@@ -318,11 +318,15 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
 
 
 def _data_options(header: "Header") -> str:
-    """How the data was given, behind its name; nothing where a stranger's store says what nobody can give."""
+    """How the data was given, behind its name; nothing where a stranger's store says what nobody can give.
+
+    The store knows the content of rows for testing that were in a file of their own, but not where that is.
+    """
     try:
-        return read_options(header.data_options).line
+        said = read_options(header.data_options)
     except InputError:
         return ""
+    return f"{said.line} --test FILE" if "test" in header.settings and said.test is None else said.line
 
 
 # ---- lines

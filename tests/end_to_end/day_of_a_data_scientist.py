@@ -99,7 +99,7 @@ def take_away(day: Day) -> None:
 
 
 def change(day: Day, budget: Budget) -> None:
-    """Another space: what differs, which trials still are members, and a run that begins with them and goes on."""
+    """Another space: what differs, which trials still are members, and a run that has them and goes on."""
     narrower = (": int[50, 500] log = 100", ": int[50, 200] log = 100")
     more = ("  | KNeighborsClassifier as neighbors", "  | GaussianNB\n  | KNeighborsClassifier as neighbors")
     day.edit("churn.space", narrower, more, to="next.space")
@@ -107,11 +107,11 @@ def change(day: Day, budget: Budget) -> None:
     default, _ = json.JSONDecoder().raw_decode(day.spacelang("default", "churn.space"))
     day.write("wide.json", json.dumps({**default, "estimator.max_iter": 400}))
     assert "200" in day.spacelang("why-not", "next.space", "wide.json", status=1)
-    day.spacelang("migrate", "churn.db", "next.space", "-o", "seeds.json")
+    assert "are trials of the run" in day.spacelang("migrate", "churn.db", "next.space", "--store", "next.db")
     data = ("--data", "churn.csv", "--test", "0.2", *left_out(day))
-    told = ("next.space", *data, "--initial", "seeds.json", "--store", "next.db")
+    told = ("next.space", *data, "--store", "next.db", "--resume")
     day.spacelang("run", *told, *budget.first)
-    day.spacelang("run", *told, *budget.more, "--resume")
+    day.spacelang("run", *told, *budget.more)
     day.spacelang("report", "churn.db", "next.db", "-o", "both.html")
 
 

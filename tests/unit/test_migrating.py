@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from commands import document, spacelang
+from sklearn.datasets import load_wine
 
 import spacelang as sl
-from spacelang.api.migrating import migrate
+from spacelang.api.finished import take_up
+from spacelang.api.migrating import migrate, take_over
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.store import Store
 
 OLD = "space s\nstage e = KNeighborsClassifier { n_neighbors : int[1, 9] = 5 } | GaussianNB | BernoulliNB\n"
@@ -74,3 +77,84 @@ def test_what_is_no_store_is_said(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_text("nothing", encoding="utf-8")
     assert spacelang("migrate", "no.db", "new.space", folder=tmp_path).returncode == 1
     assert spacelang("migrate", "none.db", "new.space", folder=tmp_path).returncode == 1
+
+
+# ---- as trials of the new run
+
+BEFORE = """space s
+stage scaler = none | StandardScaler
+stage e =
+  | KNeighborsClassifier { n_neighbors : int[1, 9] = 5 }
+  | DecisionTreeClassifier { max_depth : int[1, 3] = 2, min_samples_leaf = 1 }
+"""
+AFTER = """space s
+stage scaler = none | StandardScaler
+stage e =
+  | KNeighborsClassifier { n_neighbors : int[1, 7] = 5, p : {1, 2} = 2 }
+  | DecisionTreeClassifier { max_depth : int[1, 3] = 2, min_samples_leaf = 9 }
+  | GaussianNB
+"""
+"""The library's own `p` is 2; a tree with larger leaves is another pipeline, though it is the same configuration."""
+
+
+def of_wine(space: str, store: Path, **said: Any) -> sl.Result:
+    how: dict[str, Any] = {"optimizer": "random", "trials": 15, "workers": 0, "seed": 3, "validate": "cv(3)"}
+    return sl.search(sl.parse(space), *load_wine(return_X_y=True, as_frame=True), store=store, **{**how, **said})
+
+
+@pytest.fixture
+def wine(tmp_path: Path) -> Path:
+    of_wine(BEFORE, tmp_path / "wine.db")
+    return tmp_path / "wine.db"
+
+
+def test_pipelines_that_are_the_same_are_trials_of_the_new_run(wine: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    taken = take_over(take_up(wine, data="sklearn:wine"), sl.parse(AFTER), new)
+    assert {each.configuration["e"] for each in taken.same} == {"KNeighborsClassifier"}
+    assert {each.configuration["e"] for each in taken.anew} == {"DecisionTreeClassifier"}
+    assert {each.configuration["e.p"] for each in taken.same} == {2}
+    with Store.read(new) as run:
+        begun = [(record.trial.request.configuration, record.trial.loss) for record in run.records()]
+    assert begun == [(each.configuration, each.loss) for each in taken.same]
+    resumed = of_wine(AFTER, new, resume=True)
+    first = [each.configuration for each in (*taken.same, *taken.anew)]
+    whole = of_wine(AFTER, tmp_path / "whole.db", initial=first)
+    found, expected = (
+        {each.trial.request: (each.trial.status, each.trial.loss) for each in result.outcome.records}
+        for result in (resumed, whole)
+    )
+    assert found == expected
+    assert len(found) == 15
+
+
+def test_less_than_all_rows_are_evaluated_anew(tmp_path: Path) -> None:
+    store = tmp_path / "few.db"
+    of_wine(BEFORE, store, optimizer="hyperband")
+    finished = take_up(store, data="sklearn:wine")
+    size = finished.header.training_size
+    with Store.read(store) as run:
+        rows = {record.index: record.trial.request.fidelity or size for record in run.records()}
+    taken = take_over(finished, sl.parse(BEFORE), tmp_path / "new.db")
+    assert {rows[each.trial] for each in taken.same} == {size}
+    assert all(rows[each.trial] < size for each in taken.anew)
+    assert taken.anew
+
+
+def test_a_run_goes_on_in_a_changed_space(wine: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.space").write_text(AFTER, encoding="utf-8")
+    how = ("migrate", wine.name, "new.space", "--data", "sklearn:wine", "--store", "new.db")
+    told = document(spacelang(*how, "--json", folder=tmp_path))
+    assert {*told["same"], *told["anew"]} == {each["trial"] for each in told["members"]}
+    again = spacelang(*how, folder=tmp_path)
+    assert again.returncode == 1
+    assert "there is a store `new.db` already" in again.stderr
+    other = (*how[:-3], "sklearn:iris", "--store", "other.db")
+    assert "the data is another one" in spacelang(*other, folder=tmp_path).stderr
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_a_space_with_none_of_its_trials_begins_no_run(wine: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no trial of the run is a member"):
+        take_over(take_up(wine, data="sklearn:wine"), sl.parse("space s\nstage e = GaussianNB\n"), tmp_path / "no.db")
+    assert not (tmp_path / "no.db").exists()

@@ -18,7 +18,7 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
     """The class whose instances can hold these steps: imbalanced-learn's pipeline where one changes the rows."""
     from sklearn.pipeline import Pipeline
 
-    if not any(_resamples(part) for _, part in steps):
+    if not any(resamples(part) for _, part in steps):
         return Pipeline
     from imblearn.pipeline import Pipeline as ResamplingPipeline
 
@@ -31,9 +31,9 @@ def flattened(steps: Sequence[Step]) -> list[Step]:
     Where one changes the rows, the steps of a pipeline before the last one stand in its place; else nothing changes.
     Names may occur twice then.
     """
-    if not any(_resamples(part) for _, part in steps):
+    if not any(resamples(part) for _, part in steps):
         return [*steps]
-    return [*_dissolved(steps[:-1]), steps[-1]]
+    return [*dissolved(steps[:-1]), steps[-1]]
 
 
 def named_apart(steps: Iterable[Step]) -> list[Step]:
@@ -50,18 +50,20 @@ def named_apart(steps: Iterable[Step]) -> list[Step]:
     return list(result.items())
 
 
-def _dissolved(steps: Sequence[Step]) -> list[Step]:
+def dissolved(steps: Sequence[Step]) -> list[Step]:
+    """The steps with those of pipelines among them in their places."""
     from sklearn.pipeline import Pipeline
 
     result: list[Step] = []
     for name, part in steps:
-        result += _dissolved(part.steps) if isinstance(part, Pipeline) else [(name, part)]
+        result += dissolved(part.steps) if isinstance(part, Pipeline) else [(name, part)]
     return result
 
 
-def _resamples(part: Any) -> bool:
+def resamples(part: Any) -> bool:
+    """Whether a part changes the rows that the next ones are fitted to."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(part, Pipeline):
-        return any(_resamples(inner) for _, inner in part.steps)
+        return any(resamples(inner) for _, inner in part.steps)
     return hasattr(part, "fit_resample")

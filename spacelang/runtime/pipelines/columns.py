@@ -139,7 +139,7 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, table: Any, target: Any = None) -> "EachColumn":
         """Fit one copy of the transformer a column."""
-        self.transformers_ = [clone(self.transformer).fit(column, target) for column in _columns(table)]
+        self.transformers_ = [clone(self.transformer).fit(column, target) for column in texts_of(table)]
         return self
 
     def transform(self, table: Any) -> Any:
@@ -147,12 +147,12 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         import numpy as np
         from scipy import sparse
 
-        parts = [fitted.transform(column) for fitted, column in zip(self.transformers_, _columns(table), strict=True)]
+        parts = [fitted.transform(column) for fitted, column in zip(self.transformers_, texts_of(table), strict=True)]
         if not parts:
             return np.empty((len(table), 0))
         return sparse.hstack(parts).tocsr() if any(map(sparse.issparse, parts)) else np.hstack(parts)
 
 
-def _columns(table: Any) -> list[Any]:
-    """The columns one by one; a missing text is an empty one."""
+def texts_of(table: Any) -> list[Any]:
+    """The columns of text one by one; a missing text is an empty one."""
     return [table[name].astype(object).where(table[name].notna(), "") for name in table.columns]

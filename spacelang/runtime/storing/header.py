@@ -11,7 +11,6 @@ from platform import python_version
 from typing import Any, Final, TypeVar
 
 from spacelang.forms.definition import from_json, to_json
-from spacelang.forms.difference import differences
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms
@@ -97,6 +96,11 @@ class Header:
         """With what the run began."""
         return Terms(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
+    def over(self, space: Space, initial: Iterable[Configuration]) -> "Header":
+        """That of the same run over another space, which begins with these configurations."""
+        facts: dict[str, Any] = _facts_of(space)
+        return replace(self, **facts, initial=tuple(each.identity for each in initial))
+
     def differences(self, other: "Header") -> list[str]:
         """A line for people for each fact in which another run is not this one; none where it may go on with it.
 
@@ -125,9 +129,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 ) -> Header:
     """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
     return Header(
-        space=space.name,
-        definition=_canonical(to_json(space)),
-        identity=identity(space),
+        **_facts_of(space),
         data=data,
         metric=metric,
         validation="none" if validation is None else describe_validation(validation),
@@ -145,6 +147,10 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         versions=versions(),
         at_defaults=frozenset(at_defaults),
     )
+
+
+def _facts_of(space: Space) -> dict[str, str]:
+    return {"space": space.name, "definition": _canonical(to_json(space)), "identity": identity(space)}
 
 
 def identity(space: Space) -> str:
@@ -295,6 +301,8 @@ def _shown(value: object) -> str:
 
 
 def _of_spaces(stored: Header, new: Header) -> Iterator[str]:
+    from spacelang.forms.difference import differences  # with the solver, which who only reads a store does not need
+
     try:
         spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
     except (DefinitionError, ValueError):

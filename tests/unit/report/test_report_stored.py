@@ -194,3 +194,13 @@ def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
     assert "\u202e" not in said
     (line,) = [line for line in said.splitlines() if line.startswith("  go on")]
     assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #'" in line
+
+
+def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
+    """Those in a file of their own, too, of which a store has the content alone."""
+    kept = {"test": "40 rows, content abc"}
+    stored(tmp_path / "file.db", settings=kept)
+    stored(tmp_path / "share.db", settings=kept, data_options={"test": "0.2"})
+    stored(tmp_path / "none.db")
+    lines = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("file", "share", "none"))
+    assert [line.count("--test FILE") + 2 * line.count("--test 0.2") for line in lines] == [1, 2, 0]

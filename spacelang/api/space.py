@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
@@ -22,7 +22,7 @@ from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default
 from spacelang.solver.statistics import Statistics, statistics
-from spacelang.syntax.sources import read_source
+from spacelang.syntax.sources import is_text, read_source
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from spacelang.draws.neighbours import Neighbourhood
     from spacelang.solver.numbering import Numbers
     from spacelang.targets._lowered import Lowered
+
+TEXT: Final = "<text>"
+"""What a text is called that came of no file."""
 
 
 class SpaceError(Carried):
@@ -268,19 +271,22 @@ class Space(Computing):
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a `.space` file, of a compiled one (JSON) or of a bundled name; raises SpaceError.
+    """The space of a `.space` file, of a compiled one (JSON), of a bundled name or of a text; raises SpaceError.
 
     >>> import spacelang as sl
     >>> space = sl.load("boasf_models")
     >>> space.name, space.structures
     ('boasf_models', 16)
+    >>> sl.load("stage estimator = GaussianNB | Perceptron").structures
+    2
     >>> sl.load("credit.spce")
     Traceback (most recent call last):
     spacelang.api.space.SpaceError: error[SL001]: cannot read `credit.spce`: there is no such file
     ...
 
-    `allow` names the packages that it may `use`: they are trusted to be imported. `bind` says how large the data is, as
-    in `{"n_features": 30}`; raises ValueError for what is no symbol or no number above 0.
+    A text is what has a stage or several lines. `allow` names the packages that it may `use`: they are trusted to be
+    imported. `bind` says how large the data is, as in `{"n_features": 30}`; raises ValueError for what is no symbol or
+    no number above 0.
     """
     return _read(_source(reference), _surroundings(allow, bind))
 
@@ -313,9 +319,7 @@ def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mappi
     return space.bind(**bind) if bind else space
 
 
-def parse(
-    text: str, name: str = "<text>", *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
-) -> Space:
+def parse(text: str, name: str = TEXT, *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
     """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError.
 
     >>> import spacelang as sl
@@ -355,13 +359,20 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
     """
     from spacelang.importers._importing import to_space
 
-    imported, diagnostics = to_space(_source(reference))
+    imported, diagnostics = to_space(_of_file(reference))
     if imported is None:
         raise SpaceError(diagnostics)
     return ImportedSpace(parse(imported.text), imported.text, imported.encode, imported.decode, diagnostics)
 
 
 def _source(reference: str | PathLike[str]) -> Source:
+    """What a path, a bundled name or a text stands for; raises SpaceError."""
+    if isinstance(reference, str) and is_text(reference):
+        return Source(TEXT, reference)
+    return _of_file(reference)
+
+
+def _of_file(reference: str | PathLike[str]) -> Source:
     source = read_source(fspath(reference))
     if isinstance(source, Diagnostic):
         raise SpaceError((source,))

@@ -1,6 +1,7 @@
 """Where the text of a space comes from: a path, or the name of a space that ships with the package."""
 
 import os.path
+import re
 import stat
 from collections.abc import Callable
 from itertools import islice
@@ -20,6 +21,8 @@ LARGEST: Final = 2**20
 LARGEST_JSON: Final = 2**23
 """The same for JSON: the document of a compiled space is some three times as long as its text, and has more in it."""
 
+STAGE: Final = re.compile(r"\bstage\s[^=]*=")
+
 MOST_NEIGHBOURS: Final = 1000
 """Of this many files beside a missing one names are compared."""
 
@@ -27,6 +30,11 @@ MOST_NEIGHBOURS: Final = 1000
 def bundled() -> tuple[str, ...]:
     """The names of the spaces that ship with the package."""
     return tuple(sorted(path.stem for path in folder("spaces").glob("*.space")))
+
+
+def is_text(reference: str) -> bool:
+    """Whether it is the text of a space rather than a path or a name: it has several lines, or a stage."""
+    return "\n" in reference or STAGE.search(reference) is not None
 
 
 def read_source(reference: str) -> Source | Diagnostic:
@@ -187,7 +195,7 @@ def _unreadable(reference: str, reason: str) -> UnreadableFile:
     beside = Path(reference).parent
     near = nearest(reference, [*bundled(), *(str(beside / name) for name in _beside(beside))])
     # A program may take one for the other.
-    remedy = "this is the text of a space: `sl.parse` reads it" if "stage " in reference else None
+    remedy = "this is the text of a space: write it to a file, or give it to `sl.load`" if is_text(reference) else None
     start = Span(Source(reference, ""), 0, 0)
     return UnreadableFile(primary=start, path=reference, reason=reason, near=near, remedy=remedy)
 

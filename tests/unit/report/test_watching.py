@@ -66,6 +66,10 @@ def test_a_notebook_without_widgets_shows_lines_when_asked(monkeypatch: pytest.M
         assert isinstance(progress(notebook), kind)
 
 
-def test_the_text_of_a_space_is_no_file() -> None:
-    with pytest.raises(sl.SpaceError, match=r"this is the text of a space: `sl.parse` reads it"):
-        sl.load(SPACE)
+def test_the_text_of_a_space_is_a_space_and_no_file() -> None:
+    assert sl.load(SPACE).default() == sl.parse(SPACE).default()
+    assert sl.load("stage e = GaussianNB").structures == 1
+    with pytest.raises(sl.SpaceError, match=r"--> <text>:1:11"):
+        sl.load("stage e = NoSuchOperator")
+    with pytest.raises(sl.SpaceError, match=r"there is no such file"):
+        sl.load("stage.space")

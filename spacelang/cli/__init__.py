@@ -1,12 +1,11 @@
 """The command line: one module a command. A module imports what its command needs when the command runs."""
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
 
 from spacelang.cli._stopping import stoppable
-from spacelang.cli._streams import guarded
+from spacelang.cli._streams import forget, guarded
 
 BAD_INPUT = 1
 WRONG_USAGE = 2
@@ -41,12 +40,12 @@ def _status(arguments: Sequence[str] | None) -> int:
         status = INTERRUPTED
     except BrokenPipeError:
         # Who reads our output has seen enough (`spacelang sample … | head`).
-        _forget_output()
+        forget(sys.stdout)
         status = 0
     except OSError as error:
         if error.filename is not None:
             raise
-        _forget_output()
+        forget(sys.stdout)
         print(f"error: the output cannot be written: {(error.strerror or str(error)).lower()}", file=sys.stderr)
         status = BAD_INPUT
     return status
@@ -65,10 +64,4 @@ def _write_the_rest() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, KeyboardInterrupt):
-        _forget_output()
-
-
-def _forget_output() -> None:
-    """Write what is still buffered to nowhere, so that Python does not complain at exit."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget(sys.stdout)

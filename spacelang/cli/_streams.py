@@ -24,12 +24,19 @@ class Guarded:
 
     def __init__(self, stream: TextIO) -> None:
         self.raw = stream
+        self.outlasts = False
         self._styled = stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
     def write(self, text: str) -> int:
         """Write a text as it may be shown; returns its length."""
-        self.raw.write(shown(text, styled=self._styled))
+        with self._heard():
+            self.raw.write(shown(text, styled=self._styled))
         return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        with self._heard():
+            self.raw.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write texts one after the other."""
@@ -38,6 +45,22 @@ class Guarded:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Forget what nobody reads any more, where it `outlasts` them."""
+        try:
+            yield
+        except BrokenPipeError:
+            if not self.outlasts:
+                raise
+            forget(self.raw)
+
+
+def forget(stream: TextIO | None) -> None:
+    """Write what is still buffered, and all that comes, to nowhere, so that Python does not complain at exit."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def shown(text: str, *, styled: bool) -> str:
@@ -62,6 +85,19 @@ def guarded() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def outlasting() -> Iterator[None]:
+    """Let what goes on come to its end although nobody reads the standard output any more (`… | head`)."""
+    stream = sys.stdout
+    if isinstance(stream, Guarded):
+        stream.outlasts = True
+    try:
+        yield
+    finally:
+        if isinstance(stream, Guarded):
+            stream.outlasts = False
 
 
 def unguarded(stream: TextIO) -> TextIO:

@@ -35,6 +35,7 @@ from spacelang.cli._running import (
     workers_of,
 )
 from spacelang.cli._shared import fail, plugin, settings
+from spacelang.cli._streams import outlasting
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -147,7 +148,8 @@ def command(  # noqa: PLR0913 - one argument an option
         chosen=chosen,
     )
     prepared = prepared_for(experiment.by(optimizer, settings(set_)))
-    with searching(prepared, kept) as (found, crew):
+    # Also where nobody reads on: the best pipeline is fitted and tested yet.
+    with outlasting(), searching(prepared, kept) as (found, crew):
         status = tell(found, as_json=json) if without else Ending(data, found, crew).tell(as_json=json)
     raise typer.Exit(status)
 

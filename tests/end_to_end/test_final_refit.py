@@ -88,3 +88,21 @@ Processes.start = marked
 cli.main()
 """
 """The command, which leaves a file when it begins to fit on all rows."""
+
+
+def test_the_score_on_test_rows_is_kept_though_nobody_reads_the_output(folder: Path) -> None:
+    (folder / "two.space").write_text("stage e = GaussianNB | BernoulliNB\n")
+    command = ("run", "two.space", "--data", "rows.csv", "--test", "0.3", "--trials", "2", "--store", "two.db")
+    with subprocess.Popen(
+        [sys.executable, "-m", "spacelang", *command, "--optimizer", "random"],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, told = process.communicate()
+    assert process.returncode == 0, told
+    assert not told
+    assert document(spacelang("show", "two.db", "--json", folder=folder))["test"]["rows"] == 30

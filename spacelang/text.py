@@ -2,8 +2,10 @@
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -103,6 +105,12 @@ def no_parameter(name: str) -> str | None:
     if "." in name:
         return "holds a point, which stands between the names of a path"
     return None if name == name.strip() else "begins or ends with a space, as no name does"
+
+
+def numbered(wanted: str, taken: Container[str], sign: str = "_") -> str:
+    """The name, with a sign and the first number from 2 behind it that is free where it is taken."""
+    names = chain((wanted,), (f"{wanted}{sign}{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 NOWHERE = Span(Source("<made>", ""), 0, 0)

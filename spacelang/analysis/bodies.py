@@ -1,25 +1,20 @@
-"""Operators and their bodies: every parameter looked up in the catalogue, every value and range judged by it."""
+"""The bodies of operators: every parameter looked up in the catalogue, every value and range judged by it."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from spacelang.analysis import annotations, given_defaults, given_values, mixtures, parameters
-from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.domains import DomainReader, as_written
-from spacelang.analysis.drafts import Draft, PendingCondition, PendingPresence, PendingRule, Scope
-from spacelang.analysis.groups import Given, GroupReader
-from spacelang.analysis.inner import judge_branches
-from spacelang.analysis.modules import Module
+from spacelang.analysis.drafts import PendingCondition, PendingPresence, PendingRule, Scope
+from spacelang.analysis.groups import Given
+from spacelang.analysis.judge import Judge
 from spacelang.analysis.places import Place
-from spacelang.analysis.report import Report
-from spacelang.analysis.values import NoValue, OperatorFinder, judge, judge_operator, plain
+from spacelang.analysis.values import NoValue, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
 from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogues import Catalogues
-from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.names import UnknownImported
+from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
@@ -28,152 +23,16 @@ from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.text import no_parameter
 
-ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
-ReadAlternatives = Callable[[Sequence[Alternative], Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
+if TYPE_CHECKING:
+    from spacelang.analysis.operators import OperatorReader
 
 
-class OperatorReader:
-    """Reads the operators that stand in the text of one module, with their bodies, into a draft."""
-
-    def __init__(
-        self, module: Module, catalogue: Catalogues, draft: Draft, report: Report, groups: GroupReader | None = None
-    ) -> None:
-        self._module = module
-        self._catalogue = catalogue
-        self._draft = draft
-        self._report = report
-        self._finder = OperatorFinder(catalogue, report)
-        self._groups = GroupReader(report) if groups is None else groups
-        self.alternatives: ReadAlternatives | None = None
-        """Reads the structures that are values; whoever reads structures puts it here."""
-        self.elsewhere: Callable[[Module], OperatorReader] | None = None
-        """The readers of other modules, whose groups bring their members here; whoever has them puts it here."""
-
-    def of(self, home: Module) -> "OperatorReader":
-        """The reader of what stands in the text of a module."""
-        return self if home is self._module or self.elsewhere is None else self.elsewhere(home)
-
-    def knows(self, name: ast.Dotted) -> bool:
-        """Whether there is an operator of this name."""
-        home, rest = self._module.home_of(name)
-        return rest in home.abstracts or name.text in self._catalogue
-
-    def may_stand(self, name: ast.Dotted) -> bool:
-        """Whether a name stands for an operator, a stage or a whole file."""
-        home, rest = self._module.home_of(name)
-        return self.knows(name) or rest in home.stages or rest in home.imports
-
-    def refuse(self, catalogue: str) -> None:
-        """Take it that a catalogue was refused: what is of it is not reported once more."""
-        self._finder.refused.add(catalogue)
-
-    def foreign(self, name: ast.Dotted) -> Diagnostic | None:
-        """What is wrong with a name that can only be one of another catalogue's; None where it could be any name."""
-        return self._finder.foreign(name)
-
-    def is_refused(self, name: ast.Dotted) -> bool:
-        """Whether a name is one of a refused catalogue."""
-        return self._finder.is_refused(name)
-
-    def read_value(
-        self, name: ast.Dotted, body: ast.Body | None, place: Place, parameter: Parameter | None
-    ) -> ir.Operator:
-        """The operator that stands where a parameter could also have a domain of values."""
-        word, hint = name.text, None
-        if parameter is not None and word in parameter.words:
-            hint = f"`{parameter.name} = {word}` fixes a value, `{parameter.name} : {{{word}, …}}` lets it vary"
-        return self._read(name, body, place, hint, ("bool",))
-
-    def read(self, name: ast.Dotted, body: ast.Body | None, place: Place) -> ir.Operator:
-        """The operator; where its name is unknown, its body is read without being judged by a catalogue."""
-        return self._read(name, body, place)
-
-    def _read(
-        self,
-        name: ast.Dotted,
-        body: ast.Body | None,
-        place: Place,
-        hint: str | None = None,
-        others: Collection[str] = (),
-    ) -> ir.Operator:
-        home, word = self._module.home_of(name)
-        declaration = home.abstracts.get(word)
-        if declaration is not None:
-            return self._abstract(name, body, place, home, declaration)
-        entry = self._find(name, home, word, hint, others)
-        if entry is not None:
-            parameters.check_operator(name, entry, self._report)
-        reader = _BodyReader(self, entry, place)
-        reader.read(() if body is None else self._groups.members(body, self._module))
-        if entry is not None:
-            parameters.check_parts(entry, reader.names, self._report)
-            parameters.check_required(name, entry, reader.names, self._catalogue, self._report)
-        word, library = (name.text, self._catalogue.name) if entry is None else (entry.name, entry.catalogue)
-        return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
-
-    def _abstract(
-        self, name: ast.Dotted, body: ast.Body | None, place: Place, home: Module, declaration: ast.Abstract
-    ) -> ir.Operator:
-        """A use of an abstract operator; without a body in its declaration it takes any parameter."""
-        used = Related(name.span, "used here")
-        declared = None
-        if declaration.body is not None:
-            declared = [given.name for given in self._groups.declared(declaration, home) if given.name is not None]
-        reader = _BodyReader(self, None, place, declaration if declared is not None else None, declared or ())
-        reader.read(self._groups.members_of_use(declaration, home, body, self._module, used))
-        return ir.Operator(declaration.name.text, ir.ABSTRACT, tuple(reader.children), tuple(reader.fixed), name.span)
-
-    def read_alone(self, members: Sequence[Given]) -> None:
-        """Read what can be judged of members without knowing the operator around them: domains of values."""
-        simple = [given for given in members if given.through is None and _is_simple(given.member)]
-        _BodyReader(self, None, Place("", "")).read(simple)
-
-    def _find(
-        self, name: ast.Dotted, home: Module, word: str, hint: str | None, others: Collection[str]
-    ) -> Entry | None:
-        if word in home.damaged:
-            return None
-        if home is self._module:
-            return self._finder.find(name, hint, others)
-        if not home.may_have(word):
-            self._report.add(unknown_imported(name, home, word))
-        return None
-
-    @property
-    def catalogue(self) -> Catalogues:
-        """The catalogue in which names are looked up."""
-        return self._catalogue
-
-    def entry_of(self, operator: ir.Operator) -> Entry | None:
-        """What the catalogue says of an operator; None for one that it does not know, or that is abstract."""
-        return self._catalogue.entry(operator.catalogue, operator.name)
-
-    def is_package(self, name: str) -> bool:
-        """Whether a name is that of a catalogue in use."""
-        return name in self._catalogue.used
-
-    @property
-    def groups(self) -> GroupReader:
-        """What opens the groups that bodies include."""
-        return self._groups
-
-    @property
-    def draft(self) -> Draft:
-        """Where conditions and constraints wait to be read."""
-        return self._draft
-
-    @property
-    def report(self) -> Report:
-        """Where problems go."""
-        return self._report
-
-
-class _BodyReader:
+class BodyReader:
     """Reads the members of one body."""
 
     def __init__(
         self,
-        operators: OperatorReader,
+        operators: "OperatorReader",
         entry: Entry | None,
         place: Place,
         declaration: ast.Abstract | None = None,
@@ -222,8 +81,8 @@ class _BodyReader:
             case ast.Rule():
                 self._operators.draft.rules.append(PendingRule(member, self.scope))
 
-    def _known(self, name: ast.Word) -> Parameter | None:
-        """The parameter in the catalogue; what keeps a space from setting it is reported."""
+    def _judge_of(self, name: ast.Word) -> Judge:
+        """What judges what a parameter is given; what keeps a space from setting it is reported."""
         self.names[name.text] = name
         reason = no_parameter(name.text)
         if reason is not None:
@@ -231,7 +90,8 @@ class _BodyReader:
             self._report.add(UnexpectedText(primary=name.span, found=name.span.text, expected="a name", hint=hint))
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
-        return None if self._entry is None else parameters.find(name, self._entry, self._report)
+        parameter = None if self._entry is None else parameters.find(name, self._entry, self._report)
+        return Judge(self._report, self._entry, parameter)
 
     def _report_undeclared(self, name: ast.Word, declaration: ast.Abstract) -> None:
         near = nearest(name.text, self._declared)
@@ -243,15 +103,13 @@ class _BodyReader:
         )
 
     def _parameter(self, written: ast.Parameter) -> None:
-        parameter = self._known(written.name)
-        is_operator = partial(self._is_operator, parameter=parameter)
-        if mixtures.is_choice(written.domain, is_operator):
-            self._nested(written, parameter)
+        judge = self._judge_of(written.name)
+        if mixtures.is_choice(written.domain, partial(self._is_operator, parameter=judge.parameter)):
+            self._nested(written, judge)
             return
         place = self._place.inside(written.name.text)
-        entry = self._entry if parameter is not None else None
         before = len(self._report.found)
-        domain = DomainReader(entry, parameter, self._report).read(written.domain)
+        domain = DomainReader(judge, self._report).read(written.domain)
         if self._report.symbols.free(written.domain.span):
             self._report.await_data(before)
         self._report.symbols.record(written.name.span, written.domain)
@@ -274,8 +132,8 @@ class _BodyReader:
                 place.address,
                 place.key,
                 domain,
-                given_defaults.read(written, domain, parameter, self._report),
-                named=_named(domain, parameter),
+                given_defaults.read(written, domain, judge.parameter, self._report),
+                named=_named(domain, judge.parameter),
                 prior=advice.prior,
                 split=advice.split,
                 span=written.name.span,
@@ -285,7 +143,7 @@ class _BodyReader:
     def _fixed(self, written: ast.Fixed) -> None:
         value = given_values.fixed(written.value, self._report)
         if isinstance(value, NoValue):
-            self._known(written.name)
+            self._judge_of(written.name)
             self.scope.dubious.add(written.name.text)
             if written.condition is not None:
                 self._operators.draft.dubious.add(self._place.inside(written.name.text).address)
@@ -300,13 +158,12 @@ class _BodyReader:
             self._fixed_always(written.name, value)
 
     def _fixed_always(self, written: ast.Word, value: ast.Value) -> None:
-        parameter = self._known(written)
-        name, entry = written.text, self._entry if parameter is not None else None
-        if isinstance(value, ast.OperatorValue) or self._is_operator(value, parameter):
-            self._fixed_operator(name, value, entry, parameter)
+        judge, name = self._judge_of(written), written.text
+        if isinstance(value, ast.OperatorValue) or self._is_operator(value, judge.parameter):
+            self._fixed_operator(name, value, judge)
             return
         found, before = plain(value, self._report), len(self._report.found)
-        is_taken = not isinstance(found, NoValue) and judge(found, value.span, entry, parameter, self._report)
+        is_taken = not isinstance(found, NoValue) and judge.takes(found, value.span)
         if self._report.symbols.free(value.span):
             self._report.await_data(before)
         if isinstance(found, NoValue) or not is_taken:
@@ -315,23 +172,20 @@ class _BodyReader:
         self.scope.constants[name] = found
         self.scope.fixed[name] = written.span
         self.scope.values[name] = value.span
-        is_named = parameter is not None and isinstance(found, str) and found in parameter.named
+        is_named = judge.parameter is not None and isinstance(found, str) and found in judge.parameter.named
         self.fixed.append((name, ir.Named(str(found)) if is_named else found))
 
-    def _fixed_operator(
-        self, name: str, value: ast.OperatorValue | ast.Dotted, entry: Entry | None, parameter: Parameter | None
-    ) -> None:
+    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.Dotted, judge: Judge) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
         inner = self._operators.read(inner_name, body, self._place.inside(name))
-        found = self._operators.entry_of(inner)
-        if found is None or judge_operator(found, inner_name.span, entry, parameter, self._report):
+        if judge.takes_operator(self._operators.entry_of(inner), inner_name.span):
             self.fixed.append((name, inner))
             self.scope.operators[name] = inner.name
             self.scope.fixed[name] = inner_name.span
         else:
             self.scope.dubious.add(name)
 
-    def _nested(self, written: ast.Parameter, parameter: Parameter | None) -> None:
+    def _nested(self, written: ast.Parameter, judge: Judge) -> None:
         """A choice of operators as a value is a decision of its own."""
         if self._operators.alternatives is None:
             return  # What is read alone is judged where it is used: there is known where its alternatives stand.
@@ -340,49 +194,47 @@ class _BodyReader:
         self.scope.addresses[name] = place.address
         self._operators.draft.nested.add(place.address)
         annotations.read(written.annotations, "choices of operators", self._report)
-        read = partial(self._operators.read_value, parameter=parameter)
-        several = mixtures.alternatives_in(written.domain, partial(self._stands, parameter=parameter), self._report)
+        read = partial(self._operators.read_value, parameter=judge.parameter)
+        stands = partial(self._stands, parameter=judge.parameter)
+        several = mixtures.alternatives_in(written.domain, stands, self._report)
         branches, default = self._operators.alternatives(several, place, read)
-        branches = self._with_range(written, branches, parameter)
+        branches = self._with_range(written, branches, judge)
         mixtures.check_apart(branches, self._report)
-        judge_branches(branches, self._entry, parameter, self._operators.entry_of, self._report)
+        judge.judge_branches(branches, self._operators.entry_of)
         if written.default is not None:
             # What was to be a domain of values is no measure for its default.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
             is_known = all(self._is_known(operator) for operator in operators)
             default = given_defaults.read_nested(written, written.default, branches, self._report, is_known=is_known)
         if branches and written.condition is not None:
-            branches = self._with_left(written, branches, parameter)
+            branches = self._with_left(written, branches, judge)
         if branches:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
 
     def _with_range(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], parameter: Parameter | None
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: Judge
     ) -> tuple[ir.Branch, ...]:
         """The alternatives with the hyperparameter that a range among them is."""
         part = mixtures.range_in(written.domain)
-        entry = self._entry if parameter is not None else None
-        domain = None if part is None else DomainReader(entry, parameter, self._report).read(part)
+        domain = None if part is None else DomainReader(judge, self._report).read(part)
         if part is None or domain is None:
             return tuple(branch for branch in branches if branch.name != ir.RANGE) if part else branches
         self._report.symbols.record(part.span, part)
         place = self._place.inside(written.name.text).alternative(ir.RANGE).inside("value")
-        default = given_defaults.read_range(written, part, domain, parameter, self._report)
+        default = given_defaults.read_range(written, part, domain, judge.parameter, self._report)
         self._operators.draft.domains[place.address] = as_written(part.span, domain)
         leaf = ir.Hyperparameter("value", place.address, place.key, domain, default, span=part.span)
         return tuple(replace(each, node=leaf) if each.name == ir.RANGE else each for each in branches)
 
     def _with_left(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], parameter: Parameter | None
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: Judge
     ) -> tuple[ir.Branch, ...]:
         """The alternatives with the one that is taken where the condition does not hold: the library's default."""
         assert written.condition is not None
         span, address = written.condition.span, self._place.inside(written.name.text).address
-        default = None if parameter is None else parameter.default
+        default = None if judge.parameter is None else judge.parameter.default
         if isinstance(default, Opaque | Required):
-            assert self._entry is not None
-            assert parameter is not None
-            given_defaults.report_needed(span, self._entry, parameter, self._report)
+            judge.report_needed(span)
             return branches
         value = default.name if isinstance(default, Named) else default
         name = ir.value_name(value)
@@ -405,24 +257,6 @@ class _BodyReader:
 
     def _is_known(self, operator: ir.Operator) -> bool:
         return operator.catalogue == ir.ABSTRACT or self._operators.entry_of(operator) is not None
-
-
-def unknown_imported(written: ast.Dotted, home: Module, word: str) -> UnknownImported:
-    """That an imported file declares nothing of a name."""
-    names = [*home.stages, *home.abstracts]
-    near = nearest(word, names)
-    before = written.text.removesuffix(word)
-    listed = ", ".join(f"`{name}`" for name in names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
-    near = None if near is None else f"{before}{near}"
-    return UnknownImported(primary=written.span, file=home.source.name, word=word, near=near, names=listed or None)
-
-
-MOST_LISTED: Final = 12
-"""So many names are listed in a message at most."""
-
-
-def _is_simple(member: ast.Parameter | ast.Fixed | ast.Rule) -> bool:
-    return isinstance(member, ast.Parameter) and not mixtures.is_choice(member.domain, lambda _: False)
 
 
 def _with_one_value(written: ast.Fixed, value: ast.Value, condition: ast.Expression) -> ast.Parameter:

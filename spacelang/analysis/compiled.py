@@ -9,14 +9,13 @@ from itertools import combinations
 from typing import Any, Final
 
 from spacelang.analysis import parameters, roles, tasks, uses
-from spacelang.analysis.inner import judge_branches
+from spacelang.analysis.judge import Judge
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.report import Report
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.analysis.surroundings import MOST, Surroundings
-from spacelang.analysis.values import OperatorFinder, judge, judge_operator
+from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import OWN
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
@@ -121,7 +120,7 @@ def _structures(space: Space, start: Span, surroundings: Surroundings, report: R
     catalogue = _catalogues(space, start, surroundings, report)
     if report.has_errors:
         return None
-    _Judge(catalogue, report).judge(space)
+    _SpaceJudge(catalogue, report).judge(space)
     if report.has_errors:
         return None
     return _counted(space)
@@ -157,7 +156,7 @@ def _counted(space: Space) -> Structures:
     return structures
 
 
-class _Judge:
+class _SpaceJudge:
     """Judges what a space gives operators by what the catalogues say of them."""
 
     def __init__(self, catalogue: Catalogues, report: Report) -> None:
@@ -192,70 +191,62 @@ class _Judge:
         spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
         given = {name: ast.Word(name, span) for name, span in spans.items()}
         given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
-        known = {name: parameters.find(word, entry, self._report) for name, word in given.items()}
+        judges = {
+            name: Judge(self._report, entry, parameters.find(word, entry, self._report)) for name, word in given.items()
+        }
         for name, value in operator.fixed:
-            self._fixed(value, given[name].span, entry, known[name])
+            self._fixed(value, given[name].span, entry, judges[name])
         for child in operator.children:
             if isinstance(child, Hyperparameter):
-                self._hyperparameter(child, entry, known[child.name])
+                self._hyperparameter(child, entry, judges[child.name])
             else:
-                self._decision(child, entry, known[child.name])
+                self._decision(child, entry, judges[child.name])
         parameters.check_parts(entry, given, self._report)
         parameters.check_required(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> Entry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
-    def _fixed(self, value: Value | Named | Operator, span: Span, entry: Entry, parameter: Parameter | None) -> None:
+    def _fixed(self, value: Value | Named | Operator, span: Span, entry: Entry, judge: Judge) -> None:
         match value:
             case Operator():
-                inner = self._entry(value)
-                if inner is not None:
-                    judge_operator(inner, span, entry, parameter, self._report)
+                judge.takes_operator(self._entry(value), span)
             case Named(name):
-                _check_named((name,), entry, parameter)
+                _check_named((name,), entry, judge)
             case _:
-                judge(value, span, entry, parameter, self._report)
+                judge.takes(value, span)
 
-    def _decision(self, choice: Choice, entry: Entry, parameter: Parameter | None) -> None:
-        judge_branches(choice.branches, entry, parameter, self._entry, self._report)
+    def _decision(self, choice: Choice, entry: Entry, judge: Judge) -> None:
+        judge.judge_branches(choice.branches, self._entry)
         for branch in choice.branches:
             if isinstance(branch.node, Hyperparameter):
-                self._hyperparameter(branch.node, entry, parameter)
+                self._hyperparameter(branch.node, entry, judge)
 
-    def _hyperparameter(self, node: Hyperparameter, entry: Entry, parameter: Parameter | None) -> None:
-        _check_named(node.named, entry, parameter)
-        if parameter is None:
-            return
+    def _hyperparameter(self, node: Hyperparameter, entry: Entry, judge: Judge) -> None:
+        _check_named(node.named, entry, judge)
         for part in parts(node.domain):
             match part:
                 case Categorical():
                     values = (True,) if part == BOOLEANS else part.values
                     for value in values:
-                        judge(value, node.span, entry, parameter, self._report)
+                        judge.takes(value, node.span)
                 case Grid() | Real():
-                    self._range(part, node.span, entry, parameter)
+                    self._range(part, node.span, judge)
 
-    def _range(self, part: Grid | Real, span: Span, entry: Entry, parameter: Parameter) -> None:
-        expected = parameter.rejects_range(
-            part.lower,
-            part.upper,
-            integer=isinstance(part, Grid) and part.is_integral,
-            lower_open=isinstance(part, Real) and part.lower_open,
-            upper_open=isinstance(part, Real) and part.upper_open,
-        )
-        if expected is not None:
+    def _range(self, part: Grid | Real, span: Span, judge: Judge) -> None:
+        refusal = judge.refuses(part)
+        if refusal is not None:
+            operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
             said = describe(part)
-            wanted = f"expected {expected}"
             self._report.add(
-                RejectedRange(primary=span, operator=entry.name, parameter=parameter.name, domain=said, expected=wanted)
+                RejectedRange(primary=span, operator=operator, parameter=parameter, domain=said, expected=expected)
             )
 
 
-def _check_named(names: tuple[str, ...], entry: Entry, parameter: Parameter | None) -> None:
+def _check_named(names: tuple[str, ...], entry: Entry, judge: Judge) -> None:
     for name in names:
-        if parameter is not None and name not in parameter.named:
-            problem = f"names `{name}`, which is no object for `{parameter.name}` of `{entry.name}`"
+        if judge.parameter is not None and name not in judge.parameter.named:
+            problem = f"names `{name}`, which is no object for `{judge.parameter.name}` of `{entry.name}`"
             raise DefinitionError("definition", problem)
 
 

@@ -5,13 +5,12 @@ from bisect import bisect_left
 from typing import Final
 
 from spacelang.analysis import annotations
+from spacelang.analysis.judge import Judge
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import VAST, Symbols
-from spacelang.analysis.values import NO_VALUE, NoValue, judge, plain
-from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
+from spacelang.analysis.values import NO_VALUE, NoValue, plain
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
@@ -42,10 +41,8 @@ LONGEST: Final = 80
 class DomainReader:
     """Reads the domain of one parameter."""
 
-    def __init__(self, entry: Entry | None, parameter: Parameter | None, report: Report) -> None:
-        """`entry` and `parameter` are None where the operator or parameter is unknown: then nothing is judged."""
-        self._entry = entry
-        self._parameter = parameter
+    def __init__(self, judge: Judge, report: Report) -> None:
+        self._judge = judge
         self._report = report
 
     def read(self, domain: ast.Domain) -> Domain | None:
@@ -62,12 +59,11 @@ class DomainReader:
         match domain:
             case ast.Booleans():
                 # One judgement for the type as a whole: two complaints about one word would be one too many.
-                fits = judge(True, domain.span, self._entry, self._parameter, self._report)
-                return BOOLEANS if fits else None
+                return BOOLEANS if self._judge.takes(True, domain.span) else None
             case ast.Values():
                 return self._values(domain)
             case ast.Range():
-                return RangeReader(self._entry, self._parameter, self._report).read(domain)
+                return RangeReader(self._judge, self._report).read(domain)
             case ast.Nothing():
                 annotations.read(domain.annotations, "values", self._report)
                 return self._values(ast.Values((ast.Keyword(None, domain.span),), False, domain.span))
@@ -92,7 +88,7 @@ class DomainReader:
             else:
                 seen[identity(value)] = written.span
                 values.append(value)
-                sound &= judge(value, written.span, self._entry, self._parameter, self._report)
+                sound &= self._judge.takes(value, written.span)
         if not sound:
             return None
         return Ordinal(tuple(values)) if domain.ordered else Categorical(tuple(values))
@@ -151,13 +147,17 @@ def widest(written: ast.Domain) -> Domain | None:
         case ast.Range():
             return RangeReader.widest(written)
         case _:
-            return DomainReader(None, None, Report()).read(written)
+            return _unjudged(Report()).read(written)
 
 
 def largest(written: ast.Domain) -> tuple[Domain, ...]:
     """The domains for more data than there is, tall or wide; none where they then have no value."""
-    found = (DomainReader(None, None, Report(Symbols(sizes))).read(written) for sizes in VAST)
+    found = (_unjudged(Report(Symbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
+
+
+def _unjudged(report: Report) -> DomainReader:
+    return DomainReader(Judge(report), report)
 
 
 def drawn_in(value: Value, domain: Domain) -> Value | Missing:

@@ -10,7 +10,6 @@ from spacelang.analysis.report import Report
 from spacelang.analysis.values import NoValue, misplaced_body, near_value, plain
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
 from spacelang.diagnostics.structure import SeveralUses
@@ -266,7 +265,7 @@ class ExpressionReader:
         """A side in which symbols without a number are very large; None, reported, where that says nothing."""
         found = settled(side)
         if found is None:
-            self._report_unbound(written)
+            self._report.unbound(written.span)
         return found
 
     def _is_settled(self, written: ast.Expression, *sides: Expr) -> bool:
@@ -274,13 +273,8 @@ class ExpressionReader:
         large = [node for side in sides for node in nodes(side) if is_large(node)]
         is_known = sum(bool(self._report.symbols.within(node.span)) for node in large) < 2
         if not is_known:
-            self._report_unbound(written)
+            self._report.unbound(written.span)
         return is_known
-
-    def _report_unbound(self, written: ast.Expression) -> None:
-        symbols = self._report.symbols
-        at = symbols.place(written.span, symbols.free(written.span))
-        self._report.add(UnboundSymbol(primary=at, symbol=at.text))
 
     def _sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:
         """Both sides; a word on one side that is a value of the hyperparameter on the other one stands for itself."""

@@ -9,16 +9,13 @@ from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import EXTREMES, Symbols
 from spacelang.analysis.values import NoValue, near_value, plain
 from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
-from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
-from spacelang.diagnostics.parameters import RejectedValue
 from spacelang.ir.domain import MISSING, Domain, Missing, contains, literal, parts
 from spacelang.ir.space import Branch, Hyperparameter, named_value, valued
 from spacelang.ir.value import Value, is_number
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
-from spacelang.text import Span
 
 
 def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: Report) -> Value:
@@ -126,22 +123,6 @@ def _lies_in(default: ast.Value | ast.Expression, domain: Domain, report: Report
     """Whether a default is one of a domain; what is wrong with it is reported where it is read."""
     value = _value(default, domain, Report(report.symbols))
     return not isinstance(value, NoValue) and contains(domain, value)
-
-
-def report_needed(condition: Span, operator: Entry, parameter: Parameter, report: Report) -> None:
-    """Report the condition of an operator that cannot be left out: elsewhere its parameter would be `none`."""
-    expected = f"expected {parameter.expected}" if not parameter.several else "expected operators"
-    hint = f"`{parameter.name}` would be `none` where the condition does not hold: leave the condition out"
-    report.add(
-        RejectedValue(
-            primary=condition,
-            operator=operator.name,
-            parameter=parameter.name,
-            value="none",
-            expected=expected,
-            hint=hint,
-        )
-    )
 
 
 def _is_of_data(written: ast.Parameter, report: Report) -> bool:

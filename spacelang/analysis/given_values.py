@@ -8,7 +8,6 @@ from spacelang.analysis.arithmetic import plain as plain_number
 from spacelang.analysis.ranges import LARGEST
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import NO_VALUE, NoValue
-from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import SYMBOLS, Domain, contains, is_word
 from spacelang.syntax import ast
@@ -49,11 +48,9 @@ def fixed(written: ast.Value | ast.Expression, report: Report) -> ast.Value | No
         return found
     if abs(found.value) <= LARGEST:
         return ast.Number(float(found.value), found.span) if _is_float(written) else found
-    free = report.symbols.free(written.span)
-    if not free:
+    if not report.symbols.free(written.span):
         return _refused(written, report, "this comes to no number")
-    at = report.symbols.place(written.span, free)
-    report.add(UnboundSymbol(primary=at, symbol=at.text))
+    report.unbound(written.span)
     return NO_VALUE
 
 
@@ -63,10 +60,8 @@ def _computed(written: ast.Expression, report: Report, what: str) -> ast.Number 
     if expression is None:
         return NO_VALUE
     number = outcome(expression)
-    free = report.symbols.free(written.span)
-    if isinstance(number, float) and math.isnan(number) and free:
-        at = report.symbols.place(written.span, free)
-        report.add(UnboundSymbol(primary=at, symbol=at.text))
+    if isinstance(number, float) and math.isnan(number) and report.symbols.free(written.span):
+        report.unbound(written.span)
         return NO_VALUE
     return ast.Number(plain_number(number), written.span)
 

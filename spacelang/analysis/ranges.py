@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.arithmetic import folded, outcome, plain, unlimited
+from spacelang.analysis.judge import Judge
 from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import EXTREMES, Symbols
-from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
 from spacelang.catalog.rules import Piece
 from spacelang.catalog.wording import spell
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
@@ -40,10 +39,8 @@ class _End:
 class RangeReader:
     """Reads the ranges of one parameter."""
 
-    def __init__(self, entry: Entry | None, parameter: Parameter | None, report: Report) -> None:
-        """`entry` and `parameter` are None where the operator or parameter is unknown: then nothing is judged."""
-        self._entry = entry
-        self._parameter = parameter
+    def __init__(self, judge: Judge, report: Report) -> None:
+        self._judge = judge
         self._report = report
 
     def read(self, written: ast.Range) -> Grid | Real | None:
@@ -77,7 +74,8 @@ class RangeReader:
 
         None where one of them is no number for any data.
         """
-        readers = [cls(None, None, Report(Symbols(sizes))) for sizes in EXTREMES]
+        reports = [Report(Symbols(sizes)) for sizes in EXTREMES]
+        readers = [cls(Judge(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
         if not lowers or not uppers:
@@ -153,7 +151,7 @@ class RangeReader:
         )
 
     def _takes_floats(self, value: float) -> bool:
-        return self._parameter is None or self._parameter.rejects_range(value, value, integer=False) is None
+        return self._judge.refuses(Real(value, value)) is None
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
@@ -190,11 +188,9 @@ class RangeReader:
 
     def _report_log(self, lower: _End) -> None:
         symbols = self._report.symbols
-        free = symbols.free(lower.span)
-        if free and not lower.value:
+        if symbols.free(lower.span) and not lower.value:
             # Zero is what the bound tends to: for data of any size it lies above.
-            at = symbols.place(lower.span, free)
-            self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"max(…, {lower.span.text})"))
+            self._report.unbound(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.notes(lower.symbols)
         self._report.add(LogNotPositive(primary=lower.span, lower=literal(lower.value), notes=notes))
@@ -250,29 +246,21 @@ class RangeReader:
     # ---- what the parameter takes
 
     def _is_accepted(self, written: ast.Range, found: Grid | Real, lower: _End, upper: _End) -> bool:
-        if self._parameter is None or self._entry is None:
+        refusal = self._judge.refuses(found)
+        if refusal is None:
             return True
-        is_integer = isinstance(found, Grid) and found.is_integral
+        entry, parameter, expected = refusal
         wanted = Piece(found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open)))
-        expected = self._parameter.rejects_range(
-            wanted.lower,
-            wanted.upper,
-            integer=is_integer,
-            lower_open=wanted.lower_open,
-            upper_open=wanted.upper_open,
-        )
-        if expected is None:
-            return True
-        legal = self._parameter.legal_part(wanted, integer=is_integer)
+        legal = parameter.legal_part(wanted, integer=isinstance(found, Grid) and found.is_integral)
         symbols = (*lower.symbols, *upper.symbols)
         can_rewrite = legal is not None and written.step is None and not symbols
         self._report.add(
             RejectedRange(
                 primary=written.span,
-                operator=self._entry.name,
-                parameter=self._parameter.name,
+                operator=entry.name,
+                parameter=parameter.name,
                 domain=written.span.text,
-                expected=f"expected {expected}",
+                expected=expected,
                 part="a part of" if legal is not None else "the range",
                 near=_rewritten(written, wanted, legal) if can_rewrite and legal is not None else None,
                 notes=self._report.symbols.notes(symbols),

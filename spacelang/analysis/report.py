@@ -28,6 +28,11 @@ class Report:
         self._brought.update(new)
         self.found[start:] = [problem.with_related(through) for problem in new]
 
+    def unbound(self, span: Span, limit: str | None = None) -> None:
+        """Report the first symbol of the data in a span that has no number; `limit` is an expression that would do."""
+        at = self.symbols.place(span, self.symbols.free(span))
+        self.add(UnboundSymbol(primary=at, symbol=at.text, limit=limit))
+
     @property
     def has_errors(self) -> bool:
         """Whether something was found that keeps the space from being used."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.mixtures import is_choice
 from spacelang.analysis.modules import Module, called
+from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import TITLES
 from spacelang.catalog.catalogues import Catalogues

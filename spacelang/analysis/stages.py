@@ -6,10 +6,10 @@ from typing import Final
 
 from spacelang.analysis import alternatives, annotations, reuse
 from spacelang.analysis.alternatives import alternatives_of, mentioned
-from spacelang.analysis.bodies import OperatorReader
 from spacelang.analysis.drafts import Draft, PendingRule, Scope
 from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.modules import Module
+from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.places import Place, StageNames
 from spacelang.analysis.report import Report
 from spacelang.analysis.structures import Spot, StructureReader
@@ -142,12 +142,12 @@ class StageReader:
         self._is_misnamed = True
         self.lost()
         operators, _ = self._reader(module)
-        if not operators.is_refused(written.name):
+        if not operators.finder.is_refused(written.name):
             home, rest = module.home_of(written.name)
             before = written.name.text.removesuffix(rest)
             near = nearest(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
             unknown = UnknownStep(primary=written.name.span, name=written.name.text, near=near)
-            self._report.add(operators.foreign(written.name) or unknown)
+            self._report.add(operators.finder.foreign(written.name) or unknown)
 
     def lost(self) -> None:
         """Take it that something of the pipeline is lost to a mistake: what is left is not judged by its places."""

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import permutations
-from typing import Final, Protocol
+from typing import TYPE_CHECKING
 
 from spacelang.analysis import alternatives, annotations
 from spacelang.analysis.alternatives import Alternative, alternatives_of, is_word
-from spacelang.analysis.bodies import OperatorReader, ReadOperator
 from spacelang.analysis.modules import Module
+from spacelang.analysis.operators import OperatorReader, ReadOperator
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
@@ -23,43 +23,15 @@ from spacelang.diagnostics.structure import (
 )
 from spacelang.facts import fact
 from spacelang.ir import space as ir
+from spacelang.ir.places import OUTSIDE
+from spacelang.ir.space import MOST_STEPS, SELECTORS
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.syntax.titles import labels_of, title
-from spacelang.text import Span
+from spacelang.text import Span, numbered
 
-SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
-"""The kinds of columns that a `columns(…)` may select by name."""
-
-OUTSIDE: Final = "/"
-"""A group of this name is called as if it stood in the pipeline line, as imported pipelines are."""
-
-MOST_STEPS: Final = 7
-"""So many steps may be permuted: 5,040 orders."""
-
-
-class Stages(Protocol):
-    """What is known of the stages and steps that the names of a structure may stand for."""
-
-    def use(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
-        """A further use of a stage as a decision of its own; None where it cannot be, and why is reported."""
-        ...
-
-    def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
-        """The whole pipeline of an imported module."""
-        ...
-
-    def outside(self, spot: "Spot") -> "Spot":
-        """The place of the pipeline itself, for what stands elsewhere."""
-        ...
-
-    def missing(self, module: Module, written: ast.Operator) -> None:
-        """Report, where that is not done yet, a step that is neither a stage nor an operator."""
-        ...
-
-    def lost(self) -> None:
-        """Take it that something of the pipeline is lost to a mistake."""
-        ...
+if TYPE_CHECKING:
+    from spacelang.analysis.stages import StageReader
 
 
 @fact
@@ -73,7 +45,7 @@ class Spot:
 class StructureReader:
     """Reads the structures of one module."""
 
-    def __init__(self, module: Module, operators: OperatorReader, stages: Stages, report: Report) -> None:
+    def __init__(self, module: Module, operators: OperatorReader, stages: "StageReader", report: Report) -> None:
         self._module = module
         self._operators = operators
         self._stages = stages
@@ -203,10 +175,8 @@ class StructureReader:
     def name(self, wanted: str, alias: ast.Word | None, span: Span, spot: Spot) -> str:
         """A name that nothing else has at the spot: the one after `as`, else the wanted one, numbered from 2."""
         if alias is None:
-            called, number = wanted, 1
-            while called in spot.taken or (number > 1 and called in self._module.stages):
-                number += 1
-                called = f"{wanted}_{number}"
+            is_free = wanted not in spot.taken
+            called = wanted if is_free else numbered(wanted, {wanted, *spot.taken, *self._module.stages})
             spot.taken[called] = span
             return called
         alternatives.check_step_name(alias, self._report)
@@ -317,9 +287,5 @@ def _apart(titles: Sequence[str]) -> tuple[str, ...]:
     """The titles, those that are there already numbered."""
     found: dict[str, None] = {}
     for wanted in titles:
-        called, number = wanted, 1
-        while called in found:
-            number += 1
-            called = f"{wanted}_{number}"
-        found[called] = None
+        found[numbered(wanted, found)] = None
     return tuple(found)

@@ -1,26 +1,22 @@
-"""Values as written to values as meant, judged by the parameter that takes them."""
+"""Values and names of operators as written to what is meant."""
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Catalogue, Parameter
+from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.catalogue import Operator as Entry
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import OWN
 from spacelang.catalog.snapshot import SHIPPED, load
-from spacelang.catalog.wording import spell
 from spacelang.diagnostics.catalogues import AmbiguousOperator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
-from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
-from spacelang.text import Span
 
 
 class NoValue:
@@ -52,67 +48,6 @@ def misplaced_body(value: ast.OperatorValue) -> UnexpectedText:
     return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
 
 
-_MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
-
-_CONSTANTS: Final[Mapping[str, Value]] = {
-    "yes": True,
-    "on": True,
-    "True": True,
-    "no": False,
-    "off": False,
-    "False": False,
-    "null": None,
-    "nil": None,
-    "None": None,
-    "nothing": None,
-}
-"""What other languages call the three constants."""
-
-
-def _meant(value: Value, written: str, parameter: Parameter) -> str | None:
-    """The constant that a word stands for elsewhere, or the number that is written as another, where it is taken."""
-    number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
-    if number is not None:
-        meant: Value = int(number[1])
-    elif isinstance(value, str) and value in _CONSTANTS:
-        meant = _CONSTANTS[value]
-    else:
-        return None
-    return spell(meant) if parameter.rejects(meant) is None else None
-
-
-def judge(value: Value, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:
-    """Whether the parameter takes the value; where not, the reason is reported."""
-    if entry is None or parameter is None:
-        return True
-    refusal = parameter.refusal(value)
-    if refusal is not None:
-        report.add(RefusedParameter(primary=span, operator=entry.name, parameter=parameter.name, reason=refusal))
-        return False
-    expected = parameter.rejects(value)
-    if expected is None:
-        return True
-    report.add(
-        RejectedValue(
-            primary=span,
-            operator=entry.name,
-            parameter=parameter.name,
-            value=literal(value),
-            expected="expected operators" if parameter.several else f"expected {expected}",
-            near=near_value(value, parameter.options) or _meant(value, span.text, parameter),
-            hint=_MEMBERS_STAY if value is None and parameter.several else None,
-            instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
-            notes=report.symbols.notes(report.symbols.within(span)),
-        )
-    )
-    return False
-
-
-def _is_class(value: Value) -> bool:
-    """Whether a value looks like the name of an operator that was to stand for itself."""
-    return isinstance(value, str) and value.isidentifier() and value[0].isupper()
-
-
 def near_value(value: Value, known: Iterable[Value]) -> str | None:
     """The known value that a word was probably meant to be, as it is written; None where none is near."""
     if not isinstance(value, str):
@@ -124,11 +59,10 @@ def near_value(value: Value, known: Iterable[Value]) -> str | None:
 
 
 class OperatorFinder:
-    """Looks operators up; names of catalogues that were refused already are not reported once more."""
+    """Looks operators up; names of catalogues that were refused are not reported once more."""
 
     def __init__(self, catalogue: Catalogue | Catalogues, report: Report) -> None:
         self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
-        self.refused: set[str] = set()
         self._report = report
 
     def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> Entry | None:
@@ -147,7 +81,7 @@ class OperatorFinder:
 
     def is_refused(self, name: ast.Dotted) -> bool:
         """Whether a name is one of a refused catalogue."""
-        return name.words[0].text in self.refused or self.catalogue.is_refused(name.text)
+        return self.catalogue.is_refused(name.text)
 
     def _unknown(self, name: ast.Dotted, hint: str | None, others: Collection[str]) -> Diagnostic:
         meanings = self.catalogue.meanings(name.text)
@@ -200,21 +134,3 @@ TITLES: Final = {
     "catboost": "CatBoost",
 }
 """What catalogues are called in messages, where not by the name of their package."""
-
-
-def judge_operator(inner: Entry, span: Span, entry: Entry | None, parameter: Parameter | None, report: Report) -> bool:
-    """Whether the parameter takes this operator as its value; where not, the reason is reported."""
-    if entry is None or parameter is None:
-        return True
-    expected = entry.rejects_operator(parameter, inner)
-    if expected is not None:
-        report.add(
-            NoOperatorExpected(
-                primary=span,
-                operator=entry.name,
-                parameter=parameter.name,
-                expected=f"expected {expected}",
-                kind="such operator" if parameter.operators or parameter.several else "operator",
-            )
-        )
-    return expected is None

@@ -1,11 +1,11 @@
 """Many configurations at once, as columns: arrays of branches and of values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from spacelang.draws.codes import Array, Codes, decoded
+from spacelang.draws.codes import Array, Codes, concatenated, decoded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
@@ -17,6 +17,12 @@ class Column:
 
     rows: Array
     values: Codes
+
+
+def column_of(pieces: Sequence[tuple[Array, Codes]]) -> Column:
+    """The values of pieces, each with its rows."""
+    rows = [rows for rows, _ in pieces]
+    return Column(rows[0] if len(rows) == 1 else np.concatenate(rows), concatenated([codes for _, codes in pieces]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,17 +4,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.draws.moves import Moves, draws
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
-from spacelang.ir.expr import INACTIVE, Worth, holds, references
-from spacelang.ir.membership import admit
+from spacelang.ir.expr import INACTIVE, references
+from spacelang.ir.membership import admit, violates
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.value import Value, identity, same
-from spacelang.ir.walk import Structure, assemble, default_structure, structure_of
+from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, structure_of
 from spacelang.solver.conditioning import Component, is_taken
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
@@ -268,7 +267,7 @@ class _Left:
     """What is left of a component's hyperparameters, which conditions and constraints mention, in one situation."""
 
     def __init__(self, space: Space) -> None:
-        conditions = space.conditions
+        self._space = space
         expressions = said(space.variables.values(), space.constraints)
         self.mentioned = frozenset(address for expression in expressions for address in references(expression))
         """Those that conditions and constraints still mention: what others are changes nothing else."""
@@ -276,11 +275,6 @@ class _Left:
         self._keys = frozenset(node.key for node in space.hyperparameters)
         self._mentioned = [self._nodes[address] for address in self._nodes if address in self.mentioned]
         self._is_small = all(isinstance(node.domain, Categorical) for node in self._mentioned)
-        after = {address: set(references(condition)) for address, condition in conditions.items()}
-        ordered = [address for address in TopologicalSorter(after).static_order() if address in conditions]
-        self._conditions = [(address, conditions[address]) for address in ordered]
-        """Each after those of what it mentions."""
-        self._constraints = [(constraint, constraint.scope) for constraint in space.constraints]
         self._settled: dict[tuple[int, ...], tuple[Hyperparameter, ...] | None] = {}
 
     def known(self, configuration: Configuration) -> "_Known":
@@ -312,15 +306,10 @@ class _Left:
         return self._settled[places]
 
     def _settle(self, known: Mapping[str, Value]) -> tuple[Hyperparameter, ...] | None:
-        worths: dict[str, Worth] = {address: known.get(address, node.default) for address, node in self._nodes.items()}
-        for address, condition in self._conditions:
-            if not holds(condition, worths.__getitem__):
-                worths[address] = INACTIVE
-        for constraint, scope in self._constraints:
-            applies = all(worths[address] is not INACTIVE for address in scope)
-            if applies and holds(constraint.expression, worths.__getitem__) == constraint.forbidden:
-                return None
-        return tuple(node for address, node in self._nodes.items() if worths[address] is not INACTIVE)
+        assignment = Assignment(self._space, {}, lambda node: known.get(node.address, node.default))
+        if any(violates(constraint, assignment) for constraint in self._space.constraints):
+            return None
+        return tuple(node for address, node in self._nodes.items() if assignment(address) is not INACTIVE)
 
 
 def _keeps(other: Configuration, configuration: Configuration, fixed: frozenset[str]) -> bool:

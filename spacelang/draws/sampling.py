@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.draws.codes import Array, Codes, concatenated, integer_type
-from spacelang.draws.columns import Column, Columns
+from spacelang.draws.codes import Array, Codes, integer_type
+from spacelang.draws.columns import Columns, column_of
 from spacelang.draws.lottery import JointLottery, partition
 from spacelang.draws.tied import Tied, UnlikelyError
 from spacelang.draws.uniform import UniformDraw
@@ -100,7 +100,7 @@ class Sampler:
         for context, rows in reached:
             for component in self._conditioning.by_context.get(context, ()):
                 self._draw(component, rows, decisions, rng, pieces)
-        return Columns(self.space, count, decisions.codes, {a: _column(found) for a, found in pieces.items()})
+        return Columns(self.space, count, decisions.codes, {a: column_of(found) for a, found in pieces.items()})
 
     def _decide(self, decisions: "_Decisions", rng: Generator, taken: Structure) -> Iterator[tuple[Context, Array]]:
         """Take all decisions; gives every context that is reached, with its rows."""
@@ -227,9 +227,3 @@ class _Decisions:
             if codes[0] >= 0:
                 found[address] = choice.branches[codes[0]].name
         return found
-
-
-def _column(pieces: list[tuple[Array, Codes]]) -> Column:
-    if len(pieces) == 1:
-        return Column(*pieces[0])
-    return Column(np.concatenate([rows for rows, _ in pieces]), concatenated([codes for _, codes in pieces]))

@@ -15,8 +15,7 @@ from spacelang.ir.expr import references
 from spacelang.ir.space import Constraint, Hyperparameter
 from spacelang.ir.value import is_number
 from spacelang.solver.cells import mass
-from spacelang.solver.counting import Existence
-from spacelang.solver.model import Model, Solver
+from spacelang.solver.model import Model, Solver, Weights
 from spacelang.solver.network import Network
 
 ATTEMPTS: Final = 10_000
@@ -35,7 +34,7 @@ class UnlikelyError(Exception):
         self.constraints = constraints
 
 
-class Probability(Existence):
+class Probability(Weights):
     """Every cell weighs the probability that a value of its domain lies in it."""
 
     existential = False

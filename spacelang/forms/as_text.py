@@ -37,7 +37,7 @@ from spacelang.ir.task import Task, describe_bound, describe_limits, describe_va
 from spacelang.syntax import ast, making
 from spacelang.syntax.making import dotted, named, takes, value
 from spacelang.syntax.titles import title
-from spacelang.text import NOWHERE
+from spacelang.text import NOWHERE, numbered
 
 OWN: Final = "sklearn"
 """The catalogue that is always in sight."""
@@ -158,7 +158,7 @@ class _Writer:
         labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
         parts = tuple(self._part(steps[node.labels.index(label)], prefix) for label in labels)
         given = (
-            None if _numbered(title(part), labels[:place]) == label else named(label)
+            None if numbered(title(part), labels[:place]) == label else named(label)
             for place, (part, label) in enumerate(zip(parts, labels, strict=True))
         )
         missing = [*{order_name(each): None for each in permutations(labels) if order_name(each) not in order.places}]
@@ -279,12 +279,8 @@ class _Writer:
 
     def _free_name(self, operator: Operator, prefix: str) -> str:
         """A name for an operator of which no address speaks, that nothing else at its place needs."""
-        name, number = operator.name, 1
         needed = self._wanted.get(prefix, set()) | self._taken.get(prefix, set()) | {*self._declared.values()}
-        while name in needed:
-            number += 1
-            name = f"{operator.name}_{number}"
-        return name
+        return numbered(operator.name, needed)
 
     def _body(self, operator: Operator, base: str) -> ast.Body | None:
         siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
@@ -371,15 +367,6 @@ def _marks(
         found.append(("prior", (value(distribution), *map(value, numbers))))
     found += [("split", (value(split),))] if split is not None else []
     return tuple(ast.Annotation(named(name), arguments, NOWHERE) for name, arguments in found)
-
-
-def _numbered(called: str, before: Sequence[str]) -> str:
-    """What a permuted step is called: one that is called like one before it has a number after its name."""
-    name, number = called, 1
-    while name in before:
-        number += 1
-        name = f"{called}_{number}"
-    return name
 
 
 def _operator_name(operator: Operator) -> ast.Dotted:

@@ -46,7 +46,9 @@ from spacelang.forms.standing import Object, Reading, Writing, told_lines
 from spacelang.ir.domain import Missing, describe
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import (
+    MOST_STEPS,
     NOTHING,
+    SELECTORS,
     Branch,
     Choice,
     Constraint,
@@ -72,9 +74,6 @@ OWN: Final = "sklearn"
 
 MOST_NESTED: Final = 400
 """Objects and lists inside each other: some five for each bracket of a text, of which 64 may nest."""
-
-MOST_STEPS: Final = 7
-"""So many steps may be permuted, as in a text."""
 
 MOST_ORDERS: Final = 100_000
 """Of all permutations together."""
@@ -186,7 +185,7 @@ _SELECTOR: Final[Form[Selector]] = OneOf(
         )
     },
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    Via(words("numeric", "categorical", "text", "datetime", "all", "rest"), Selector, attrgetter("kind")),
+    Via(words(*SELECTORS), Selector, attrgetter("kind")),
 )
 
 

@@ -158,24 +158,20 @@ def size_of(declaration: Declaration) -> int:
 
 def every(terms: list[Condition]) -> Condition:
     """All of the terms, simplified where terms are known to hold or not to."""
-    flat: list[Condition] = []
-    for term in terms:
-        if term == NEVER:
-            return NEVER
-        flat.extend(term.terms if isinstance(term, Every) else (term,))
-    unique = tuple(dict.fromkeys(flat))
-    return unique[0] if len(unique) == 1 else Every(unique)
+    return _joined(Every, NEVER, terms)
 
 
 def some(terms: list[Condition]) -> Condition:
     """One of the terms, simplified where terms are known to hold or not to."""
-    flat: list[Condition] = []
-    for term in terms:
-        if term == ALWAYS:
-            return ALWAYS
-        flat.extend(term.terms if isinstance(term, Some) else (term,))
+    return _joined(Some, ALWAYS, terms)
+
+
+def _joined(kind: type[Every] | type[Some], deciding: Condition, terms: list[Condition]) -> Condition:
+    if deciding in terms:
+        return deciding
+    flat = [inner for term in terms for inner in (term.terms if isinstance(term, kind) else (term,))]
     unique = tuple(dict.fromkeys(flat))
-    return unique[0] if len(unique) == 1 else Some(unique)
+    return unique[0] if len(unique) == 1 else kind(unique)
 
 
 def changed(condition: Condition, change: Callable[[Test], Condition]) -> Condition:

@@ -9,7 +9,7 @@ from spacelang.importers._foreign import Parameter, Range, Values
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import Path, Shape
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.value import Value, from_json, identity
+from spacelang.ir.value import Value, from_json, identity, plain
 
 _Identity: TypeAlias = tuple[object, ...]
 _Steps: TypeAlias = set[tuple[str, _Identity]]
@@ -76,7 +76,7 @@ class Imported:
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Our configuration of a foreign one; raises ValueError for what the file does not say to be possible."""
-        given = {name: _plain(value) for name, value in values.items()}
+        given = {name: from_json(plain(value)) for name, value in values.items()}
         unknown = next((name for name in given if name not in self.shape.space.parameters), None)
         if unknown is not None:
             raise ValueError(f"there is no hyperparameter `{unknown}`")
@@ -120,8 +120,3 @@ class Imported:
         domain = self.shape.space.parameters[decision].domain
         assert isinstance(domain, Values)
         return identity(domain.values[int(place)])
-
-
-def _plain(value: Any) -> Value:
-    """A value as Python has it: NumPy's are of its own types."""
-    return from_json(value.item() if hasattr(value, "item") else value)

@@ -1,10 +1,9 @@
 """Readable names for those of other tools: the last parts of paths, made identifiers, each unique where it stands."""
 
 import re
-from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spacelang.text import no_parameter
+from spacelang.text import no_parameter, numbered
 
 _KEYWORDS = """
     space stage pipeline forbid require when as float int bool log step ordered import use params abstract task include
@@ -28,7 +27,8 @@ class Names:
 
     def add(self, *wishes: str) -> str:
         """The first wish that is free, as a name; a numbered form of the last where none is."""
-        chosen = next(name for name in _candidates([*map(self._made, wishes)]) if name not in self._taken)
+        made = [*map(self._made, wishes)]
+        chosen = next((name for name in made if name not in self._taken), None) or numbered(made[-1], self._taken)
         self._taken.add(chosen)
         return chosen
 
@@ -61,11 +61,3 @@ def identifier(text: str) -> str:
 def parameter(text: str) -> str:
     """A text as it may stand in backticks, with everything replaced that no name of a parameter has."""
     return text if len(text) <= LONGEST and no_parameter(text) is None else identifier(text)
-
-
-def _candidates(made: Sequence[str]) -> Iterator[str]:
-    yield from made
-    number = 2
-    while True:
-        yield f"{made[-1]}_{number}"
-        number += 1

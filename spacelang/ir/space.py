@@ -110,11 +110,18 @@ class Choice(Computing):
 class Selector:
     """Which columns a part of `columns(…)` takes: a kind of them, or those whose names a pattern is found in.
 
-    The kinds are `numeric`, `categorical`, `text`, `datetime`, `all`, `rest` and `pattern`.
+    The kinds are those of SELECTORS and `pattern`.
     """
 
     kind: str
     pattern: str = ""
+
+
+SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
+"""The kinds of columns that a `columns(…)` may select by name."""
+
+MOST_STEPS: Final = 7
+"""So many steps may be permuted: 5,040 orders."""
 
 
 @fact

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
 """`none`, `true`/`false`, a number, a word or string, or a tuple of values."""
@@ -27,6 +27,11 @@ def identity(value: Value) -> tuple[object, ...]:
 def is_number(value: object) -> bool:
     """Whether a value is a number (booleans are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def plain(value: Any) -> Any:
+    """A value as Python has it: NumPy's numbers are of its own types."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def to_json(value: Value) -> object:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.text import numbered
 
 
 class Names:
@@ -22,9 +23,6 @@ class Names:
 
     def new(self, wanted: str) -> str:
         """The name, with a number behind it where it was given before."""
-        name, number = wanted, 1
-        while name in self.given:
-            number += 1
-            name = f"{wanted}#{number}"
+        name = numbered(wanted, self.given, "#")
         self.given.add(name)
         return name

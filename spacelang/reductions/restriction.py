@@ -6,11 +6,9 @@ what is not there any more. Keys stay as they are, so that each of its configura
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import assert_never
 
 from spacelang.ir.domain import Categorical, Domain, contains, parts
 from spacelang.ir.expr import (
-    Active,
     And,
     Arithmetic,
     Call,
@@ -25,7 +23,7 @@ from spacelang.ir.expr import (
     references,
     with_children,
 )
-from spacelang.ir.given import folded
+from spacelang.ir.given import folded, without
 from spacelang.ir.membership import exclusion
 from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
@@ -83,6 +81,7 @@ class _Narrowing:
             if address not in without
             and all(owner not in branches or branch in branches[owner] for owner, branch in variable.owners)
         }
+        self._gone = space.variables.keys() - self._left.keys()
 
     def narrowed(self, space: Space) -> Space:
         """The space without what is taken out; constraints that never apply any more are left out."""
@@ -124,34 +123,12 @@ class _Narrowing:
 
     def _expression(self, expression: Expr) -> Expr:
         """The expression in words of what is left; it names the same hyperparameters as far as these are left."""
-        match expression:
-            case And() | Or() | Not():
-                return with_children(expression, self._expression)
-            case Is():
-                return self._is(expression)
-            case Compare() | In() | Reference() | Arithmetic() | Call():
-                return self._test(expression)
-            case Active():
-                return expression if expression.address in self._left else Constant(False, expression.span)
-            case Constant():
-                return expression
-            case _:
-                assert_never(expression)
-
-    def _is(self, test: Is) -> Expr:
-        choice = self._left[test.address].node if test.address in self._left else None
-        kept = {branch.name for branch in self._kept(choice)} if isinstance(choice, Choice) else set()
-        names = tuple(name for name in test.branches if name in kept)
-        if not names:
-            return Constant(value=False, span=test.span)
-        is_sure = len({*names}) == len(kept) and not self._left[test.address].owners
-        return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
-
-    def _test(self, test: Expr) -> Expr:
-        named = references(test)
-        if any(address not in self._left for address in named):
-            return Constant(value=False, span=test.span)
+        if isinstance(expression, And | Or | Not):
+            return with_children(expression, self._expression)
+        test = without(expression, self._gone)
         match test:
+            case Is():
+                return self._is(test)
             case In(item=Reference(address=address)):
                 values = tuple(value for value in test.values if contains(self._domain(address), value))
                 return replace(test, values=values)
@@ -162,8 +139,17 @@ class _Narrowing:
             case _:
                 pass
         if any(not _has_numbers(self._domain(address)) for address in _numbers(test)):
-            return And(tuple(In(Reference(address), ()) for address in named), test.span)
+            return And(tuple(In(Reference(address), ()) for address in references(test)), test.span)
         return test
+
+    def _is(self, test: Is) -> Expr:
+        variable = self._left[test.address]
+        kept = {branch.name for branch in self._kept(variable.choice)}
+        names = tuple(name for name in test.branches if name in kept)
+        if not names:
+            return Constant(value=False, span=test.span)
+        is_sure = len({*names}) == len(kept) and not variable.owners
+        return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
     def _equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
         """A comparison with a value that is not there any more is never true, or true wherever it says something."""

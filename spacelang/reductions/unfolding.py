@@ -5,7 +5,7 @@ stand side by side are independent of each other. Nothing is listed that does no
 one object, and so the number of parts is about that of the states that conditions and constraints tie together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,11 +25,6 @@ class Free:
 
     node: Hyperparameter
     domain: Domain
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of the hyperparameter's domain is free."""
-        return self.domain == self.node.domain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +99,11 @@ def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[Part, int]]:
             yield part, 0
 
 
-def combinations(parts: Parts) -> int:
-    """How many combinations of cases there are: the products of free hyperparameters that cover the space."""
+def combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
+    """How many combinations of ways through forks there are, without listing them.
+
+    Where each case is a way, these are the products of free hyperparameters that cover the space.
+    """
     known: dict[int, int] = {}
 
     def of_parts(several: Parts) -> int:
@@ -116,7 +114,8 @@ def combinations(parts: Parts) -> int:
 
     def of_fork(fork: Fork) -> int:
         if id(fork) not in known:
-            known[id(fork)] = sum(of_parts(case.parts) for case in fork.cases)
+            inner = (case.parts for case in fork.cases) if ways is None else ways(fork)
+            known[id(fork)] = sum(map(of_parts, inner))
         return known[id(fork)]
 
     return of_parts(parts)

@@ -12,27 +12,12 @@ from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_plain
-from spacelang.solver.elimination import FEWEST, SUM, Factor, Polynomials, State, Table
-from spacelang.solver.model import Model, Solver
+from spacelang.solver.elimination import FEWEST, Factor, Polynomials, State, Table
+from spacelang.solver.model import Model, Solver, Weights
 from spacelang.solver.network import UNREACHED, TooTangledError
 
 
-class Existence:
-    """Every structure weighs 1 if some values of its hyperparameters are admissible."""
-
-    existential = True
-    semiring = SUM
-
-    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
-        """Each branch alike."""
-        return 1
-
-    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
-        """Each cell alike."""
-        return 1
-
-
-class Sizes(Existence):
+class Sizes(Weights):
     """Every configuration weighs 1."""
 
     existential = False
@@ -43,7 +28,7 @@ class Sizes(Existence):
         return cell.size
 
 
-class Discrepancy(Existence):
+class Discrepancy(Weights):
     """Every structure weighs x^k where k of its decisions differ from a reference."""
 
     def __init__(self, reference: Structure, polynomials: Polynomials) -> None:
@@ -55,7 +40,7 @@ class Discrepancy(Existence):
         return self.polynomials.power(_differs(choice, place, self.reference))
 
 
-class Changes(Existence):
+class Changes(Weights):
     """Every structure weighs 2^k where k is what it costs to change a reference into it: 1 for each decision."""
 
     semiring = FEWEST
@@ -102,7 +87,7 @@ class Structures:
     @cached_property
     def existence(self) -> Solver:
         """The model with a weight of 1 for each structure."""
-        return Solver(self.model, Existence())
+        return Solver(self.model, Weights())
 
     @cached_property
     def count(self) -> int:
@@ -119,7 +104,7 @@ class Structures:
 
     @cached_property
     def _decided(self) -> Solver:
-        return self.existence if self.decisive.variables is self.space.variables else Solver(self.decisive, Existence())
+        return self.existence if self.decisive.variables is self.space.variables else Solver(self.decisive, Weights())
 
     @cached_property
     def configurations(self) -> int | None:

@@ -12,10 +12,10 @@ from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, default_structure, reached
 from spacelang.solver.conditioning import Component, Conditioning
-from spacelang.solver.counting import Existence, Structures
+from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import State, draw
 from spacelang.solver.linear import Rows, feasible, witness
-from spacelang.solver.model import Solver
+from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
 
@@ -137,7 +137,7 @@ def _nearest(
     return found
 
 
-class Preference(Existence):
+class Preference(Weights):
     """A cell with the default weighs far more than any other, so that the heaviest states keep most defaults."""
 
     existential = False

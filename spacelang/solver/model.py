@@ -7,7 +7,7 @@ out once, and serves whatever is taken of them.
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Final, Protocol
+from typing import Final
 
 from spacelang.grouping import grouped
 from spacelang.ir.domain import Simple
@@ -15,10 +15,10 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Vari
 from spacelang.ir.walk import Structure
 from spacelang.solver.elimination import (
     EXISTS,
+    SUM,
     Elimination,
     Factor,
     FactorGraph,
-    Semiring,
     State,
     Table,
     draw,
@@ -33,22 +33,25 @@ SMALL_GROUP: Final = 100
 """So many variables of a network are solved with all that is needed to tell what is supported."""
 
 
-class Weights(Protocol):
-    """What the branches of decisions and the cells of hyperparameters weigh."""
+class Weights:
+    """What the branches of decisions and the cells of hyperparameters weigh.
 
-    existential: bool
+    As they are here, every structure weighs 1 if some values of its hyperparameters are admissible.
+    """
+
+    existential = True
     """Whether hyperparameters only have to exist: a structure then counts once, however many values it allows."""
 
-    semiring: Semiring
+    semiring = SUM
     """What adds weights up."""
 
-    def branch(self, choice: Choice, place: int) -> float:
+    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
         """The weight of taking a branch, on top of what lies inside it."""
-        ...
+        return 1
 
-    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
+    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
         """The weight of a value in the cell."""
-        ...
+        return 1
 
 
 class Model:

@@ -13,8 +13,7 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Spac
 from spacelang.ir.value import Value
 from spacelang.ir.walk import depended
 from spacelang.solver.cells import representative, singletons
-from spacelang.solver.counting import Existence
-from spacelang.solver.model import Model, Solver
+from spacelang.solver.model import Model, Solver, Weights
 from spacelang.solver.network import UNREACHED, TooTangledError, truths_over
 from spacelang.solver.ties import Ties, common_context
 
@@ -81,7 +80,7 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
     expressions = [constraint.expression for constraint in together]
     named = [address for expression in expressions for address in scope(expression)]
     variables = _relevant(space, (), depended(space.variables, named), expressions)
-    return not Solver(Model(variables, together), Existence()).total()
+    return not Solver(Model(variables, together), Weights()).total()
 
 
 def _anywhere(space: Space, statement: Statement) -> Statement:
@@ -189,7 +188,7 @@ def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool,
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
     variables = _relevant(space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition])
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
-    supported = Solver(Model(variables, ()), Existence()).supported()
+    supported = Solver(Model(variables, ()), Weights()).supported()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, describe, members, parts
@@ -13,7 +13,7 @@ from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Hyperparameter, said
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, plain
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
@@ -144,7 +144,7 @@ class ConfigSpaceForm:
 
     def decode(self, encoding: Encoding) -> Configuration:
         """The configuration that values stand for; ValueError for names and values that ConfigSpace does not have."""
-        values = {name: _plain(value) for name, value in dict(encoding).items()}
+        values = {name: plain(value) for name, value in dict(encoding).items()}
         unknown = next((name for name in values if name not in self.plan.parameters), None)
         if unknown is not None:
             raise ValueError(f"there is no hyperparameter `{unknown}`")
@@ -177,7 +177,7 @@ class ConfigSpaceForm:
         while len(found) < count:
             left = count - len(found)
             drawn = space.sample_configuration(left) if left > 1 else [space.sample_configuration()]
-            values = [{name: _plain(value) for name, value in dict(each).items()} for each in drawn]
+            values = [{name: plain(value) for name, value in dict(each).items()} for each in drawn]
             found.extend(each for each in values if exclusion(self.space, self.decode(each)) is None)
         return found
 
@@ -215,12 +215,6 @@ class ConfigSpaceForm:
                 if isinstance(node, Hyperparameter) and contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
         return {**found, **self.encode(nearest_admissible(self.structures)[1])}
-
-
-def _plain(value: Any) -> Choice:
-    """A value as Python has it: NumPy's are of its own types."""
-    found: Choice = value.item() if hasattr(value, "item") else value
-    return found
 
 
 def _codes(node: Decision | Hyperparameter, coded: Coded | Parameter) -> Iterator[Document]:

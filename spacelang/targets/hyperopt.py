@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, contains
-from spacelang.ir.value import is_number
-from spacelang.reductions.questions import Draw, Questions, Slot
+from spacelang.ir.value import is_number, plain
+from spacelang.reductions.questions import Draw, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
 from spacelang.targets._chain import keeps_of, questions, reported
@@ -36,7 +36,7 @@ from spacelang.targets._exports.python import (
     one_line,
     source,
 )
-from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.showing import Asked
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ class Hyperopt:
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
-class HyperoptSpace:
+class HyperoptSpace(Asked):
     """A search space of hyperopt with the way from its samples and trials to configurations."""
-
-    def __init__(self, named: Questions) -> None:
-        """The space of questions; nothing of hyperopt is built before it is asked for."""
-        self.named = named
 
     @cached_property
     def native(self) -> dict[str, Any]:
@@ -97,11 +93,6 @@ class HyperoptSpace:
         names = {"hp": library("hyperopt").hp, "scope": library("hyperopt", "hyperopt.pyll").scope, "log": math.log}
         found: dict[str, Any] = evaluated(self._code, names)
         return found
-
-    @cached_property
-    def default(self) -> Values:
-        """The values of the default configuration by their labels."""
-        return self.encode(self.named.default)
 
     def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
         """Trials that `fmin(…, trials=…)` evaluates first, one for the values of each point.
@@ -131,7 +122,7 @@ class HyperoptSpace:
     @staticmethod
     def values_of(document: Mapping[str, Any]) -> Values:
         """The values by their labels of what hyperopt's trials hold, or what it suggests."""
-        return {label: _plain(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
+        return {label: plain(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
@@ -166,18 +157,6 @@ class HyperoptSpace:
         seed = int(rng.integers(2**31 - 1))
         trials = rand.suggest(range(count), base.Domain(None, self.native), base.Trials(), seed)
         return list(map(self.values_of, trials))
-
-    def to_json(self) -> dict[str, object]:
-        """The parts with hyperopt's words for each, and the module."""
-        return {**document(self.named, self._says), "default": self.default, "python": self.to_python()}
-
-    def to_text(self) -> str:
-        """The choices as a tree with what is drawn in them."""
-        return listing(self.named, self._says)
-
-    def to_dot(self) -> str:
-        """A graph of the choices and what is drawn in them."""
-        return graph(self.named, self._says)
 
     def to_python(self) -> str:
         """A module with `space`, a `default` point, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
@@ -214,7 +193,8 @@ class HyperoptSpace:
     def _drawn(self, free: Free) -> Code:
         return drawn(self.named.draws[id(free)])
 
-    def _says(self, part: Fork | Free) -> str:
+    def says(self, part: Fork | Free) -> str:
+        """The functions of `hp` that draw it."""
         if isinstance(part, Fork):
             return "hp.choice" if shares(part) is None else "hp.pchoice"
         used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
@@ -319,9 +299,3 @@ def _numbers(lower: float, upper: float) -> Callable[[Any], bool]:
             or math.isclose(value, upper, rel_tol=1e-12)
         )
     )
-
-
-def _plain(number: Any) -> int | float:
-    """Python's own number of one of NumPy's."""
-    found: int | float = number.item() if hasattr(number, "item") else number
-    return found

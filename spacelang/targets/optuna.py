@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, plain
 from spacelang.reductions.questions import Question, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.solver.counting import Structures
@@ -33,7 +32,7 @@ from spacelang.targets._exports.python import (
     source,
     text,
 )
-from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.showing import Asked
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, rewritten
 
 if TYPE_CHECKING:
@@ -81,12 +80,12 @@ class Optuna:
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
-class OptunaFunction:
+class OptunaFunction(Asked):
     """What asks trials of optuna for configurations."""
 
     def __init__(self, named: Questions) -> None:
         """The function over questions; it needs optuna only to make trials of its own."""
-        self.named = named
+        super().__init__(named)
         self._asking = {name: asking(name, question) for name, question in named.by_name.items()}
         self._words = {n: words_of(each) for n, each in named.by_name.items() if not isinstance(each, Slot)}
 
@@ -98,14 +97,9 @@ class OptunaFunction:
             if not isinstance(question, Slot):
                 return self._words[name].index(found)
             # Optuna answers with NumPy's numbers near the ends of ranges.
-            return found.item() if hasattr(found, "item") else found
+            return plain(found)
 
         return self.named.ask(answer)
-
-    @cached_property
-    def default(self) -> Parameters:
-        """The default configuration, as `study.enqueue_trial` takes it."""
-        return self.encode(self.named.default)
 
     def encode(self, configuration: Configuration) -> Parameters:
         """The parameters of a trial that answers a member."""
@@ -141,18 +135,6 @@ class OptunaFunction:
             self.native(trial)
         return [dict(trial.params) for trial in trials]
 
-    def to_json(self) -> dict[str, object]:
-        """The parts with optuna's words for each, the default trial, and the module."""
-        return {**document(self.named, self._says), "default": self.default, "python": self.to_python()}
-
-    def to_text(self) -> str:
-        """What is asked as a tree."""
-        return listing(self.named, self._says)
-
-    def to_dot(self) -> str:
-        """A graph of what is asked."""
-        return graph(self.named, self._says)
-
     def to_python(self) -> str:
         """A module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs nothing but optuna."""
         default = Keyed(tuple((name, Literal(value)) for name, value in self.default.items()))
@@ -172,7 +154,8 @@ class OptunaFunction:
         """What asks for the case of a fork."""
         return self._asking[self.named.forks[id(fork)]]
 
-    def _says(self, part: Fork | Free) -> str:
+    def says(self, part: Fork | Free) -> str:
+        """What a trial is asked for it."""
         if isinstance(part, Fork):
             return "suggest_categorical"
         return ", ".join(

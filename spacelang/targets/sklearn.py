@@ -19,7 +19,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains, decim
 from spacelang.ir.membership import exclusion
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
-from spacelang.ir.value import Value, identity
+from spacelang.ir.value import Value, identity, plain
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.questions import Piece, Questions, Slot
 from spacelang.reductions.unfolding import Fork, Free
@@ -29,7 +29,7 @@ from spacelang.targets._constructs import Construct, constructs_in, constructs_o
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source, text
-from spacelang.targets._exports.showing import document, graph, listing
+from spacelang.targets._exports.showing import Asked
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._lowered import (
     ADVICE,
@@ -138,12 +138,12 @@ class Sklearn:
                         yield Finding(construct, SPACED, free.node.span)
 
 
-class SearchDictionaries:
+class SearchDictionaries(Asked):
     """What a search of scikit-learn takes, with the way from its parameters to configurations."""
 
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
         """Over named parts; `points` are those of a grid, None for distributions. `needed` dictionaries say it all."""
-        self.named = named
+        super().__init__(named)
         self.points = points
         self.needed = needed
         self.is_joint = needed > most
@@ -154,11 +154,6 @@ class SearchDictionaries:
         found = evaluated(self._code, _vocabulary(functions(self._code)))
         return [found] if isinstance(found, dict) else list(found)
 
-    @cached_property
-    def default(self) -> Parameters:
-        """The default configuration, as the searches have parameters."""
-        return self.encode(self.named.default)
-
     def encode(self, configuration: Configuration) -> Parameters:
         """The parameters that stand for a member: `best_params_`, where a search finds it best."""
         return {WHOLE: dict(configuration)} if self.is_joint else dict(configuration)
@@ -166,7 +161,7 @@ class SearchDictionaries:
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """The member that parameters stand for."""
         values = parameters[WHOLE] if self.is_joint else parameters
-        return Configuration({key: _plain(value) for key, value in values.items()})
+        return Configuration({key: plain(value) for key, value in values.items()})
 
     def reaches(self, parameters: Mapping[str, Any]) -> bool:
         """Whether one of the dictionaries has all of the parameters and no others."""
@@ -192,14 +187,12 @@ class SearchDictionaries:
             found.extend(ParameterSampler(self.native, wanted, random_state=int(rng.integers(2**31 - 1))))
         return found
 
-    def to_json(self) -> dict[str, object]:
-        """The parts, how many dictionaries say them, and the module."""
+    def particulars(self) -> dict[str, object]:
+        """How many dictionaries say the parts, and the default configuration itself."""
         return {
-            **document(self.named, self._says),
             "search": "random" if self.points is None else "grid",
             "dictionaries": 1 if self.is_joint else self.needed,
             "default": self.named.default.to_dict(),
-            "python": self.to_python(),
         }
 
     def to_text(self) -> str:
@@ -209,11 +202,7 @@ class SearchDictionaries:
         else:
             which = "RandomizedSearchCV" if self.points is None else "GridSearchCV"
             head = f"{self.needed:,} {'dictionary' if self.needed == 1 else 'dictionaries'} for {which}"
-        return f"{head}\n{listing(self.named, self._says)}"
-
-    def to_dot(self) -> str:
-        """A graph of the parts."""
-        return graph(self.named, self._says)
+        return f"{head}\n{super().to_text()}"
 
     def to_python(self) -> str:
         """A module with the `dictionaries` and `decode(parameters)`; it needs nothing but scikit-learn."""
@@ -249,7 +238,7 @@ class SearchDictionaries:
         return grouped((frozenset(key for key, _ in dictionary), dictionary) for dictionary in self._products)
 
     def _has(self, entry: Free | tuple[str, ...], given: object) -> bool:
-        value = _plain(given)
+        value = plain(given)
         if not isinstance(entry, Free):
             return value in entry
         if self.points is None:
@@ -278,7 +267,8 @@ class SearchDictionaries:
         pieces = [_piece(piece, normal) for piece in draw.pieces]
         return call("OneOf", Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
-    def _says(self, part: Fork | Free) -> str:
+    def says(self, part: Fork | Free) -> str:
+        """The distributions that it is drawn from, `list` where it is listed."""
         if isinstance(part, Fork):
             return "one of"
         return ", ".join(sorted(functions(self._values(part))) or ["list"])
@@ -357,12 +347,6 @@ def _listed(piece: Piece, points: int) -> list[Value]:
             return list({identity(value): value for value in values}.values())
         case _:
             assert_never(piece.part)
-
-
-def _plain(value: Any) -> Value:
-    """Python's own value of one of NumPy's."""
-    found: Value = value.item() if hasattr(value, "item") else value
-    return found
 
 
 def _vocabulary(used: frozenset[str]) -> dict[str, Callable[..., Any]]:

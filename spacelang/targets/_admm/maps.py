@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from spacelang.codings.indexed import Indexed
-from spacelang.draws.codes import Array, Codes, concatenated
-from spacelang.draws.columns import Column, Columns
+from spacelang.draws.codes import Array, Codes
+from spacelang.draws.columns import Columns, column_of
 from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
@@ -193,7 +193,7 @@ class Maps:
                 self._settle(alternative, rows, len(points), decisions, pieces)
                 self._read(points, alternative.slots, rows, decisions, pieces)
         reached = self._reached(decisions, len(points))
-        given = {a: _column(found) for a, found in pieces.items()}
+        given = {a: column_of(found) for a, found in pieces.items()}
         return Truths(self.space, len(points), reached, given)
 
     def _settle(
@@ -254,9 +254,3 @@ def put(points: Points, slot: Slot, coding: Indexed, rows: Array, values: Codes)
     for column, found in zip(slot.numbers, numbers, strict=True):
         known = ~np.isnan(found)
         points.theta_c[rows[known], column] = found[known]
-
-
-def _column(pieces: list[tuple[Array, Codes]]) -> Column:
-    if len(pieces) == 1:
-        return Column(*pieces[0])
-    return Column(np.concatenate([rows for rows, _ in pieces]), concatenated([codes for _, codes in pieces]))

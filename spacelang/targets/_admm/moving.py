@@ -16,11 +16,11 @@ from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, reached
 from spacelang.solver.conditioning import Component
-from spacelang.solver.counting import Changes, Existence, Structures, least
+from spacelang.solver.counting import Changes, Structures, least
 from spacelang.solver.defaults import Completer, nearest_admissible
 from spacelang.solver.elimination import FEWEST, Elimination, State
 from spacelang.solver.linear import Rows, feasible, witness
-from spacelang.solver.model import Solver
+from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
@@ -110,7 +110,7 @@ class Mover:
         return Solver(model, _Cells(wanted)).solve(network)
 
 
-class _Cells(Existence):
+class _Cells(Weights):
     """Every cell that is not wanted is a change."""
 
     existential = False

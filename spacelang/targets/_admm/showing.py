@@ -1,6 +1,7 @@
 """How the variables of ADMM are shown: as JSON, as text for a terminal, and as a graph in the DOT language."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from spacelang.forms.printer import show_expression
@@ -42,12 +43,7 @@ def form_to_json(form: "AdmmForm") -> dict[str, object]:
         ],
     }
     if form.added is not None:
-        document["flattened"] = {
-            "alternatives": form.added.alternatives,
-            "hyperparameters": form.added.hyperparameters,
-            "conditions": form.added.conditions,
-            "decisions": form.added.decisions,
-        }
+        document["flattened"] = asdict(form.added)
     return document
 
 

@@ -16,7 +16,7 @@ from spacelang.ir.value import Value, is_number
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Only
 from spacelang.solver.cells import log_ends, log_share
-from spacelang.targets._configspace.pieces import LISTED, PLACES, Coded, Held, Kind, Parameter, Scaled, Whole
+from spacelang.targets._configspace.pieces import LISTED, PLACES, Coded, Held, Kind, Parameter, Scaled, Whole, finite
 from spacelang.targets._configspace.ways import Choice
 
 
@@ -43,7 +43,7 @@ def coded(
     if len(several) == 1:
         return Coded(domain, (_alone(several[0], name(wish), normal),))
     labels = tuple(map(describe, several))
-    selector = Parameter(name(f"{wish}:part"), "categorical", labels, weights=weights, default=labels[0])
+    selector = finite(name(f"{wish}:part"), labels, labels[0], weights)
     pieces = tuple(
         Only(part.middle) if part.size == 1 else _alone(part, name(f"{wish}:{label}"), None)
         for part, label in zip(several, labels, strict=True)
@@ -54,10 +54,14 @@ def coded(
 def listed(part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None) -> Held:
     """Members one by one, as themselves where ConfigSpace can tell them apart, else as the language writes them."""
     values = [*members(part)]
-    choices = _plain(values) or tuple(map(literal, values))
-    kind: Kind = "constant" if len(values) == 1 else "ordinal" if ordered else "categorical"
-    parameter = Parameter(name, kind, choices, weights=weights, default=choices[0])
+    choices = written(values)
+    parameter = finite(name, choices, choices[0], weights, ordered=ordered)
     return Held(name, Renamed(part, Categorical(choices)), parameter)
+
+
+def written(values: Sequence[Value]) -> tuple[Choice, ...]:
+    """Values as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+    return _plain(values) or tuple(map(literal, values))
 
 
 def is_rewritten(values: Sequence[Value]) -> bool:

@@ -23,9 +23,9 @@ from spacelang.ir.space import Context, Hyperparameter
 from spacelang.ir.value import Value, identity
 from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
 from spacelang.solver.cells import mass
-from spacelang.targets._configspace.codes import listed
+from spacelang.targets._configspace.codes import written
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter
+from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter, finite, weighted
 from spacelang.targets._configspace.ways import Choice, UnsayableError, Ways, both, either
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ class Forks:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
                 default = choice.branches[choice.default].name
                 first = labels.index(default) if default in labels else 0
-                weighted = fork.weights if any(weight != 1.0 for weight in fork.weights) else None
                 values: dict[Choice, Value] = {label: label for label in labels if label != NOT_ACTIVE}
-                return _named(self.planner.names.new(self.planner.wish(choice)), labels, values, first, weighted)
+                name = self.planner.names.new(self.planner.wish(choice))
+                return _named(name, labels, values, first, weighted(fork.weights))
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.whole for case in fork.cases if case.domain is not None):
                     return self._merged(fork, node)
@@ -157,17 +157,14 @@ class Forks:
         is_optional = any(case.domain is None for case in fork.cases)
         ordered = not isinstance(node.domain, Categorical) or isinstance(node.domain, Ordinal)
         is_alone = len(parts(node.domain)) == 1 and not is_optional
-        made = listed(Categorical(tuple(values)), name, ordered=ordered and is_alone)
-        choices, kind = made.parameter.choices, made.parameter.kind
-        if is_optional:
-            choices, kind = (NOT_ACTIVE, *map(literal, values)), "categorical"
+        choices = (NOT_ACTIVE, *map(literal, values)) if is_optional else written(values)
         table = dict(zip(choices[is_optional:], values, strict=True))
         cases = tuple(
             frozenset([NOT_ACTIVE] if case.domain is None else [c for c, v in table.items() if _has(case, v)])
             for case in fork.cases
         )
         default = next((c for c, v in table.items() if identity(v) == identity(node.default)), choices[0])
-        return Selector(Parameter(name, kind, choices, default=default), cases, table, is_whole=True)
+        return Selector(finite(name, choices, default, ordered=ordered and is_alone), cases, table, is_whole=True)
 
     def _clauses(self, part: Related) -> Ways:
         """Where a comparison would not have the truth that it must have."""
@@ -215,13 +212,7 @@ def _named(
     default: int,
     weights: Sequence[float] | None,
 ) -> Selector:
-    parameter = Parameter(
-        name,
-        "categorical" if len(labels) > 1 else "constant",
-        tuple(labels),
-        weights=None if weights is None or len(labels) == 1 else tuple(weights),
-        default=labels[default],
-    )
+    parameter = finite(name, labels, labels[default], weights)
     return Selector(parameter, tuple(frozenset((label,)) for label in labels), values, is_whole=False)
 
 

@@ -1,7 +1,6 @@
 """A plan in ConfigSpace's own JSON, as `ConfigurationSpace.to_json` writes it, and as Python source that builds it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from spacelang.targets._configspace.codes import rounded
@@ -14,9 +13,19 @@ FORMAT: Final = 0.4
 
 Document = dict[str, Any]
 
-_CONDITIONS: Final = {"<": "LT", ">": "GT", "==": "EQ"}
-_CLAUSES: Final = {"<": "CLAUSE_LT", ">": "CLAUSE_GT", "==": "EQUALS"}
-_RELATIONS: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
+SIGNS: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
+"""What the types of conditions, clauses and relations end with."""
+
+_WORDS: Final = {
+    "LT": "LessThan",
+    "LE": "LessThanEquals",
+    "GT": "GreaterThan",
+    "GE": "GreaterThanEquals",
+    "EQ": "Equals",
+    "EQUALS": "Equals",
+    "IN": "In",
+}
+"""What is in the names of their classes for the ends of their types."""
 
 
 def document(plan: Plan, name: str, defaults: Mapping[str, Choice]) -> Document:
@@ -76,11 +85,8 @@ def _test(plan: Plan, child: str, test: Test) -> Document:
     assert not isinstance(test, Related)
     given = {"child": child, "parent": test.name}
     if isinstance(test, Bound):
-        return {"type": _CONDITIONS[test.sign], **given, "value": test.number}
-    values = _values(plan, test)
-    if len(values) == 1:
-        return {"type": "EQ", **given, "value": values[0]}
-    return {"type": "IN", **given, "values": values}
+        return {"type": SIGNS[test.sign], **given, "value": test.number}
+    return _among(plan, test, "EQ", given)
 
 
 def _clause(plan: Plan, way: Sequence[Test]) -> Document:
@@ -91,14 +97,20 @@ def _clause(plan: Plan, way: Sequence[Test]) -> Document:
 def _forbidden(plan: Plan, test: Test) -> Document:
     match test:
         case Related():
-            return {"type": f"RELATION_{_RELATIONS[test.sign]}", "left": test.left, "right": test.right}
+            return {"type": f"RELATION_{SIGNS[test.sign]}", "left": test.left, "right": test.right}
         case Bound():
-            return {"type": _CLAUSES[test.sign], "name": test.name, "value": test.number}
+            kind = "EQUALS" if test.sign == "==" else f"CLAUSE_{SIGNS[test.sign]}"
+            return {"type": kind, "name": test.name, "value": test.number}
         case Among():
-            values = _values(plan, test)
-            if len(values) == 1:
-                return {"type": "EQUALS", "name": test.name, "value": values[0]}
-            return {"type": "IN", "name": test.name, "values": values}
+            return _among(plan, test, "EQUALS", {"name": test.name})
+
+
+def _among(plan: Plan, test: Among, equal: str, given: Document) -> Document:
+    """A test for one of some values; `equal` is its type where there is only one."""
+    values = _values(plan, test)
+    return (
+        {"type": "IN", **given, "values": values} if len(values) > 1 else {"type": equal, **given, "value": values[0]}
+    )
 
 
 def _values(plan: Plan, test: Among) -> list[Choice]:
@@ -133,67 +145,52 @@ def _place(plan: Plan, test: Test) -> tuple[Any, ...]:
 
 def source(written: Document) -> str:
     """A module that builds the space with ConfigSpace alone, as `space`."""
-    return _Source(written).text()
-
-
-@dataclass(frozen=True)
-class _Source:
-    written: Document
-
-    def text(self) -> str:
-        conditions = [f"    {self._condition(own)}," for own in self.written["conditions"]]
-        clauses = [f"    {self._clause(own)}," for own in self.written["forbiddens"]]
-        return "\n".join(
-            (
-                f'"""The space `{self.written["name"]}` for ConfigSpace 1.2 or later."""',
-                "",
-                "import ConfigSpace as cs",
-                "",
-                "hyperparameters = [",
-                *(f"    {_call(own)}," for own in self.written["hyperparameters"]),
-                "]",
-                "p = {hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}",
-                "",
-                "conditions = [",
-                *conditions,
-                "]",
-                "",
-                "forbidden = [",
-                *clauses,
-                "]",
-                "",
-                f"space = cs.ConfigurationSpace(name={self.written['name']!r})",
-                "space.add(*hyperparameters, *conditions, *forbidden)",
-            )
+    return "\n".join(
+        (
+            f'"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""',
+            "",
+            "import ConfigSpace as cs",
+            "",
+            "hyperparameters = [",
+            *(f"    {_call(own)}," for own in written["hyperparameters"]),
+            "]",
+            "p = {hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}",
+            "",
+            "conditions = [",
+            *(f"    {_condition_call(own)}," for own in written["conditions"]),
+            "]",
+            "",
+            "forbidden = [",
+            *(f"    {_clause_call(own)}," for own in written["forbiddens"]),
+            "]",
+            "",
+            f"space = cs.ConfigurationSpace(name={written['name']!r})",
+            "space.add(*hyperparameters, *conditions, *forbidden)",
         )
+    )
 
-    def _condition(self, item: Document) -> str:
-        kinds = {"EQ": "Equals", "LT": "LessThan", "GT": "GreaterThan", "IN": "In"}
-        if item["type"] in ("AND", "OR"):
-            terms = ", ".join(self._condition(term) for term in item["conditions"])
-            return f"cs.{item['type'].title()}Conjunction({terms})"
-        child, parent = (f"p[{item[role]!r}]" for role in ("child", "parent"))
-        value = item["values"] if item["type"] == "IN" else item["value"]
-        return f"cs.{kinds[item['type']]}Condition({child}, {parent}, {value!r})"
 
-    def _clause(self, item: Document) -> str:
-        kind = item["type"]
-        if kind == "AND":
-            return f"cs.ForbiddenAndConjunction({', '.join(self._clause(clause) for clause in item['clauses'])})"
-        words = {
-            "LT": "LessThan",
-            "LE": "LessThanEquals",
-            "GT": "GreaterThan",
-            "GE": "GreaterThanEquals",
-            "EQ": "Equals",
-        }
-        if kind.startswith("RELATION"):
-            word = words[kind.rpartition("_")[2]]
-            return f"cs.Forbidden{word}Relation(p[{item['left']!r}], p[{item['right']!r}])"
-        if kind == "IN":
-            return f"cs.ForbiddenInClause(p[{item['name']!r}], {item['values']!r})"
-        word = "Equals" if kind == "EQUALS" else words[kind.rpartition("_")[2]]
-        return f"cs.Forbidden{word}Clause(p[{item['name']!r}], {item['value']!r})"
+def _condition_call(item: Document) -> str:
+    kind = item["type"]
+    if kind in ("AND", "OR"):
+        return f"cs.{kind.title()}Conjunction({', '.join(map(_condition_call, item['conditions']))})"
+    child, parent = (f"p[{item[role]!r}]" for role in ("child", "parent"))
+    return f"cs.{_WORDS[kind]}Condition({child}, {parent}, {compared(item)!r})"
+
+
+def _clause_call(item: Document) -> str:
+    kind = item["type"]
+    if kind == "AND":
+        return f"cs.ForbiddenAndConjunction({', '.join(map(_clause_call, item['clauses']))})"
+    word = _WORDS[kind.rpartition("_")[2]]
+    if kind.startswith("RELATION"):
+        return f"cs.Forbidden{word}Relation(p[{item['left']!r}], p[{item['right']!r}])"
+    return f"cs.Forbidden{word}Clause(p[{item['name']!r}], {compared(item)!r})"
+
+
+def compared(item: Mapping[str, Any]) -> Any:
+    """With what a condition or clause compares: several values, or one."""
+    return item["values"] if item["type"] == "IN" else item["value"]
 
 
 def _call(item: Document) -> str:

@@ -24,7 +24,7 @@ from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.network import Network
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import Coded, Parameter
+from spacelang.targets._configspace.pieces import Coded, Parameter, finite, weighted
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
@@ -128,13 +128,8 @@ class Kept:
         branches = tuple(branch.name for branch in living)
         weights = tuple(branch.weight for branch in living)
         default = choice.branches[choice.default].name
-        parameter = Parameter(
-            planner.names.new(planner.wish(choice)),
-            "categorical" if len(branches) > 1 else "constant",
-            branches,
-            weights=weights if len(branches) > 1 and any(weight != 1.0 for weight in weights) else None,
-            default=default if default in branches else branches[0],
-        )
+        usual = default if default in branches else branches[0]
+        parameter = finite(planner.names.new(planner.wish(choice)), branches, usual, weighted(weights))
         planner.add(parameter, active)
         planner.decisions[choice.address] = parameter
         planner.coded.append((choice, parameter))

@@ -14,8 +14,8 @@ from spacelang.ir.expr import (
     Reference,
     holds,
     references,
-    with_children,
 )
+from spacelang.ir.given import OPEN, given
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Renamed
 from spacelang.reductions.questions import Only
@@ -195,7 +195,7 @@ def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
         raise UnsayableError
     address, values = named[0], listed[0]
     for value in values:
-        rest = substituted(atom, address, value)
+        rest = given(atom, lambda asked, value=value: value if asked == address else OPEN)  # type: ignore[misc]
         same = Compare("==", Reference(address), Constant(value))
         here = where(codes[address], address, same, True, activity)
         if len(named) == 2:
@@ -212,10 +212,3 @@ def _values(coded: Coded) -> Iterator[Value]:
         if not is_listed and (piece.part.size is None or piece.part.size > LISTED):
             raise UnsayableError
         yield from members(piece.part)
-
-
-def substituted(expression: Expr, address: str, value: Value) -> Expr:
-    """The expression with a value for a hyperparameter."""
-    if isinstance(expression, Reference) and expression.address == address:
-        return Constant(value)
-    return with_children(expression, lambda part: substituted(part, address, value))

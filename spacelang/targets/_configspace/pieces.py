@@ -1,7 +1,7 @@
 """Values as ConfigSpace holds them: one or more of its hyperparameters for a domain, the way down and the way back."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
@@ -37,10 +37,25 @@ class Parameter:
     normal: tuple[float, float] | None = None
     default: Choice = 0
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether it lists its values."""
-        return bool(self.choices)
+
+def finite(
+    name: str,
+    choices: Iterable[Choice],
+    default: Choice,
+    weights: Iterable[float] | None = None,
+    *,
+    ordered: bool = False,
+) -> Parameter:
+    """A hyperparameter that lists its values: a constant where there is only one."""
+    several = tuple(choices)
+    kind: Kind = "constant" if len(several) == 1 else "ordinal" if ordered else "categorical"
+    shares = None if weights is None or len(several) == 1 else tuple(weights)
+    return Parameter(name, kind, several, weights=shares, default=default)
+
+
+def weighted(weights: Sequence[float]) -> Sequence[float] | None:
+    """Weights where one of them was given."""
+    return weights if any(weight != 1.0 for weight in weights) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from spacelang.ir.domain import Domain, Real, Simple, parts
-from spacelang.ir.expr import (
-    Expr,
-    Lookup,
-)
+from spacelang.ir.expr import Lookup
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value
@@ -76,10 +73,9 @@ class Plan:
 class RefusedConstraintsError(Exception):
     """Conditions or constraints of a network that ConfigSpace cannot say in any way."""
 
-    def __init__(self, network: Network, atoms: tuple[Expr, ...] = ()) -> None:
+    def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.atoms = atoms
 
 
 class UnholdableRangeError(Exception):

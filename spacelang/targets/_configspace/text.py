@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from spacelang.targets._configspace.json_form import SIGNS, Document, compared
 from spacelang.targets._shown import quoted
-
-Document = dict[str, Any]
 
 
 def listing(written: Document) -> str:
@@ -44,12 +43,12 @@ def said(item: Mapping[str, Any]) -> str:
         terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]
         inner = [f"({said(term)})" if term["type"] == "OR" else said(term) for term in terms]
         return f" {kind.lower()} ".join(inner)
-    signs = {"EQ": "==", "EQUALS": "==", "LT": "<", "GT": ">", "LE": "<=", "GE": ">=", "IN": "in"}
+    signs = {"EQUALS": "==", "IN": "in", **{name: sign for sign, name in SIGNS.items()}}
     sign = signs[kind.rpartition("_")[2]]
     if kind.startswith("RELATION"):
         return f"{item['left']} {sign} {item['right']}"
     name = item["parent"] if "parent" in item else item["name"]
-    return f"{name} {sign} {_values(item['values']) if kind == 'IN' else item['value']}"
+    return f"{name} {sign} {_values(compared(item)) if kind == 'IN' else compared(item)}"
 
 
 def _parents(condition: Mapping[str, Any]) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """Python of which a part is both written down and evaluated: what a form's module says is what its objects are."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
 from spacelang.ir.domain import Grid, decimals
+from spacelang.text import numbered
 
 WIDTH: Final = 112
 """Where lines are broken that can be."""
@@ -111,16 +112,28 @@ def inside(code: Code) -> tuple[Code, ...]:
     match code:
         case Literal() | Name():
             return ()
-        case Call():
-            return (*code.arguments, *(value for _, value in code.named))
         case Infix():
             return (code.left, code.right)
         case Item():
             return (code.of, code.at)
-        case Listed() | Paired():
-            return code.items
+        case Call() | Listed() | Paired() | Keyed():
+            return tuple(item for _, item in _bracketed(code)[1])
+        case _:
+            assert_never(code)
+
+
+def _bracketed(code: Call | Listed | Paired | Keyed) -> tuple[str, list[tuple[str, Code]], str]:
+    """What opens brackets, the items in them, each with what stands before it, and what closes them."""
+    match code:
+        case Call():
+            named = ((f"{name}=", value) for name, value in code.named)
+            return f"{code.function}(", [*(("", argument) for argument in code.arguments), *named], ")"
+        case Listed():
+            return "[", [("", item) for item in code.items], "]"
+        case Paired():
+            return "(", [("", item) for item in code.items], ")"
         case Keyed():
-            return tuple(value for _, value in code.items)
+            return "{", [(f"{text(key)}: ", item) for key, item in code.items], "}"
         case _:
             assert_never(code)
 
@@ -239,12 +252,7 @@ def _variable(part: Code, taken: set[str]) -> str:
     """A name for what is shared: the first word in it, which is a label where there is one."""
     label = next((each.value for each in _literals(part) if isinstance(each.value, str)), "")
     word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label).strip("_") or "shared"
-    base = f"_{word}"
-    name, number = base, 1
-    while name in taken:
-        number += 1
-        name = f"{base}_{number}"
-    return name
+    return numbered(f"_{word}", taken)
 
 
 def _literals(part: Code) -> Iterator[Literal]:
@@ -262,29 +270,15 @@ def _written(code: Code, names: Mapping[int, str], indent: int, before: int = 0,
     flat = _flat(code, names, top=top)
     if indent + before + len(flat) <= WIDTH:
         return flat
-    match code:
-        case Call():
-            items = [
-                *(_written(argument, names, indent + 4) for argument in code.arguments),
-                *(f"{name}={_written(value, names, indent + 4, len(name) + 1)}" for name, value in code.named),
-            ]
-            return _broken(f"{code.function}(", items, ")", indent)
-        case Listed() | Paired():
-            opening, closing = "[]" if isinstance(code, Listed) else "()"
-            return _broken(opening, [_written(item, names, indent + 4) for item in code.items], closing, indent)
-        case Keyed():
-            items = [f"{text(key)}: {_written(value, names, indent + 4, len(key) + 4)}" for key, value in code.items]
-            return _broken("{", items, "}", indent)
-        case _:
-            return flat
-
-
-def _broken(opening: str, items: Sequence[str], closing: str, indent: int) -> str:
+    if isinstance(code, Literal | Name | Infix | Item):
+        return flat
+    opening, items, closing = _bracketed(code)
     inner = " " * (indent + 4)
-    return "\n".join([opening, *(f"{inner}{item}," for item in items), " " * indent + closing])
+    lines = (f"{inner}{lead}{_written(item, names, indent + 4, len(lead))}," for lead, item in items)
+    return "\n".join([opening, *lines, " " * indent + closing])
 
 
-def _flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> str:  # noqa: PLR0911 - one for each kind
+def _flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> str:
     if not top and id(code) in names:
         return names[id(code)]
     match code:
@@ -292,21 +286,15 @@ def _flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> str:  #
             return text(code.value)
         case Name():
             return code.text
-        case Call():
-            named = (f"{name}={_flat(value, names)}" for name, value in code.named)
-            return f"{code.function}({', '.join([*(_flat(a, names) for a in code.arguments), *named])})"
         case Infix():
             left, right = _side(code.left, RANKS[code.sign], names), _side(code.right, RANKS[code.sign] + 1, names)
             return f"{left} {code.sign} {right}"
-        case Listed():
-            return f"[{', '.join(_flat(item, names) for item in code.items)}]"
-        case Paired():
-            inner = ", ".join(_flat(item, names) for item in code.items)
-            return f"({inner},)" if len(code.items) == 1 else f"({inner})"
-        case Keyed():
-            return "{" + ", ".join(f"{text(key)}: {_flat(value, names)}" for key, value in code.items) + "}"
         case Item():
             return f"{_flat(code.of, names)}[{_flat(code.at, names)}]"
+        case Call() | Listed() | Paired() | Keyed():
+            opening, items, closing = _bracketed(code)
+            comma = "," * (isinstance(code, Paired) and len(items) == 1)
+            return f"{opening}{', '.join(f'{lead}{_flat(item, names)}' for lead, item in items)}{comma}{closing}"
         case _:
             assert_never(code)
 

@@ -1,7 +1,11 @@
-"""How the parts of a space are shown: as a tree in a terminal, as a graph in the DOT language, as a document."""
+"""Forms that ask questions: how their parts are shown as a tree, as a graph in the DOT language and as JSON."""
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
 from spacelang.reductions.questions import Only, Questions, Slot
@@ -9,58 +13,122 @@ from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
 from spacelang.targets._shown import counted, digraph, quoted, wrapped
 
 
-def listing(named: Questions, says: Callable[[Fork | Free], str]) -> str:
-    """The parts as a tree; `says` gives the tool's own words for a part.
+class Asked(ABC):
+    """A space in a tool's own words for its questions: choices and draws."""
 
-    What stands in several places is shown once.
-    """
-    lines = [title(named), *_lines(named.parts, named, says, "", set())]
-    return "\n".join(lines)
+    def __init__(self, named: Questions) -> None:
+        """Over questions; nothing of the tool is built before it is asked for."""
+        self.named = named
 
+    @abstractmethod
+    def encode(self, configuration: Configuration) -> dict[str, Any]:
+        """What the tool has of a member."""
 
-def title(named: Questions) -> str:
-    """How many choices, draws and products there are."""
-    draws = sum(1 for _ in named.slots())
-    return (
-        f"{named.space.name}: {counted(len(named.forks), 'choice')}, {counted(draws, 'hyperparameter')}, "
-        f"{counted(named.products, 'product')} of free hyperparameters"
-    )
+    @abstractmethod
+    def to_python(self) -> str:
+        """A module that needs nothing but the tool."""
 
+    @abstractmethod
+    def says(self, part: Fork | Free) -> str:
+        """The tool's own words for a part."""
 
-def graph(named: Questions, says: Callable[[Fork | Free], str]) -> str:
-    """A node for each part, an edge for each case that leads to it."""
-    numbers = {id(part): f"p{number}" for number, part in enumerate(named.all)}
-    edges = [f"root -> {numbers[id(part)]}" for part in named.parts]
-    nodes = ['root [label="", shape=point]']
-    for part in named.all:
+    @cached_property
+    def default(self) -> dict[str, Any]:
+        """The default configuration, as the tool has it."""
+        return self.encode(self.named.default)
+
+    def to_json(self) -> dict[str, object]:
+        """The parts by number, which of them stand side by side at the root and in each case, and the module."""
+        numbers = {id(part): number for number, part in enumerate(self.named.all)}
+        return {
+            "products": self.named.products,
+            "root": [numbers[id(part)] for part in self.named.parts],
+            "parts": [self._entry(part, numbers) for part in self.named.all],
+            **self.particulars(),
+            "python": self.to_python(),
+        }
+
+    def particulars(self) -> dict[str, object]:
+        """What the document says beside the parts and the module: the default."""
+        return {"default": self.default}
+
+    def to_text(self) -> str:
+        """The parts as a tree; what stands in several places is shown once."""
+        return "\n".join([self._title, *self._lines(self.named.parts, "", set())])
+
+    def to_dot(self) -> str:
+        """A graph with a node for each part, an edge for each case that leads to it."""
+        numbers = {id(part): f"p{number}" for number, part in enumerate(self.named.all)}
+        edges = [f"root -> {numbers[id(part)]}" for part in self.named.parts]
+        nodes = ['root [label="", shape=point]']
+        for part in self.named.all:
+            assert isinstance(part, Fork | Free)
+            shape = "" if isinstance(part, Fork) else ", shape=plaintext"
+            nodes.append(f"{numbers[id(part)]} [label={quoted(self._head(part))}{shape}]")
+            if isinstance(part, Fork):
+                for place, case in enumerate(part.cases):
+                    nodes += _leaf(part, case, f"{numbers[id(part)]}_{place}")
+                    edges += _edges(part, case, numbers, f"{numbers[id(part)]}_{place}")
+        return digraph(self.named.space.name, self._title, [*nodes, *edges])
+
+    @property
+    def _title(self) -> str:
+        """How many choices, draws and products there are."""
+        draws = sum(1 for _ in self.named.slots())
+        return (
+            f"{self.named.space.name}: {counted(len(self.named.forks), 'choice')}, {counted(draws, 'hyperparameter')}, "
+            f"{counted(self.named.products, 'product')} of free hyperparameters"
+        )
+
+    def _entry(self, part: Part, numbers: Mapping[int, int]) -> dict[str, object]:
         assert isinstance(part, Fork | Free)
-        shape = "" if isinstance(part, Fork) else ", shape=plaintext"
-        nodes.append(f"{numbers[id(part)]} [label={quoted(_head(part, named, says))}{shape}]")
+        address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
+        if isinstance(part, Free):
+            asked = [*self.named.draws[id(part)].questions]
+            said = {"domain": describe(part.domain), "as": self.says(part)}
+            return {"kind": "hyperparameter", **address, "names": asked, **said}
+        cases = [{"case": case_words(part, c), "parts": [numbers[id(inner)] for inner in c.parts]} for c in part.cases]
+        kind = "decision" if part.node is not None and not isinstance(part.node, Hyperparameter) else "case"
+        return {"kind": kind, **address, "name": self.named.forks.get(id(part)), "cases": cases}
+
+    def _lines(self, several: Parts, indent: str, seen: set[int]) -> Iterator[str]:
+        for part in several:
+            assert isinstance(part, Fork | Free)
+            mark, deeper = ("└─ ", "   ") if part is several[-1] else ("├─ ", "│  ")
+            is_again = isinstance(part, Fork) and id(part) in seen and any(case.parts for case in part.cases)
+            yield f"{indent}{mark}{self._head(part)}{', as above' * is_again}"
+            if isinstance(part, Fork) and not is_again:
+                seen.add(id(part))
+                yield from self._cases(part, indent + deeper, seen)
+
+    def _cases(self, fork: Fork, indent: str, seen: set[int]) -> Iterator[str]:
+        if len(fork.cases) == 1:
+            yield from self._lines(fork.cases[0].parts, indent, seen)
+            return
+        plain: list[str] = []
+        for case in fork.cases:
+            if not case.parts:
+                plain.append(f"• {case_words(fork, case)}")
+                continue
+            yield from wrapped(plain, indent, indent)
+            plain = []
+            yield f"{indent}• {case_words(fork, case)}"
+            # A value that the case itself names is not repeated.
+            inner = tuple(part for part in case.parts if not (isinstance(part, Free) and self._is_said(part, case)))
+            yield from self._lines(inner, indent + "  ", seen)
+        yield from wrapped(plain, indent, indent)
+
+    def _is_said(self, part: Free, case: Case) -> bool:
+        pieces = self.named.draws[id(part)].pieces
+        return part.domain == case.domain and all(isinstance(piece, Only) for piece in pieces)
+
+    def _head(self, part: Fork | Free) -> str:
+        name = self.named.forks.get(id(part), self.named.called(part))
         if isinstance(part, Fork):
-            for place, case in enumerate(part.cases):
-                nodes += _leaf(part, case, f"{numbers[id(part)]}_{place}")
-                edges += _edges(part, case, numbers, f"{numbers[id(part)]}_{place}")
-    return digraph(named.space.name, title(named), [*nodes, *edges])
-
-
-def document(named: Questions, says: Callable[[Fork | Free], str]) -> dict[str, object]:
-    """The parts by number, and which of them stand side by side at the root and in each case."""
-    numbers = {id(part): number for number, part in enumerate(named.all)}
-    return {
-        "products": named.products,
-        "root": [numbers[id(part)] for part in named.parts],
-        "parts": [_entry(part, named, says, numbers) for part in named.all],
-    }
-
-
-def _leaf(fork: Fork, case: Case, name: str) -> list[str]:
-    return [] if case.parts else [f"{name} [label={quoted(case_words(fork, case))}, shape=plaintext]"]
-
-
-def _edges(fork: Fork, case: Case, numbers: dict[int, str], leaf: str) -> list[str]:
-    words = quoted(case_words(fork, case))
-    inner = [f"{numbers[id(fork)]} -> {numbers[id(part)]} [label={words}]" for part in case.parts]
-    return inner or [f"{numbers[id(fork)]} -> {leaf}"]
+            is_settled = len(part.cases) == 1
+            return f"{name} = {case_words(part, part.cases[0])}" if is_settled else f"{name}: {self.says(part)}"
+        is_drawn = any(isinstance(piece, Slot) for piece in self.named.draws[id(part)].pieces)
+        return f"{name} : {describe(part.domain)}" + (f"   {self.says(part)}" if is_drawn else "")
 
 
 def case_words(fork: Fork, case: Case) -> str:
@@ -72,69 +140,11 @@ def case_words(fork: Fork, case: Case) -> str:
     return f"way {fork.cases.index(case) + 1}" if fork.node is None else "inactive"
 
 
-def _entry(
-    part: Part, named: Questions, says: Callable[[Fork | Free], str], numbers: dict[int, int]
-) -> dict[str, object]:
-    assert isinstance(part, Fork | Free)
-    address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
-    if isinstance(part, Free):
-        asked = [*named.draws[id(part)].questions]
-        said = {"domain": describe(part.domain), "as": says(part)}
-        return {"kind": "hyperparameter", **address, "names": asked, **said}
-    cases = [
-        {"case": case_words(part, case), "parts": [numbers[id(inner)] for inner in case.parts]} for case in part.cases
-    ]
-    kind = "decision" if part.node is not None and not isinstance(part.node, Hyperparameter) else "case"
-    return {"kind": kind, **address, "name": named.forks.get(id(part)), "cases": cases}
+def _leaf(fork: Fork, case: Case, name: str) -> list[str]:
+    return [] if case.parts else [f"{name} [label={quoted(case_words(fork, case))}, shape=plaintext]"]
 
 
-def _lines(
-    several: Parts, named: Questions, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
-) -> Iterator[str]:
-    for part in several:
-        assert isinstance(part, Fork | Free)
-        is_last = part is several[-1]
-        head = _head(part, named, says)
-        mark, deeper = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
-        if isinstance(part, Free):
-            yield f"{indent}{mark}{head}"
-        elif id(part) in seen and any(case.parts for case in part.cases):
-            yield f"{indent}{mark}{head}, as above"
-        else:
-            seen.add(id(part))
-            yield f"{indent}{mark}{head}"
-            yield from _cases(part, named, says, indent + deeper, seen)
-
-
-def _cases(
-    fork: Fork, named: Questions, says: Callable[[Fork | Free], str], indent: str, seen: set[int]
-) -> Iterator[str]:
-    if len(fork.cases) == 1:
-        yield from _lines(fork.cases[0].parts, named, says, indent, seen)
-        return
-    plain: list[str] = []
-    for case in fork.cases:
-        if not case.parts:
-            plain.append(f"• {case_words(fork, case)}")
-            continue
-        yield from wrapped(plain, indent, indent)
-        plain = []
-        yield f"{indent}• {case_words(fork, case)}"
-        # A value that the case itself names is not repeated.
-        inner = tuple(part for part in case.parts if not (isinstance(part, Free) and _is_said(part, case, named)))
-        yield from _lines(inner, named, says, indent + "  ", seen)
-    yield from wrapped(plain, indent, indent)
-
-
-def _is_said(part: Free, case: Case, named: Questions) -> bool:
-    return part.domain == case.domain and all(isinstance(piece, Only) for piece in named.draws[id(part)].pieces)
-
-
-def _head(part: Fork | Free, named: Questions, says: Callable[[Fork | Free], str]) -> str:
-    name = named.forks.get(id(part), named.called(part)) if isinstance(part, Fork) else named.called(part)
-    if isinstance(part, Fork) and len(part.cases) == 1:
-        return f"{name} = {case_words(part, part.cases[0])}"
-    if isinstance(part, Fork):
-        return f"{name}: {says(part)}"
-    is_drawn = any(isinstance(piece, Slot) for piece in named.draws[id(part)].pieces)
-    return f"{name} : {describe(part.domain)}" + (f"   {says(part)}" if is_drawn else "")
+def _edges(fork: Fork, case: Case, numbers: Mapping[int, str], leaf: str) -> list[str]:
+    words = quoted(case_words(fork, case))
+    inner = [f"{numbers[id(fork)]} -> {numbers[id(part)]} [label={words}]" for part in case.parts]
+    return inner or [f"{numbers[id(fork)]} -> {leaf}"]

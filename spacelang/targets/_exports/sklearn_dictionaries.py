@@ -6,7 +6,7 @@ from itertools import product
 from typing import TypeAlias
 
 from spacelang.ir.space import Choice
-from spacelang.reductions.unfolding import Fork, Free, Part, Parts, Related
+from spacelang.reductions.unfolding import Fork, Free, Part, Parts, Related, combinations
 
 Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
 """A key with a free hyperparameter, or with branches that a decision may take."""
@@ -36,20 +36,7 @@ def groups(fork: Fork) -> list[Group]:
 
 def dictionaries_needed(parts: Parts) -> int:
     """How many products there are, without listing them."""
-    known: dict[int, int] = {}
-
-    def of_parts(several: Parts) -> int:
-        found = 1
-        for part in several:
-            found *= of_fork(part) if isinstance(part, Fork) else 1
-        return found
-
-    def of_fork(fork: Fork) -> int:
-        if id(fork) not in known:
-            known[id(fork)] = sum(of_parts(group.parts) for group in groups(fork))
-        return known[id(fork)]
-
-    return of_parts(parts)
+    return combinations(parts, lambda fork: (group.parts for group in groups(fork)))
 
 
 def dictionaries(parts: Parts) -> Iterator[Dictionary]:

@@ -1,0 +1,198 @@
+"""What the catalogue says of what a parameter is given: values, ranges, operators and structures of them."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from spacelang.analysis.report import Report
+from spacelang.analysis.values import near_value
+from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Parameter
+from spacelang.catalog.wording import spell
+from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
+from spacelang.diagnostics.structure import NotSideBySide
+from spacelang.ir.domain import Grid, Real, literal
+from spacelang.ir.space import Branch, Choice, Hyperparameter, Kind, Node, Operator, Product
+from spacelang.ir.value import Value
+from spacelang.text import Span
+
+EntryOf = Callable[[Operator], Entry | None]
+"""What the catalogue says of an operator; None for one that it does not know."""
+
+_MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
+
+_CONSTANTS: Final[Mapping[str, Value]] = {
+    "yes": True,
+    "on": True,
+    "True": True,
+    "no": False,
+    "off": False,
+    "False": False,
+    "null": None,
+    "nil": None,
+    "None": None,
+    "nothing": None,
+}
+"""What other languages call the three constants."""
+
+
+class Judge:
+    """Judges what one parameter is given, and reports why something is not taken.
+
+    All is taken where no catalogue knows the operator, or it has no such parameter: that is reported elsewhere.
+    """
+
+    def __init__(self, report: Report, entry: Entry | None = None, parameter: Parameter | None = None) -> None:
+        self.parameter = parameter
+        self._known = None if entry is None or parameter is None else (entry, parameter)
+        self._report = report
+
+    def takes(self, value: Value, span: Span) -> bool:
+        """Whether the parameter takes a value."""
+        if self._known is None:
+            return True
+        entry, parameter = self._known
+        refusal = parameter.refusal(value)
+        if refusal is not None:
+            self._report.add(
+                RefusedParameter(primary=span, operator=entry.name, parameter=parameter.name, reason=refusal)
+            )
+            return False
+        expected = parameter.rejects(value)
+        if expected is None:
+            return True
+        self._report.add(
+            RejectedValue(
+                primary=span,
+                operator=entry.name,
+                parameter=parameter.name,
+                value=literal(value),
+                expected="expected operators" if parameter.several else f"expected {expected}",
+                near=near_value(value, parameter.options) or _meant(value, span.text, parameter),
+                hint=_MEMBERS_STAY if value is None and parameter.several else None,
+                instead=f"{parameter.name} : A | B" if parameter.operators and _is_class(value) else None,
+                notes=self._report.symbols.notes(self._report.symbols.within(span)),
+            )
+        )
+        return False
+
+    def refuses(self, part: Grid | Real) -> tuple[Entry, Parameter, str] | None:
+        """By whom a range is not taken, and what is expected; None where it is."""
+        if self._known is None:
+            return None
+        expected = self._known[1].rejects_range(
+            part.lower,
+            part.upper,
+            integer=isinstance(part, Grid) and part.is_integral,
+            lower_open=isinstance(part, Real) and part.lower_open,
+            upper_open=isinstance(part, Real) and part.upper_open,
+        )
+        return None if expected is None else (*self._known, f"expected {expected}")
+
+    def takes_operator(self, inner: Entry | None, span: Span) -> bool:
+        """Whether the parameter takes an operator as its value; one that no catalogue knows is taken."""
+        if self._known is None or inner is None:
+            return True
+        entry, parameter = self._known
+        expected = entry.rejects_operator(parameter, inner)
+        if expected is not None:
+            self._report_operator(span, expected, is_such=bool(parameter.operators or parameter.several))
+        return expected is None
+
+    def judge_branches(self, branches: tuple[Branch, ...], entry_of: EntryOf) -> None:
+        """Report the alternatives of a nested decision that the parameter does not take."""
+        if self._known is None:
+            return
+        entry, parameter = self._known
+        if not parameter.several:
+            for branch in branches:
+                if branch.value is not None:
+                    self.takes(branch.value, branch.span)
+                else:
+                    self._judge_node(branch.node, branch, entry_of)
+            return
+        alone = next((branch for branch in branches if not _is_side_by_side(branch.node)), None)
+        if alone is not None:
+            # One mistake, in however many alternatives it was made.
+            self._report.add(NotSideBySide(primary=alone.span, operator=entry.name, parameter=parameter.name))
+            return
+        for branch in branches:
+            assert isinstance(branch.node, Product)
+            for side in branch.node.children:
+                self._judge_node(side, branch, entry_of)
+
+    def report_needed(self, condition: Span) -> None:
+        """Report the condition of an operator that cannot be left out: elsewhere its parameter would be `none`."""
+        assert self._known is not None
+        entry, parameter = self._known
+        expected = f"expected {parameter.expected}" if not parameter.several else "expected operators"
+        hint = f"`{parameter.name}` would be `none` where the condition does not hold: leave the condition out"
+        operator, name = entry.name, parameter.name
+        self._report.add(
+            RejectedValue(
+                primary=condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint
+            )
+        )
+
+    def _judge_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
+        """Report what a node may come to that the parameter does not take; the branch is where it stands."""
+        match node:
+            case Operator():
+                self.takes_operator(entry_of(node), branch.span if node is branch.node else node.span)
+            case Choice():
+                for inner in node.branches:
+                    self._judge_node(inner.node, inner, entry_of)
+            case Product(kind=Kind.SEQUENCE, children=(*_, last)):
+                self._judge_node(last, branch, entry_of)
+            case Product(kind=Kind.SEQUENCE):
+                self.takes(None, branch.span)
+            case Product(kind=Kind.PERMUTATION, children=(_, *steps)):
+                for step in steps:
+                    self._judge_node(step, branch, entry_of)
+            case Product():
+                self._judge_features(node)
+            case Hyperparameter():
+                # Its domain is judged where it is read.
+                return
+
+    def _judge_features(self, node: Product) -> None:
+        """Features side by side are no estimator: they are made by something that transforms."""
+        assert self.parameter is not None
+        operators = bool(self.parameter.operators)
+        if not self.parameter.takes_transformers:
+            expected = f"{self.parameter.expected}{', not features side by side' if operators else ''}"
+            self._report_operator(node.span, expected, is_such=operators)
+
+    def _report_operator(self, span: Span, expected: str, *, is_such: bool) -> None:
+        assert self._known is not None
+        entry, parameter = self._known
+        self._report.add(
+            NoOperatorExpected(
+                primary=span,
+                operator=entry.name,
+                parameter=parameter.name,
+                expected=f"expected {expected}",
+                kind="such operator" if is_such else "operator",
+            )
+        )
+
+
+def _is_side_by_side(node: Node) -> bool:
+    return isinstance(node, Product) and node.kind is Kind.PARALLEL
+
+
+def _meant(value: Value, written: str, parameter: Parameter) -> str | None:
+    """The constant that a word stands for elsewhere, or the number that is written as another, where it is taken."""
+    number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
+    if number is not None:
+        meant: Value = int(number[1])
+    elif isinstance(value, str) and value in _CONSTANTS:
+        meant = _CONSTANTS[value]
+    else:
+        return None
+    return spell(meant) if parameter.rejects(meant) is None else None
+
+
+def _is_class(value: Value) -> bool:
+    """Whether a value looks like the name of an operator that was to stand for itself."""
+    return isinstance(value, str) and value.isidentifier() and value[0].isupper()

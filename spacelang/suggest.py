@@ -33,6 +33,12 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return _same_letters(name, candidates) or _mistyped(name, candidates) or _abbreviated(name, candidates)
 
 
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """The help text ``did you mean `NAME`?`` for the known name nearest to an unknown one; empty where none is."""
+    near = nearest(name, names)
+    return "" if near is None else f"did you mean `{near}`?"
+
+
 def distance(left: str, right: str, limit: int) -> int | None:
     """The edits between two words, or None beyond the limit.
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from spacelang.analysis.report import Report
 from spacelang.analysis.scorers import ScorerReader
-from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.tasks import BoundForm, SettingOutOfRange, UnknownMeasure, WrongUnit
 from spacelang.ir.task import BYTES, SECONDS, Bound, Measure, in_unit
 from spacelang.suggest import nearest
@@ -43,11 +42,11 @@ class BoundReader:
                 pass
             case ast.Logical():
                 problem, remedy = "a constraint bounds one measure", "write one `subject to` for each"
-                self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._refuse(BoundForm(primary=written.span, problem="this is no bound", remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem="this is no bound", remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _TURNED.get(relation, relation)
@@ -57,7 +56,7 @@ class BoundReader:
         if relation not in ("<=", "<"):
             shown = spell_expression(left)
             problem = f"`{shown}` is bounded from above only"
-            self._refuse(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
+            self._report.add(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
         scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
         limit = self._limit(measure, right)
@@ -68,7 +67,7 @@ class BoundReader:
             expected = (
                 "a bound from 0" if measure is Measure.DISPARITY and relation == "<=" else "a bound greater than 0"
             )
-            self._refuse(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
+            self._report.add(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
             return None
         return Bound(measure, limit, relation == "<", scorer, column, written.span)
 
@@ -80,11 +79,11 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._refuse(BoundForm(primary=written.span, problem="this is no measure", remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem="this is no measure", remedy=remedy))
                 return None
         if name not in MEASURES:
             near = CUSTOMARY.get(name.lower(), nearest(name, MEASURES))
-            self._refuse(UnknownMeasure(primary=place, name=name, near=near))
+            self._report.add(UnknownMeasure(primary=place, name=name, near=near))
             return None
         measure = Measure(name)
         takes_arguments = measure is Measure.DISPARITY
@@ -92,7 +91,7 @@ class BoundReader:
             return measure
         problem = f"`{name}` has no arguments" if takes_arguments else f"`{name}` takes no arguments"
         remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
-        self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+        self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
         return None
 
     def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
@@ -104,7 +103,7 @@ class BoundReader:
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
                 remedy = "write `disparity(roc_auc, age_group)`, or the column in quotes"
-                self._refuse(BoundForm(primary=written.span, problem=problem, remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
                 return None, None
 
     def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
@@ -118,18 +117,15 @@ class BoundReader:
             case ast.Unary("-", ast.Number() | ast.Quantity()):
                 return -1.0
             case ast.Number() | ast.Quantity():
-                self._refuse(_wrong_unit(measure, written))
+                self._report.add(_wrong_unit(measure, written))
                 return None
             case _:
-                self._refuse(BoundForm(primary=written.span, problem="this bound is not a number"))
+                self._report.add(BoundForm(primary=written.span, problem="this bound is not a number"))
                 return None
         if isfinite(value):
             return value
-        self._refuse(BoundForm(primary=written.span, problem="this bound is not finite"))
+        self._report.add(BoundForm(primary=written.span, problem="this bound is not finite"))
         return None
-
-    def _refuse(self, problem: Diagnostic) -> None:
-        self._report.add(problem)
 
 
 def _is_number(written: ast.Expression) -> bool:

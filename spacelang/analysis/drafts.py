@@ -9,7 +9,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.facts import fact
 from spacelang.ir.expr import Expr
 from spacelang.ir.rebuilding import rebuilt
-from spacelang.ir.space import Context, Hyperparameter, Node
+from spacelang.ir.space import Context, Node
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
@@ -125,8 +125,4 @@ def stage_of(address: str) -> str:
 
 def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
     """The tree with its conditions in place."""
-    return rebuilt(node, lambda leaf: _with_condition(leaf, conditions.get(leaf.address)))
-
-
-def _with_condition(leaf: Hyperparameter, condition: Expr | None) -> Hyperparameter:
-    return leaf if condition is None else replace(leaf, condition=condition)
+    return rebuilt(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))

@@ -13,7 +13,17 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative, UnknownValue
 from spacelang.diagnostics.structure import SeveralUses
-from spacelang.ir.domain import SYMBOLS, Categorical, Domain, Missing, Ordinal, contains, is_word, literal, parts
+from spacelang.ir.domain import (
+    SYMBOLS,
+    Categorical,
+    Missing,
+    Ordinal,
+    contains,
+    has_numbers,
+    is_word,
+    literal,
+    parts,
+)
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -349,10 +359,7 @@ class ExpressionReader:
             case Constant():
                 return is_number(expression.value)
             case Reference():
-                return any(
-                    not isinstance(part, Categorical) or any(map(is_number, part.values))
-                    for part in parts(self._names.domain(expression.address))
-                )
+                return has_numbers(self._names.domain(expression.address))
             case _:
                 return isinstance(expression, Arithmetic | Call)
 
@@ -400,7 +407,7 @@ class ExpressionReader:
             return None
         uses = self._names.uses(written.text, self._scope)
         if uses and found is not None:
-            stage, listed = self._names.stage(written.text, self._scope), " or ".join(f"`{use}`" for use in uses)
+            stage, listed = self._scope.names.stage(written.text), " or ".join(f"`{use}`" for use in uses)
             self._report.add(
                 SeveralUses(primary=written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed)
             )
@@ -409,7 +416,7 @@ class ExpressionReader:
     def _expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
         """Report a word that is not among the values of a hyperparameter (numbers are judged by what they lead to)."""
         domain = self._names.domain(address)
-        if contains(domain, value) or (is_number(value) and not _is_set(domain)):
+        if contains(domain, value) or (is_number(value) and not isinstance(domain, Categorical)):
             return
         near = near_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])
         name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
@@ -453,10 +460,6 @@ def _named(value: ast.Dotted | ast.Text | ast.Keyword) -> ast.Dotted | None:
             return ast.Dotted((ast.Word(value.value, value.span),), value.span)
         case ast.Keyword():
             return None
-
-
-def _is_set(domain: Domain) -> bool:
-    return isinstance(domain, Categorical)
 
 
 def _last(span: Span, length: int) -> Span:

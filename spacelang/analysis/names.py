@@ -103,10 +103,6 @@ class Names:
         several = tuple(use for use in scope.names.several(name) if use not in self._left_out)
         return several if len(several) > 1 else ()
 
-    def stage(self, name: str, scope: Scope) -> str:
-        """The stage that a name speaks of or speaks of something inside of, as it is written."""
-        return scope.names.stage(name)
-
     def is_known(self, name: str, scope: Scope) -> bool:
         """Whether a name stands for something that could be read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators

@@ -9,7 +9,7 @@ from spacelang.carried import Carried
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.facts import fact
 from spacelang.ir.domain import SYMBOLS
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 
 MOST: Final = 10**15
 """No data has more of anything."""
@@ -49,10 +49,8 @@ def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
 
 def _number(name: str, value: Any) -> int:
     if name not in SYMBOLS:
-        near, listed = nearest(name, SYMBOLS), ", ".join(f"`{symbol}`" for symbol in SYMBOLS)
-        raise BindingError(
-            f"`{name}` is no symbol of the data", f"did you mean `{near}`?" if near else f"there are {listed}"
-        )
+        listed = ", ".join(f"`{symbol}`" for symbol in SYMBOLS)
+        raise BindingError(f"`{name}` is no symbol of the data", suggestion(name, SYMBOLS) or f"there are {listed}")
     try:
         number = 0 if isinstance(value, bool) else index(value)
     except TypeError:

@@ -63,7 +63,7 @@ from spacelang.ir.space import (
     Space,
     order_name,
 )
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 from spacelang.text import NOWHERE, Span
 
 VERSION: Final = 1
@@ -240,8 +240,7 @@ def _choice(parts: Parts, path: str, around: Reading) -> Choice:
         raise DefinitionError(f"{path}.alternatives[{again}]", f"is one more alternative `{names[again]}`")
     default = names[0] if parts["default"] is None else parts["default"]
     if default not in names:
-        near = nearest(default, names)
-        remedy = f"did you mean `{near}`?" if near else "name one of the alternatives"
+        remedy = suggestion(default, names) or "name one of the alternatives"
         raise DefinitionError(f"{path}.default", f"is `{default}`, which is no alternative", remedy)
     _note(parts, path, around)
     return Choice(**{**parts, "default": names.index(default)}, span=around.span(parts["name"]))

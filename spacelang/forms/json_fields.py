@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from spacelang.ir.value import Value
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 from spacelang.text import no_parameter, not_in_names
 
 LARGEST: Final = 2**1024
@@ -50,9 +50,8 @@ def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Ite
     """What is wrong with the keys of an object that are not known."""
     for key in given:
         if key not in known:
-            near = nearest(key, known)
             listed = ", ".join(f"`{name}`" for name in [*known][:MOST_LISTED])
-            remedy = f"did you mean `{near}`?" if near else f"there are {listed}"
+            remedy = suggestion(key, known) or f"there are {listed}"
             yield DefinitionError(path, f"has an unknown key `{key}`", remedy)
 
 
@@ -66,8 +65,8 @@ def one_of(value: object, path: str, kinds: Collection[str], what: str) -> str:
     listed = ", ".join(f"`{kind}`" for kind in kinds)
     if found:
         raise DefinitionError(path, f"has both `{found[0]}` and `{found[1]}`", "give one of them")
-    near = next((near for near in (nearest(key, kinds) for key in value) if near), None)
-    raise DefinitionError(path, f"is not {what}", f"did you mean `{near}`?" if near else f"it has one key of {listed}")
+    meant = next(filter(None, (suggestion(key, kinds) for key in value)), "")
+    raise DefinitionError(path, f"is not {what}", meant or f"it has one key of {listed}")
 
 
 def twice(names: Sequence[object]) -> int | None:
@@ -178,9 +177,8 @@ def word(value: object, path: str, known: Sequence[str]) -> str:
     found = text(value, path)
     if found in known:
         return found
-    near = nearest(found, known)
     listed = ", ".join(f"`{each}`" for each in known)
-    raise DefinitionError(path, f"is `{found}`", f"did you mean `{near}`?" if near else f"it is one of {listed}")
+    raise DefinitionError(path, f"is `{found}`", suggestion(found, known) or f"it is one of {listed}")
 
 
 def kind_of(value: object) -> str:

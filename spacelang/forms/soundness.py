@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.expr import Active, Expr, Is, Reference, nodes, scope
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space, children_of, subtree
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 
 
 @dataclass(slots=True)
@@ -80,8 +80,7 @@ def _check_reference(node: Expr, path: str, space: Space) -> None:
             assert isinstance(choice, Choice)
             wrong = next((branch for branch in branches if branch not in choice.places), None)
             if wrong is not None:
-                near = nearest(wrong, choice.places)
-                remedy = f"did you mean `{near}`?" if near else "name one of its alternatives"
+                remedy = suggestion(wrong, choice.places) or "name one of its alternatives"
                 raise DefinitionError(path, f"names `{wrong}`, which is no alternative of `{address}`", remedy)
         case _:
             return
@@ -93,9 +92,8 @@ def _find(address: str, kind: type[Choice | Hyperparameter], path: str, space: S
         return variable.node
     what = "decision" if kind is Choice else "hyperparameter"
     known = [each.address for each in space.variables.values() if isinstance(each.node, kind)]
-    near = nearest(address, known)
     problem = f"names a {what} `{address}`, which there is not"
-    raise DefinitionError(path, problem, f"did you mean `{near}`?" if near else "give the address of one that there is")
+    raise DefinitionError(path, problem, suggestion(address, known) or "give the address of one that there is")
 
 
 def _check_conditions(space: Space, paths: Paths) -> None:

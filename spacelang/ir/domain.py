@@ -349,6 +349,11 @@ def is_finite(domain: Domain) -> bool:
     return domain.size is not None
 
 
+def has_numbers(domain: Domain) -> bool:
+    """Whether a number is among the values of a domain."""
+    return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
+
+
 def contains(domain: Domain, value: Value) -> bool:
     """Whether a value lies in a domain."""
     return not isinstance(domain.find(value), Missing)

@@ -7,7 +7,7 @@ from spacelang.ir.expr import INACTIVE, holds
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, reached, structure_of
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 from spacelang.text import Span
 
 
@@ -158,8 +158,8 @@ def _not_active(space: Space, structure: dict[str, str], key: str) -> Exclusion:
 
 
 def _unknown(space: Space, key: str) -> Exclusion:
-    near = nearest(key, {variable.key for variable in space.variables.values()})
-    hint = f"; did you mean `{near}`?" if near else ""
+    meant = suggestion(key, {variable.key for variable in space.variables.values()})
+    hint = f"; {meant}" if meant else ""
     return Exclusion(key, f"the space has no `{key}`{hint}", space.root.span)
 
 

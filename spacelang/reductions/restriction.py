@@ -7,7 +7,7 @@ what is not there any more. Keys stay as they are, so that each of its configura
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from spacelang.ir.domain import Categorical, Domain, contains, parts
+from spacelang.ir.domain import Domain, contains, has_numbers
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -27,7 +27,7 @@ from spacelang.ir.given import folded, without
 from spacelang.ir.membership import exclusion
 from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.value import Value, is_number
+from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default, with_nearest_default
 from spacelang.solver.satisfiability import Statement, truths
@@ -138,7 +138,7 @@ class _Narrowing:
                 return self._equality(test, item, address, value)
             case _:
                 pass
-        if any(not _has_numbers(self._domain(address)) for address in _numbers(test)):
+        if any(not has_numbers(self._domain(address)) for address in _numbers(test)):
             return And(tuple(In(Reference(address), ()) for address in references(test)), test.span)
         return test
 
@@ -174,10 +174,6 @@ def _numbers(test: Expr) -> tuple[str, ...]:
             return references(test.item)
         case _:
             return ()
-
-
-def _has_numbers(domain: Domain) -> bool:
-    return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
 
 
 # ---- what changes nothing any more

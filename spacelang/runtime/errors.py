@@ -1,9 +1,6 @@
 """What a user can put right before a run starts: the data, the metric, or a space that cannot be built."""
 
-from collections.abc import Iterable
-
 from spacelang.carried import Carried
-from spacelang.suggest import nearest
 
 
 class InputError(Carried):
@@ -34,9 +31,3 @@ class OtherSearchError(InputError):
         message = f"trial {trial} of the earlier sessions is none that this search asks for"
         super().__init__(message, "the run was made by another version: begin a new one")
         self.trial = trial
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """The help text ``did you mean `NAME`?`` for the known name nearest to one; empty where none is near."""
-    near = nearest(name, known)
-    return "" if near is None else f"did you mean `{near}`?"

@@ -34,11 +34,6 @@ def singletons(domain: Domain) -> tuple[Simple, ...]:
     return tuple(Categorical((value,)) for part in parts(domain) for value in members(part))
 
 
-def representative(cell: Simple) -> Value:
-    """A value of the cell, away from its ends where it can be."""
-    return cell.middle
-
-
 def mass(cell: Simple, domain: Domain) -> float:
     """The probability of a cell when a value of the domain is drawn: parts alike, uniform or log-uniform within."""
     for part in parts(domain):
@@ -106,18 +101,14 @@ def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[Simple]:
     return [*result, after] if contains(after, after.middle) else result
 
 
-def _size(part: Simple) -> int:
-    assert part.size is not None
-    return part.size
-
-
 def _share_of_members(cell: Simple, part: Simple) -> float | None:
     if cell.size is None or not contains(part, cell.middle):
         return None
     if isinstance(part, Grid) and part.log:
         lower, upper = (cell.lower, cell.upper) if isinstance(cell, Grid) else (cell.middle, cell.middle)
         return log_share(lower, upper, part)  # type: ignore[arg-type]
-    return cell.size / _size(part)
+    assert part.size is not None
+    return cell.size / part.size
 
 
 def log_share(lower: float, upper: float, part: Grid) -> float:

@@ -31,7 +31,7 @@ from spacelang.ir.rationals import Rational
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable, said
 from spacelang.ir.value import Value, identity, is_number
 from spacelang.solver.atoms import atoms_of, cuts_of, is_related
-from spacelang.solver.cells import ENUMERABLE, cells, representative, singletons
+from spacelang.solver.cells import ENUMERABLE, cells, singletons
 from spacelang.solver.elimination import Factor, FactorGraph, State, Table, TangledError
 from spacelang.solver.inequalities import SearchTooLongError
 from spacelang.solver.linear import Rows, difference, feasible, rows, whole_sum
@@ -334,7 +334,7 @@ class _Compiler:
         if name not in self.members:
             return "true" if state else "false"
         node = self.members[name].node
-        return node.branches[state].name if isinstance(node, Choice) else representative(self.cells[name][state])
+        return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].middle
 
     def _feasibility(self, truths: Sequence[str]) -> Factor:
         """Which truths of comparisons of ranges can hold together in which cells."""

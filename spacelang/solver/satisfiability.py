@@ -12,7 +12,7 @@ from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes, scope
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, said
 from spacelang.ir.value import Value
 from spacelang.ir.walk import depended
-from spacelang.solver.cells import representative, singletons
+from spacelang.solver.cells import singletons
 from spacelang.solver.model import Model, Solver, Weights
 from spacelang.solver.network import UNREACHED, TooTangledError, truths_over
 from spacelang.solver.ties import Ties, common_context
@@ -148,7 +148,7 @@ def _samples(variable: Variable, taken: Mapping[str, str]) -> list[Value]:
         return [branch.name for branch in variable.node.branches] if known is None else [known]
     domain = variable.node.domain
     if domain.size is not None and domain.size <= FEW:
-        return [representative(cell) for cell in singletons(domain)]
+        return [cell.middle for cell in singletons(domain)]
     return _some(domain)
 
 

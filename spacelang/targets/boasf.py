@@ -23,7 +23,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.restriction import restricted
 from spacelang.solver.counting import Structures
-from spacelang.suggest import nearest
+from spacelang.suggest import suggestion
 from spacelang.targets._boasf.partition import Part, Partition, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._chain import OF_DOMAINS, RULES
@@ -109,10 +109,9 @@ class Boasf:
             return next((stage for stage in reversed(space.stages) if stage.address not in space.permutations), None)
         stages = {stage.key: stage for stage in space.stages}
         if self.stage not in stages:
-            near = nearest(self.stage, stages)
             listed = "the stages are " + ", ".join(f"`{name}`" for name in stages) if stages else "the space has none"
             raise OptionError(
-                f"there is no stage `{self.stage}`", f"did you mean `{near}`? {listed}" if near else listed
+                f"there is no stage `{self.stage}`", f"{suggestion(self.stage, stages)} {listed}".lstrip()
             )
         return stages[self.stage]
 

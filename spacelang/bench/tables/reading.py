@@ -16,7 +16,8 @@ import numpy as np
 from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
-from spacelang.runtime.errors import DataError, suggestion
+from spacelang.runtime.errors import DataError
+from spacelang.suggest import suggestion
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,8 +18,9 @@ from spacelang.ir.task import Given, Kind
 from spacelang.runtime.data.files import read_bytes, read_csv, read_text
 from spacelang.runtime.data.reading import OF_ARFF, OF_CSV, PLAIN, Reading
 from spacelang.runtime.data.sparse import Features, SparseTable, canonical
-from spacelang.runtime.errors import DataError, suggestion
+from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.split import Split, given
+from spacelang.suggest import suggestion
 
 SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The sets that scikit-learn ships, as `sklearn:NAME` names them."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final
 
-from spacelang.runtime.errors import InputError, suggestion
+from spacelang.runtime.errors import InputError
+from spacelang.suggest import suggestion
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 """What separates the fields of most files."""

@@ -10,7 +10,7 @@ import pandas as pd
 from spacelang.ir.task import CrossValidation, Declared, Given, Holdout, Validation, describe_validation
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.sparse import Features
-from spacelang.runtime.errors import DataError, suggestion
+from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.split import (
     Rows,
     check_splits,
@@ -21,6 +21,7 @@ from spacelang.runtime.evaluation.split import (
     stratified_order,
 )
 from spacelang.runtime.pipelines.preparation import Preparation
+from spacelang.suggest import suggestion
 
 COPIES: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
 """The parameters by which operators are allowed to write into what they are given."""

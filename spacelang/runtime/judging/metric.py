@@ -9,8 +9,9 @@ import numpy as np
 
 from spacelang.ir.task import Goal
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.errors import MetricError, suggestion
+from spacelang.runtime.errors import MetricError
 from spacelang.runtime.objective import LossName
+from spacelang.suggest import suggestion
 
 NEGATED: Final = "neg_"
 """How the names of scorers begin whose score is an error with the sign turned."""

@@ -20,7 +20,7 @@ from spacelang.ir.value import Value
 from spacelang.reductions.domains import Renamed
 from spacelang.reductions.questions import Only
 from spacelang.solver.atoms import cuts_of
-from spacelang.solver.cells import cells, representative, singletons
+from spacelang.solver.cells import cells, singletons
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Scaled, Whole
@@ -85,7 +85,7 @@ def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping
                 found.append(among(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
             case Held():
                 cut = _cut(piece.part, atom, address)
-                wanted = [cell for cell in cut if is_wanted(representative(cell))]
+                wanted = [cell for cell in cut if is_wanted(cell.middle)]
                 found.append(_within(piece, wanted, len(cut), activity))
             case _:
                 assert_never(piece)

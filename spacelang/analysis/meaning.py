@@ -22,13 +22,7 @@ from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import NeverForData
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes, scope
-from spacelang.ir.space import (
-    Branch,
-    Choice,
-    Constraint,
-    Hyperparameter,
-    Space,
-)
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.solver.satisfiability import Statement, leaves_nothing, truths_of_all

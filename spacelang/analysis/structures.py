@@ -14,13 +14,7 @@ from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
-from spacelang.diagnostics.structure import (
-    BadPattern,
-    RepeatedSelector,
-    StageWithBody,
-    TooManyOrders,
-    UnknownSelector,
-)
+from spacelang.diagnostics.structure import BadPattern, RepeatedSelector, StageWithBody, TooManyOrders, UnknownSelector
 from spacelang.facts import fact
 from spacelang.ir import space as ir
 from spacelang.ir.places import OUTSIDE

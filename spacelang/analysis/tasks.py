@@ -22,17 +22,7 @@ from spacelang.diagnostics.tasks import (
     WrongUnit,
 )
 from spacelang.ir.space import Node, last_operators
-from spacelang.ir.task import (
-    BYTES,
-    SECONDS,
-    CrossValidation,
-    Declared,
-    Fidelity,
-    Goal,
-    Holdout,
-    Task,
-    in_unit,
-)
+from spacelang.ir.task import BYTES, SECONDS, CrossValidation, Declared, Fidelity, Goal, Holdout, Task, in_unit
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
 from spacelang.syntax.spelling import spell_arithmetic

@@ -24,16 +24,7 @@ from spacelang.targets._admm.linear_rules import Rule
 from spacelang.targets._admm.points import Active, Point, Points
 from spacelang.targets._chain import keeps_of, uniform_priors
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import (
-    GIANT,
-    Finding,
-    Keeps,
-    Lowered,
-    exact,
-    refuse_giants,
-    report_of,
-    rewritten,
-)
+from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, exact, refuse_giants, report_of, rewritten
 
 __all__ = ["Active", "Admm", "AdmmForm", "Block", "Box", "Order", "Point", "Points", "Rule"]
 

@@ -22,16 +22,7 @@ from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
-from spacelang.targets._exports.python import (
-    Code,
-    Keyed,
-    Literal,
-    evaluated,
-    expression,
-    one_line,
-    source,
-    text,
-)
+from spacelang.targets._exports.python import Code, Keyed, Literal, evaluated, expression, one_line, source, text
 from spacelang.targets._exports.showing import Asked
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, rewritten
 

@@ -31,17 +31,7 @@ from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source, text
 from spacelang.targets._exports.showing import Asked
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
-from spacelang.targets._lowered import (
-    ADVICE,
-    GIANT,
-    Finding,
-    Keeps,
-    Lowered,
-    approximated,
-    exact,
-    report_of,
-    rewritten,
-)
+from spacelang.targets._lowered import ADVICE, GIANT, Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from spacelang.grouping import grouped
-from spacelang.ir.domain import (
-    Categorical,
-    Domain,
-    Grid,
-    Ordinal,
-    Simple,
-    contains,
-    describe,
-    literal,
-    members,
-    parts,
-)
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Simple, contains, describe, literal, members, parts
 from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Context, Hyperparameter

@@ -5,20 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from spacelang.ir.domain import Domain, Grid, Union, contains, parts
-from spacelang.ir.expr import (
-    INACTIVE,
-    Active,
-    And,
-    Expr,
-    Inactive,
-    Is,
-    Lookup,
-    Not,
-    Or,
-    holds,
-    nodes,
-    references,
-)
+from spacelang.ir.expr import INACTIVE, Active, And, Expr, Inactive, Is, Lookup, Not, Or, holds, nodes, references
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value

@@ -5,16 +5,7 @@ from math import prod
 from typing import Final, Literal, assert_never
 
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, members
-from spacelang.ir.expr import (
-    INACTIVE,
-    Compare,
-    Constant,
-    Expr,
-    Lookup,
-    Reference,
-    holds,
-    references,
-)
+from spacelang.ir.expr import INACTIVE, Compare, Constant, Expr, Lookup, Reference, holds, references
 from spacelang.ir.given import OPEN, given
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Renamed
@@ -24,17 +15,7 @@ from spacelang.solver.cells import cells, singletons
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Scaled, Whole
-from spacelang.targets._configspace.ways import (
-    NEVER,
-    Among,
-    Bound,
-    Choice,
-    Related,
-    UnsayableError,
-    Ways,
-    both,
-    either,
-)
+from spacelang.targets._configspace.ways import NEVER, Among, Bound, Choice, Related, UnsayableError, Ways, both, either
 
 MOST_JOINT: Final = 4_000
 """So many joint values of several hyperparameters are looked at for one comparison."""

@@ -8,7 +8,7 @@ import pytest
 
 from spacelang.analysis import check
 from spacelang.forms.definition import from_json, to_json
-from spacelang.forms.definition_parts import DOMAIN
+from spacelang.forms.definition_domains import DOMAIN
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.forms.standing import Reading
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union

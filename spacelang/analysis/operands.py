@@ -1,0 +1,157 @@
+"""What conditions compare: names to addresses, words to values, sums to numbers."""
+
+from spacelang.analysis.arithmetic import is_large, known_call, settled
+from spacelang.analysis.drafts import Scope
+from spacelang.analysis.names import Names
+from spacelang.analysis.report import Report
+from spacelang.analysis.values import NoValue, near_value, plain
+from spacelang.diagnostics.conditions import WrongComparison
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.names import UnknownValue
+from spacelang.diagnostics.structure import SeveralUses
+from spacelang.ir.domain import SYMBOLS, Categorical, contains, has_numbers, is_word, literal, parts
+from spacelang.ir.expr import Arithmetic, Call, Constant, Expr, Reference, nodes
+from spacelang.ir.space import Choice
+from spacelang.ir.value import Value, is_number
+from spacelang.syntax import ast
+
+
+class OperandReader:
+    """Reads what stands on the sides of comparisons in one scope."""
+
+    def __init__(self, names: Names, scope: Scope, report: Report) -> None:
+        self.scope = scope
+        self._names = names
+        self._report = report
+
+    def read(self, written: ast.Expression) -> Expr | Choice | None:
+        """What an expression stands for that is no condition; None, reported, where it stands for nothing."""
+        match written:
+            case ast.Number() | ast.Text() | ast.Keyword():
+                return Constant(written.value, written.span)
+            case ast.Tuple():
+                value = plain(written, self._report)
+                return None if isinstance(value, NoValue) else Constant(value, written.span)
+            case ast.Dotted():
+                return self.name(written)
+            case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
+                left, right = self._number(written.left), self._number(written.right)
+                return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
+            case ast.Unary(operator="-"):
+                term = self._number(written.term)
+                return None if term is None else Arithmetic("-", Constant(0), term, written.span)
+            case ast.FunctionCall():
+                return known_call(written, [self._number(argument) for argument in written.arguments], self._report)
+            case ast.Quantity():
+                self.refuse(written, f"`{written.span.text}` has a unit", "units belong into the `task` block")
+                return None
+            case _:
+                remedy = "truth values are compared by `==` and `!=` alone"
+                self.refuse(written, f"`{written.span.text}` is a truth value, not a number", remedy)
+                return None
+
+    def sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:
+        """Both sides; a word on one side that is a value of the hyperparameter on the other one stands for itself."""
+        for word, other, swapped in ((right, left, False), (left, right, True)):
+            if not self._may_be_word(word):
+                continue
+            known = self.read(other) if isinstance(other, ast.Dotted) and self.is_known(other) else None
+            if isinstance(known, Reference | Constant):
+                assert isinstance(word, ast.Dotted)
+                value = self._word(known, word)
+                return (value, known) if swapped else (known, value)
+            if isinstance(known, Choice):
+                return (None, known) if swapped else (known, None)
+        first = self.read(left)
+        # Two words of which neither is known: the first is the mistake, the second was to be one of its values.
+        lost = first is None and self._may_be_word(right) and not self.is_known(right)
+        return first, None if lost else self.read(right)
+
+    def _word(self, known: Reference | Constant, word: ast.Dotted) -> Expr | None:
+        """A word beside a hyperparameter: one of its values, else a sibling, else a mistake."""
+        if isinstance(known, Constant):
+            sibling = self.name(word) if self.is_known(word) or word.text in SYMBOLS else None
+            return (
+                sibling if sibling is not None and not isinstance(sibling, Choice) else Constant(word.text, word.span)
+            )
+        domain = self._names.domain(known.address)
+        if contains(domain, word.text):
+            return Constant(word.text, word.span)
+        if self.is_known(word) or self._names.is_dubious(word.text, self.scope) or word.text in SYMBOLS:
+            found = self.name(word)
+            return None if isinstance(found, Choice) else found
+        self.expect_value(known.address, word.text, word)
+        return None
+
+    def _may_be_word(self, written: ast.Expression) -> bool:
+        return isinstance(written, ast.Dotted) and len(written.words) == 1 and is_word(written.text)
+
+    def is_known(self, written: ast.Expression) -> bool:
+        """Whether a name stands for something that could be read."""
+        assert isinstance(written, ast.Dotted)
+        return self._names.is_known(written.text, self.scope)
+
+    def _number(self, written: ast.Expression) -> Expr | None:
+        found = self.read(written)
+        if found is None:
+            return None
+        if isinstance(found, Choice) or not self.is_numeric(found):
+            self.refuse(written, f"`{written.span.text}` is not a number", None)
+            return None
+        return found
+
+    def is_numeric(self, expression: Expr) -> bool:
+        """Whether an expression may be a number."""
+        match expression:
+            case Constant():
+                return is_number(expression.value)
+            case Reference():
+                return has_numbers(self._names.domain(expression.address))
+            case _:
+                return isinstance(expression, Arithmetic | Call)
+
+    def name(self, written: ast.Dotted) -> Reference | Constant | Choice | None:
+        """What a name stands for; None, reported, where it is not known (silently where it is dubious)."""
+        found = self._names.find(written, self.scope)
+        if isinstance(found, Diagnostic):
+            self._report.add(found)
+            return None
+        uses = self._names.uses(written.text, self.scope)
+        if uses and found is not None:
+            stage, listed = self.scope.names.stage(written.text), " or ".join(f"`{use}`" for use in uses)
+            self._report.add(
+                SeveralUses(primary=written.span, stage=stage, uses=len(uses), first=uses[0], listed=listed)
+            )
+        return found
+
+    def expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
+        """Report a word that is not among the values of a hyperparameter (numbers are judged by what they lead to)."""
+        domain = self._names.domain(address)
+        if contains(domain, value) or (is_number(value) and not isinstance(domain, Categorical)):
+            return
+        near = near_value(value, [v for part in parts(domain) if isinstance(part, Categorical) for v in part.values])
+        name, shown = address.rsplit(".", 1)[-1], self._names.written_domain(address)
+        self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
+
+    def settled(self, side: Expr, written: ast.Expression) -> Expr | None:
+        """A side in which symbols without a number are very large; None, reported, where that says nothing."""
+        found = settled(side)
+        if found is None:
+            self._report.unbound(written.span)
+        return found
+
+    def is_settled(self, written: ast.Expression, *sides: Expr) -> bool:
+        """Whether at most one number is arbitrarily large: of two nobody knows which one is larger."""
+        large = [node for side in sides for node in nodes(side) if is_large(node)]
+        is_known = sum(bool(self._report.symbols.within(node.span)) for node in large) < 2
+        if not is_known:
+            self._report.unbound(written.span)
+        return is_known
+
+    def is_of_data(self, written: ast.Expression) -> bool:
+        """Whether an expression speaks of the data, by their symbols."""
+        return bool(self._report.symbols.within(written.span))
+
+    def refuse(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
+        """Report what cannot be compared, or stands where it says nothing."""
+        self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))

@@ -1,0 +1,195 @@
+"""The forms of domains and priors in the JSON of a space."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, assert_never
+
+from spacelang.forms.codec import (
+    FLAG,
+    POSITIVE,
+    REAL,
+    VALUE,
+    Defined,
+    Form,
+    Items,
+    Key,
+    OneOf,
+    Parts,
+    Record,
+    Scalar,
+    at_least,
+    made,
+    words,
+)
+from spacelang.forms.json_fields import DefinitionError, number, whole
+from spacelang.forms.standing import Object, Reading
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, contains, grid
+from spacelang.ir.prior import DISTRIBUTIONS, NORMAL, UNIFORM, Prior, named, prior_of
+from spacelang.ir.value import Value, identity
+
+T = TypeVar("T")
+
+
+def _integers(parts: Parts, path: str, _: Reading) -> Grid | Real:
+    lower, upper = _ends(parts, f"{path}.int")
+    return _sound(Grid(lower, upper, parts["log"], parts["step"]), path)
+
+
+def _floats(parts: Parts, path: str, _: Reading) -> Grid | Real:
+    lower, upper = _ends(parts, f"{path}.float")
+    is_open, log, step = ("lower" in parts["open"], "upper" in parts["open"]), parts["log"], parts["step"]
+    if step is None:
+        return _sound(Real(lower, upper, *is_open, log), path)
+    # Older documents have excluded ends here; what has none comes back as it was.
+    drawn_in = grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log)
+    return _sound(drawn_in if any(is_open) else Grid(lower, upper, log, step), path)
+
+
+def _ends(parts: Parts, path: str) -> tuple[Any, Any]:
+    lower, upper = parts["ends"]
+    if lower > upper:
+        raise DefinitionError(path, "has no members: the bounds are reversed")
+    return lower, upper
+
+
+def _sound(found: Grid | Real, path: str) -> Grid | Real:
+    if found.log and found.lower <= 0:
+        raise DefinitionError(path, "is logarithmic and reaches to 0 or below", "give a lower bound above 0")
+    if found.log and isinstance(found, Grid) and not found.is_integral:
+        raise DefinitionError(path, "is logarithmic and has even steps", "leave out `log` or `step`")
+    is_empty = found.size is not None and found.size < 1
+    if is_empty or (isinstance(found, Real) and not contains(found, found.middle)):
+        raise DefinitionError(path, "has no members")
+    return found
+
+
+def _grid(domain: Grid) -> Object:
+    return {"ends": (domain.lower, domain.upper), "open": (), "log": domain.log, "step": domain.step}
+
+
+def _range(domain: Grid | Real) -> Object:
+    if isinstance(domain, Grid):
+        return _grid(domain)
+    ends = [name for name, is_open in (("lower", domain.lower_open), ("upper", domain.upper_open)) if is_open]
+    return {"ends": (domain.lower, domain.upper), "open": ends or (), "log": domain.log, "step": None}
+
+
+def _of_values(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, Reading], T]:
+    """Makes finite sets; what is named twice is refused."""
+
+    def make(parts: Parts, path: str, _: Reading) -> T:
+        seen: set[object] = set()
+        for place, each in enumerate(parts["values"]):
+            if identity(each) in seen:
+                raise DefinitionError(f"{path}.{key}[{place}]", "is a value that is named twice")
+            seen.add(identity(each))
+        return kind(parts["values"])
+
+    return make
+
+
+_LOG: Final = Key("log", FLAG, "Spread evenly on the logarithmic scale.", False)
+_STEP: Final = "From the lower bound on; "
+_SIDES: Final = Items(words("lower", "upper"), most=2)
+_SET: Final = Items(VALUE, least=1, called="values")
+
+_SIMPLE: Final[dict[str, Form[Any]]] = {
+    "int": Record(
+        "The integers from the first to the second number, both included.",
+        (
+            Key("int", Items(Scalar(whole, {"type": "integer"}), 2, 2, "bounds"), of="ends"),
+            _LOG,
+            Key("step", at_least(1), f"{_STEP}1 where it is left out.", 1),
+        ),
+        _integers,
+        _grid,
+    ),
+    "float": Record(
+        "The numbers from the first to the second.",
+        (
+            Key("float", Items(REAL, 2, 2, "bounds"), of="ends"),
+            Key("open", _SIDES, "The bounds that are excluded.", ()),
+            _LOG,
+            Key("step", POSITIVE, f"{_STEP}without one all numbers between are members.", None),
+        ),
+        _floats,
+        _range,
+    ),
+    "set": Record(
+        "A finite set of values without an order.", (Key("set", _SET, of="values"),), _of_values(Categorical, "set")
+    ),
+    "ordered": Record(
+        "A finite set of values in their order.", (Key("ordered", _SET, of="values"),), _of_values(Ordinal, "ordered")
+    ),
+}
+
+
+def _kind_of_domain(domain: Domain) -> str:
+    match domain:
+        case Union():
+            return "union"
+        case Ordinal():
+            return "ordered"
+        case Categorical():
+            return "set"
+        case Grid():
+            return "int" if domain.is_integral else "float"
+        case Real():
+            return "float"
+        case _:
+            assert_never(domain)
+
+
+_SIMPLE_DOMAIN: Final[Form[Any]] = Defined(
+    "simpleDomain", lambda: OneOf("A domain without parts.", "a domain without parts", _SIMPLE, _kind_of_domain)
+)
+DOMAIN: Final[Form[Domain]] = Defined("domain", lambda: _DOMAIN)
+_UNION: Final = Record(
+    "Several domains side by side, without a value in common.",
+    (Key("union", Items(_SIMPLE_DOMAIN, least=2, called="parts"), of="parts"),),
+    made(Union),
+)
+_DOMAIN: Final[Form[Domain]] = OneOf(
+    "The values that a hyperparameter may take.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
+)
+
+
+# ---- annotations
+
+
+def _prior(parts: Parts, path: str, _: Reading) -> Prior:
+    found = prior_of(parts["distribution"], parts["parameters"])
+    if found is None:
+        wanted = "a mean and a deviation above 0" if parts["distribution"] == NORMAL else "no parameters"
+        remedy = f"`{parts['distribution']}` has {wanted}"
+        raise DefinitionError(f"{path}.parameters", "does not fit the distribution", remedy)
+    return found
+
+
+def _prior_parts(prior: Prior) -> Object:
+    distribution, parameters = named(prior)
+    return {"distribution": distribution, "parameters": parameters}
+
+
+def _has(distribution: str, parameters: Object) -> Object:
+    return {"properties": {"distribution": {"const": distribution}, "parameters": parameters}}
+
+
+PRIOR: Final[Form[Prior]] = Defined(
+    "prior",
+    lambda: Record(
+        "Where good values are expected: `normal` has a mean and a deviation, on the logarithmic scale where the "
+        "domain is logarithmic; with `uniform` all values are alike.",
+        (
+            Key("distribution", words(*DISTRIBUTIONS)),
+            Key("parameters", Items(Scalar(number, {"type": "number"}))),
+        ),
+        _prior,
+        _prior_parts,
+        beyond={
+            "oneOf": [
+                _has(NORMAL, {"prefixItems": [{}, {"exclusiveMinimum": 0}], "minItems": 2, "maxItems": 2}),
+                _has(UNIFORM, {"maxItems": 0}),
+            ]
+        },
+    ),
+)

@@ -1,0 +1,354 @@
+"""The forms of nodes in the JSON of a space: steps, decisions, orders of steps, operators, hyperparameters."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import factorial
+from operator import attrgetter
+from typing import Any, Final, assert_never
+
+from spacelang.forms.codec import (
+    ABOVE_ZERO,
+    FLAG,
+    NAME,
+    PARAMETER,
+    TERM,
+    TEXT,
+    VALUE,
+    Defined,
+    Form,
+    Items,
+    Key,
+    Members,
+    OneOf,
+    Parts,
+    Record,
+    Scalar,
+    Via,
+    made,
+    words,
+)
+from spacelang.forms.definition_hyperparameters import HYPERPARAMETER, called, note, other_key
+from spacelang.forms.json_fields import DefinitionError, parameter, twice
+from spacelang.forms.standing import Object, Reading
+from spacelang.ir.space import (
+    MOST_STEPS,
+    NOTHING,
+    SELECTORS,
+    Branch,
+    Choice,
+    Fixed,
+    Hyperparameter,
+    Kind,
+    Named,
+    Node,
+    Operator,
+    Product,
+    Selector,
+    order_name,
+)
+from spacelang.suggest import suggestion
+from spacelang.text import Span
+
+OWN: Final = "sklearn"
+"""The library that is not mentioned."""
+
+MOST_ORDERS: Final = 100_000
+"""Of all permutations together."""
+
+
+# ---- steps
+
+
+def _kind_of(node: Node) -> str:
+    match node:
+        case Hyperparameter():
+            return "hyperparameter"
+        case Choice():
+            return "decision"
+        case Operator():
+            return "operator"
+        case Product():
+            return node.kind.value
+        case _:
+            assert_never(node)
+
+
+NODE: Final[Form[Node]] = Defined("node", lambda: _NODE)
+
+
+def _product(kind: Kind, about: str, *keys: Key) -> Form[Product]:
+    """Steps that all belong to a pipeline."""
+
+    def make(parts: Parts, path: str, around: Reading) -> Product:
+        if kind is Kind.COLUMNS:
+            _check_number(parts, "selectors", path)
+        return Product(kind, **parts, span=around.span())
+
+    children = Key(kind.value, Items(NODE), of="children")
+    return Defined(kind.value, lambda: Record(about, (children, *keys), make, placed=True))
+
+
+def _check_number(parts: Parts, of_each: str, path: str) -> None:
+    found, wanted = len(parts[of_each]), len(parts["children"])
+    if found != wanted:
+        raise DefinitionError(f"{path}.{of_each}", f"has {found} members beside {wanted} steps")
+
+
+def _pattern(value: object, path: str) -> str:
+    pattern = TEXT.convert(value, path)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise DefinitionError(path, f"is no regular expression: {error}") from None
+    return pattern
+
+
+_SELECTOR: Final[Form[Selector]] = OneOf(
+    "",
+    "a selector",
+    {
+        "pattern": Record(
+            "The columns in whose names a regular expression is found.",
+            (Key("pattern", Scalar(_pattern, TEXT.described)),),
+            lambda parts, _, __: Selector("pattern", **parts),
+        )
+    },
+    lambda selector: "pattern" if selector.kind == "pattern" else "",
+    Via(words(*SELECTORS), Selector, attrgetter("kind")),
+)
+
+
+# ---- decisions
+
+
+_FIRST: Final = Key("first", FLAG, "Whether it should be decided before the others.", False)
+
+
+def _decision(form: Form[str]) -> Record[Choice]:
+    about = "The alternative that is taken first; the first one where it is left out."
+    alternatives = Key("alternatives", Items(_ALTERNATIVE, 1, called="alternatives"), of="branches")
+    keys = (*called("decision", form, "Its own name."), alternatives, Key("default", TEXT, about, None), _FIRST)
+    return Record("A decision: exactly one of the alternatives is taken.", keys, _choice, _choice_parts, placed=True)
+
+
+_DECISION: Final[Form[Choice]] = Defined("decision", lambda: _decision(TERM))
+_NESTED: Final[Form[Choice]] = Defined("decision", lambda: _decision(PARAMETER))
+
+
+def _choice_parts(node: Choice) -> Object:
+    return {"key": other_key(node), "default": node.branches[node.default].name if node.default else None}
+
+
+def _choice(parts: Parts, path: str, around: Reading) -> Choice:
+    names = [branch.name for branch in parts["branches"]]
+    again = twice(names)
+    if again is not None:
+        raise DefinitionError(f"{path}.alternatives[{again}]", f"is one more alternative `{names[again]}`")
+    default = names[0] if parts["default"] is None else parts["default"]
+    if default not in names:
+        remedy = suggestion(default, names) or "name one of the alternatives"
+        raise DefinitionError(f"{path}.default", f"is `{default}`, which is no alternative", remedy)
+    note(parts, path, around)
+    return Choice(**{**parts, "default": names.index(default)}, span=around.span(parts["name"]))
+
+
+def _branch(parts: Parts, path: str, around: Reading) -> Branch:
+    if parts["value"] is not None and parts["node"] != NOTHING:
+        raise DefinitionError(f"{path}.value", "is a value beside what is taken")
+    return Branch(**parts, span=around.span(parts["name"]))
+
+
+_ALTERNATIVE: Final[Form[Branch]] = Defined(
+    "alternative",
+    lambda: Record(
+        "One alternative of a decision.",
+        (
+            Key("alternative", NAME, "Its name.", of="name"),
+            Key("weight", ABOVE_ZERO, "How good it is expected to be, beside the others; 1 where it is left out.", 1.0),
+            Key("node", NODE, "What is taken; the step is left out where there is none.", NOTHING),
+            Key(
+                "value",
+                VALUE,
+                "The plain value that it is of a parameter, among operators; null where it and the node are left out.",
+                None,
+            ),
+        ),
+        _branch,
+        placed=True,
+    ),
+)
+
+
+# ---- orders of steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The decision of an order of steps; its alternatives are listed where they are not all `orders`."""
+
+    choice: Choice
+    orders: tuple[Branch, ...]
+
+    @property
+    def span(self) -> Span:
+        return self.choice.span
+
+    @property
+    def parts(self) -> Object:
+        """All parts of the decision."""
+        listed = () if self.choice.branches == self.orders else self.choice.branches
+        called = {name: getattr(self.choice, name) for name in ("name", "address", "first")}
+        return {**called, **_choice_parts(self.choice), "branches": listed}
+
+
+def _orders(labels: Sequence[str]) -> tuple[Branch, ...]:
+    return tuple(Branch(order_name(order), NOTHING) for order in permutations(labels))
+
+
+def _permuted(node: Product) -> Object:
+    order, *steps = node.children
+    assert isinstance(order, Choice)
+    return {"children": steps, "order": _Order(order, _orders(node.labels))}
+
+
+def _permutation(parts: Parts, path: str, around: Reading) -> Product:
+    _check_number(parts, "labels", path)
+    labels, order = parts["labels"], parts.pop("order")
+    around.paths.orders += factorial(len(labels))
+    if around.paths.orders > MOST_ORDERS:
+        raise DefinitionError(path, f"is one of permutations of more than {MOST_ORDERS:,} orders of steps")
+    children = (order(_orders(labels)), *parts.pop("children"))
+    return Product(Kind.PERMUTATION, children, around.span(), **parts)
+
+
+def _waiting(parts: Parts, path: str, around: Reading) -> Callable[[tuple[Branch, ...]], Choice]:
+    """The decision of an order as soon as all orders are known."""
+
+    def order(orders: tuple[Branch, ...]) -> Choice:
+        listed = parts["branches"]
+        wrong = next((place for place, branch in enumerate(listed) if branch not in orders), None)
+        if wrong is not None:
+            raise DefinitionError(f"{path}.alternatives[{wrong}]", "is no order of the labels")
+        return _choice(
+            {**parts, "branches": listed or tuple(replace(each, span=around.span()) for each in orders)}, path, around
+        )
+
+    return order
+
+
+_ORDER: Final[Form[Any]] = Defined(
+    "order",
+    lambda: Record(
+        "The decision of the order of a permutation. Alternatives that are left out are all orders of the labels, each "
+        "called by its labels with commas between.",
+        (
+            *called("decision", TERM, "Its own name."),
+            Key("alternatives", Items(_ALTERNATIVE, 1, called="alternatives"), "", (), "branches"),
+            Key("default", TEXT, "The order that is taken first; the first one where it is left out.", None),
+            _FIRST,
+        ),
+        _waiting,
+        lambda order: order.parts,
+        placed=True,
+    ),
+)
+
+_PERMUTATION: Final[Form[Product]] = Defined(
+    "permutation",
+    lambda: Record(
+        "Steps in an order that is decided.",
+        (
+            Key("permutation", Items(NODE, most=MOST_STEPS, called="steps"), of="children"),
+            Key(
+                "labels",
+                Items(NAME, most=MOST_STEPS, called="labels", distinct=True),
+                "What the orders call the steps.",
+            ),
+            Key("order", _ORDER),
+        ),
+        _permutation,
+        _permuted,
+        placed=True,
+    ),
+)
+
+
+# ---- operators and hyperparameters
+
+
+def _operator(parts: Parts, path: str, around: Reading) -> Operator:
+    names = [*(name for name, _ in parts["fixed"]), *(child.name for child in parts["children"])]
+    again = twice(names)
+    if again is not None:
+        at = f"{path}.parameters[{again - len(parts['fixed'])}]"
+        raise DefinitionError(at, f"is one more parameter `{names[again]}`")
+    return Operator(**parts, span=around.span(parts["name"]))
+
+
+_OPERATOR: Final[Form[Operator]] = Defined("operator", lambda: _OPERATOR_ITSELF)
+_NAMED: Final[Form[Named]] = Defined(
+    "named",
+    lambda: Record(
+        "A function or object that the catalogue lists by name.", (Key("named", NAME, of="name"),), made(Named)
+    ),
+)
+_FIXED: Final[Form[Fixed]] = OneOf(
+    "",
+    "an operator or a named object",
+    {"operator": _OPERATOR, "named": _NAMED},
+    lambda value: "operator" if isinstance(value, Operator) else "named" if isinstance(value, Named) else "",
+    VALUE,
+)
+
+
+_OPERATOR_ITSELF: Final[Form[Operator]] = Record(
+    "One step that a library provides.",
+    (
+        Key("operator", TERM, "The name of the class.", of="name"),
+        Key(
+            "library",
+            NAME,
+            "The catalogue that it is in, `abstract` for an operator that the space declares itself; `sklearn` where "
+            "it is left out.",
+            OWN,
+            "catalogue",
+        ),
+        Key("fixed", Members(_FIXED, parameter), "Parameters that do not vary, by name.", ()),
+        Key(
+            "parameters",
+            Items(
+                OneOf(
+                    "",
+                    "a hyperparameter or a decision",
+                    {"hyperparameter": HYPERPARAMETER, "decision": _NESTED},
+                    _kind_of,
+                )
+            ),
+            "Parameters that vary; a decision is one among operators.",
+            (),
+            "children",
+        ),
+    ),
+    _operator,
+    placed=True,
+)
+_NODE: Final[Form[Node]] = OneOf(
+    "A part of the pipeline.",
+    "a node",
+    {
+        "operator": _OPERATOR,
+        "decision": _DECISION,
+        "hyperparameter": HYPERPARAMETER,
+        "sequence": _product(Kind.SEQUENCE, "One step after the other."),
+        "parallel": _product(Kind.PARALLEL, "Steps side by side, their features joined."),
+        "columns": _product(
+            Kind.COLUMNS,
+            "Steps side by side, each for some of the columns.",
+            Key("selectors", Items(_SELECTOR), "Which columns each of them takes."),
+        ),
+        "permutation": _PERMUTATION,
+    },
+    _kind_of,
+)

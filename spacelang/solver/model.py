@@ -13,6 +13,7 @@ from spacelang.grouping import grouped
 from spacelang.ir.domain import Simple
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
+from spacelang.solver.compiling import networks_of
 from spacelang.solver.elimination import (
     EXISTS,
     SUM,
@@ -25,7 +26,7 @@ from spacelang.solver.elimination import (
     eliminate,
     supported,
 )
-from spacelang.solver.network import UNREACHED, Fixed, Network, networks_of
+from spacelang.solver.network import UNREACHED, Fixed, Network
 
 KEPT: Final = 8_192
 """For so many sets of fixed members what was solved is kept."""

@@ -13,8 +13,9 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Spac
 from spacelang.ir.value import Value
 from spacelang.ir.walk import depended
 from spacelang.solver.cells import singletons
+from spacelang.solver.compiling import truths_over
 from spacelang.solver.model import Model, Solver, Weights
-from spacelang.solver.network import UNREACHED, TooTangledError, truths_over
+from spacelang.solver.network import UNREACHED, TooTangledError
 from spacelang.solver.ties import Ties, common_context
 
 FEW: Final = 64

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.solver import network
+from spacelang.solver import compiling
 
 
-@pytest.fixture(scope="module", params=[network.MANY, 0], ids=["few branches", "many branches"])
+@pytest.fixture(scope="module", params=[compiling.MANY, 0], ids=["few branches", "many branches"])
 def branches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Random spaces are small: with 0, the way of decisions with many branches is taken for all of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network, "MANY", request.param)
+        patch.setattr(compiling, "MANY", request.param)
         yield

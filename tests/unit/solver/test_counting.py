@@ -22,9 +22,10 @@ from spacelang.ir.space import (
     Product,
     Space,
 )
-from spacelang.solver import network
+from spacelang.solver import compiling
+from spacelang.solver.compiling import networks_of
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import UndecidableError, networks_of
+from spacelang.solver.network import UndecidableError
 
 T = TypeVar("T")
 
@@ -253,12 +254,12 @@ def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
-    crowd = _crowd(network.MANY + 4)
+    crowd = _crowd(compiling.MANY + 4)
     found = next(networks_of(crowd.variables, crowd.constraints))
     assert any(len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in found.factors)
 
 
-@pytest.mark.parametrize("alternatives", [network.MANY - 1, network.MANY, network.MANY + 4])
+@pytest.mark.parametrize("alternatives", [compiling.MANY - 1, compiling.MANY, compiling.MANY + 4])
 def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches(alternatives: int) -> None:
     structures = Structures(_crowd(alternatives))
     assert structures.count == 2 * alternatives

@@ -1,0 +1,325 @@
+"""Networks of variables: domains cut into cells, conditions and constraints tabulated as factors."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Final
+
+from spacelang.grouping import grouped
+from spacelang.ir.domain import Simple, is_finite, parts
+from spacelang.ir.expr import (
+    INACTIVE,
+    RELATIONS,
+    Active,
+    And,
+    Compare,
+    Expr,
+    Is,
+    Not,
+    Or,
+    Worth,
+    holds,
+    leaves,
+    references,
+    scope,
+    with_children,
+)
+from spacelang.ir.rationals import Rational
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable, said
+from spacelang.ir.value import Value, identity, is_number
+from spacelang.solver.atoms import atoms_of, cuts_of, is_related
+from spacelang.solver.cells import ENUMERABLE, cells, singletons
+from spacelang.solver.elimination import Factor, State, Table
+from spacelang.solver.inequalities import SearchTooLongError
+from spacelang.solver.linear import Rows, difference, feasible, whole_sum
+from spacelang.solver.network import UNREACHED, Network, TooTangledError, UndecidableError, alternatives_of
+from spacelang.solver.ties import Tied, Ties, tied
+
+JOINTLY_ENUMERABLE: Final = 100_000
+"""The most joint values of hyperparameters that one atom relates which are looked at one by one."""
+MOST_ROWS: Final = 2_000_000
+"""The most joint states that the constraints of one network are tabulated for: some seconds."""
+MANY: Final = 8
+"""A decision with more branches than this is looked at through the truth of one branch at a time."""
+SMALL: Final = 4_096
+"""The most joint states that are tabulated for an expression as a whole; a larger one is tabulated in halves."""
+PAIR: Final = 50_000
+"""The same for an expression over two variables: in halves it would come to as many states, and a table for each."""
+
+
+def networks_of(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
+    """The networks of variables, in the order of their first ones; raises UndecidableError, TooTangledError.
+
+    Nothing is in two of them: each is solved on its own, and what no expression ties together is never listed together.
+    """
+    return (_Compiler(each).run() for each in tied(variables, constraints))
+
+
+class _Compiler:
+    """Cuts the domains of variables into cells, and tabulates conditions and constraints."""
+
+    def __init__(self, tied: Tied) -> None:
+        self.tied = tied
+        self.depth = len(tied.context)
+        self.members = {member.address: member for member in tied.members}
+        self.atoms = _atoms(tied)
+        self.literals: dict[Expr, Expr] = {}
+        self.ranges: dict[str, Compare] = {}
+        self.truths: list[str] = []
+        self.cells: dict[str, tuple[Simple, ...]] = {}
+        self.states: dict[str, tuple[State, ...]] = {}
+        self.factors: list[Factor] = []
+
+    def run(self) -> Network:
+        related = [atom for atom in self.atoms if is_related(atom)]
+        enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        for atom in related:
+            if atom not in enumerable:
+                self._add_range(atom)
+        self._add_states({address for atom in enumerable for address in references(atom)})
+        for atom in enumerable:
+            self.literals[atom] = self._define(atom)
+        for member in self.members.values():
+            self._add_activity(member)
+        self._add_constraints()
+        self.factors.extend(self._feasibility(names) for names in _connected(self.ranges))
+        found = self.cells, tuple(self.truths), dict(self.ranges)
+        return Network(self.states, tuple(self.factors), *self.tied, *found)
+
+    def _is_enumerable(self, atom: Expr) -> bool:
+        domains = [self.members[address].hyperparameter.domain for address in references(atom)]
+        sizes = [domain.size for domain in domains if domain.size is not None]
+        return len(sizes) == len(domains) and prod(sizes) <= JOINTLY_ENUMERABLE and max(sizes) <= ENUMERABLE
+
+    def _add_range(self, atom: Expr) -> None:
+        if not isinstance(atom, Compare) or difference(atom) is None:
+            raise UndecidableError(atom)
+        literal = self._new_truth()
+        self.literals[atom] = literal
+        self.ranges[literal.address] = atom
+
+    def _new_truth(self) -> Is:
+        name = f"truth {len(self.truths)}"  # no address of a space has a blank
+        self.truths.append(name)
+        self.states[name] = (0, 1)
+        return Is(name, ("true",))
+
+    def _add_states(self, whole: set[str]) -> None:
+        alone = grouped((references(atom)[0], atom) for atom in self.atoms if not is_related(atom))
+        compared = {address for atom in self.ranges.values() for address in references(atom)}
+        for address, member in self.members.items():
+            unreached = len(member.owners) > self.depth
+            if isinstance(member.node, Choice):
+                count = len(member.node.branches)
+            else:
+                node, mine = member.node, alone.get(address, [])
+                found = singletons(node.domain) if address in whole else _cut(node, mine, address in compared)
+                self.cells[address], count = found, len(found)
+                unreached = unreached or node.condition is not None
+            self.states[address] = (*range(count), *((UNREACHED,) if unreached else ()))
+
+    def _add_activity(self, member: Variable) -> None:
+        """Where a variable is reached: below its owners, and where its condition holds."""
+        states = self.states[member.address]
+        if UNREACHED not in states:
+            return
+        condition = member.condition
+        owners = tuple(self._owner(owner, branch) for owner, branch in member.owners[self.depth :])
+        test = self._reduced(And(owners if condition is None else (*owners, self._rewritten(condition))))
+        if self._joint_size(test) * len(states) > SMALL:
+            test = self._define(test)
+
+        active = Active(member.address)
+        names = (*dict.fromkeys(scope(test)), member.address)
+        self._tabulate(names, [Or((And((test, active)), Not(Or((test, active)))))])
+
+    def _owner(self, owner: str, branch: str) -> Expr:
+        """Whether a branch is taken; of a decision with many branches by a truth that all of its variables share.
+
+        Otherwise every one of them would have a table with a row for each branch that has nothing to do with it.
+        """
+        test = Is(owner, (branch,))
+        if len(self.states[owner]) <= MANY:
+            return test
+        if test not in self.literals:
+            self.literals[test] = self._define(test)
+        return self.literals[test]
+
+    def _add_constraints(self) -> None:
+        """One table for all constraints over the same variables: a table for each would have to be joined again."""
+        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
+        if sum(min(size, PAIR if len(names) <= 2 else SMALL) for names, size in sizes.items()) > MOST_ROWS:
+            raise TooTangledError(self.tied.constraints)
+        tests_of = map(self._test, self.tied.constraints)
+        for names, tests in grouped((tuple(sorted(set(scope(test)))), test) for test in tests_of).items():
+            self._tabulate(names, tests)
+
+    def _test(self, constraint: Constraint) -> Expr:
+        """What holds in the joint states that a constraint admits."""
+        conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
+        applies = And(tuple(map(Active, conditional)))
+        expression = self._rewritten(constraint.expression)
+        kept: Expr = Not(expression) if constraint.forbidden else expression
+        return self._reduced(Or((Not(applies), kept)))
+
+    def _rewritten(self, expression: Expr) -> Expr:
+        """The expression with the atoms that relate variables replaced by tests of their truth."""
+        if expression in self.literals:
+            return self.literals[expression]
+        return with_children(expression, self._rewritten) if isinstance(expression, And | Or | Not) else expression
+
+    def _reduced(self, expression: Expr) -> Expr:
+        """The expression, in halves with a truth of their own where it names too many variables for one table."""
+        if self._joint_size(expression) <= (SMALL if len(set(scope(expression))) > 2 else PAIR):
+            return expression
+        match expression:
+            case Not():
+                return Not(self._reduced(expression.term))
+            case And() | Or() if len(expression.terms) == 1:
+                return self._reduced(expression.terms[0])
+            case And() | Or():
+                half = len(expression.terms) // 2
+                halves = (expression.terms[:half], expression.terms[half:])
+                return type(expression)(tuple(self._define(self._reduced(type(expression)(terms))) for terms in halves))
+            case _:
+                return expression
+
+    def _joint_size(self, expression: Expr) -> int:
+        return prod(len(self.states[name]) for name in set(scope(expression)))
+
+    def _define(self, expression: Expr) -> Expr:
+        """A new variable that is true where the expression holds."""
+        literal = self._new_truth()
+        names = tuple(dict.fromkeys(scope(expression)))
+        table: Table = {}
+        for joint, truth in self._truths(expression, names):
+            table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
+        self.factors.append(Factor((*names, literal.address), table))
+        return literal
+
+    def _tabulate(self, names: Sequence[str], tests: Sequence[Expr]) -> None:
+        """Admit the joint states in which all tests hold."""
+        table: Table = dict.fromkeys(product(*(self.states[name] for name in names)), 1)
+        for test in tests:
+            for joint, truth in self._truths(test, names):
+                if not truth:
+                    for states in product(*joint):
+                        table.pop(states, None)
+        self.factors.append(Factor(tuple(names), table))
+
+    def _truths(self, expression: Expr, names: Sequence[str]) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
+        """The truth of an expression over blocks of joint states: in each, the states of every variable are alike."""
+        alone: dict[str, list[Expr]] = {name: [] for name in names}
+        whole: set[str] = set()
+        for leaf in leaves(expression):
+            named = dict.fromkeys(scope(leaf))
+            if len(named) == 1:
+                alone[next(iter(named))].append(leaf)
+            else:
+                whole.update(named)
+        blocks = [self._alike(name, alone[name], apart=name in whole) for name in names]
+        options = {n: [self._worth(n, states[0]) for states in found] for n, found in zip(names, blocks, strict=True)}
+        return zip(product(*blocks), truths_over(expression, options), strict=True)
+
+    def _alike(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
+        """The states of a variable in blocks on which all of these leaves of an expression agree."""
+        blocks: dict[tuple[object, ...], list[State]] = {}
+        for state in self.states[name]:
+            worth = self._worth(name, state)
+            signature = tuple([holds(leaf, lambda _, worth=worth: worth) for leaf in leaves])  # type: ignore[misc]
+            blocks.setdefault((*signature, state if apart else None), []).append(state)
+        return [*blocks.values()]
+
+    def _joint(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, Worth]]]:
+        """The joint states of some variables with what each is worth."""
+        options = [[(state, self._worth(name, state)) for state in self.states[name]] for name in names]
+        for joint in product(*options):
+            yield (
+                tuple(state for state, _ in joint),
+                {name: worth for name, (_, worth) in zip(names, joint, strict=True)},
+            )
+
+    def _worth(self, name: str, state: State) -> Worth:
+        if state == UNREACHED:
+            return INACTIVE
+        if name not in self.members:
+            return "true" if state else "false"
+        node = self.members[name].node
+        return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].middle
+
+    def _feasibility(self, truths: Sequence[str]) -> Factor:
+        """Which truths of comparisons of ranges can hold together in which cells."""
+        addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
+        table: Table = {}
+        for states, worths in self._joint(addresses):
+            inside = {
+                address: self.cells[address][state]
+                for address, state in zip(addresses, states, strict=True)
+                if is_number(worths[address])
+            }
+            for values in product(*(self._possible(self.ranges[name], worths) for name in truths)):
+                needed = [
+                    alternatives_of(self.ranges[name], bool(value))
+                    for name, value in zip(truths, values, strict=True)
+                    if inside.keys() >= set(references(self.ranges[name]))
+                ]
+                if self._is_feasible(inside, needed, self.ranges[truths[0]]):
+                    table[*states, *values] = 1
+        return Factor((*addresses, *truths), table)
+
+    def _possible(self, atom: Compare, worths: Mapping[str, Worth]) -> tuple[State, ...]:
+        """The truths of an atom that have to be looked at: one alone where not all that it compares are numbers."""
+        if all(is_number(worths[address]) for address in references(atom)):
+            return (0, 1)
+        return (int(holds(atom, worths.__getitem__)),)
+
+    def _is_feasible(self, inside: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], atom: Compare) -> bool:
+        try:
+            return not needed or feasible(inside, needed)
+        except SearchTooLongError as error:
+            raise UndecidableError(atom) from error
+
+
+def truths_over(expression: Expr, options: Mapping[str, Sequence[Worth]]) -> Iterator[bool]:
+    """The truth of an expression for all combinations of what its variables may be worth, the last ones first."""
+    whole = whole_sum(expression, options) if isinstance(expression, Compare) else None
+    if isinstance(expression, Compare) and whole is not None:
+        relation, constant = RELATIONS[expression.relation], whole.constant
+        for summands in product(*whole.summands):
+            yield relation(sum(summands, constant), 0)
+        return
+    for worths in product(*options.values()):
+        yield holds(expression, dict(zip(options, worths, strict=True)).__getitem__)
+
+
+def _atoms(tied: Tied) -> tuple[Expr, ...]:
+    """The atoms of all conditions and constraints of what is tied, each once."""
+    expressions = (*said((), tied.constraints), *said(tied.members, ()))
+    return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
+
+
+def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[Simple, ...]:
+    """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
+    if not atoms and not compared:
+        return parts(node.domain)
+    places: list[Rational] = []
+    for atom in atoms:
+        cuts = cuts_of(atom)
+        if cuts is None:
+            if is_finite(node.domain) and (node.domain.size or 0) <= ENUMERABLE:
+                return singletons(node.domain)
+            raise UndecidableError(atom)
+        places.extend(cuts)
+
+    def signature(value: Value) -> tuple[object, ...]:
+        return (*(holds(atom, lambda _: value) for atom in atoms), identity(value) if compared else None)
+
+    return cells(node.domain, places, signature)
+
+
+def _connected(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
+    """The comparisons that share hyperparameters, directly or through others, together."""
+    ties = Ties(address for atom in ranges.values() for address in references(atom))
+    for atom in ranges.values():
+        ties.tie(references(atom))
+    return ties.sets((references(atom)[0], name) for name, atom in ranges.items())

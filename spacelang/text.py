@@ -113,5 +113,10 @@ def numbered(wanted: str, taken: Container[str], sign: str = "_") -> str:
     return next(name for name in names if name not in taken)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """So many of something, in words."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 NOWHERE = Span(Source("<made>", ""), 0, 0)
 """The span of what no text says: nodes made by a program."""

@@ -18,6 +18,7 @@ from spacelang.runtime.history import Record
 from spacelang.runtime.storing.stored_run import StoredRun
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
+from spacelang.text import counted
 
 SHOWN: Final = 0.01
 """Nodes with a smaller share of all visits are counted and not shown."""
@@ -81,7 +82,7 @@ def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> Shown
     nodes = retold(tree, _trials(run, run.records() if records is None else records))
     rows = tuple(_rows(tree, nodes.root, 0, SHOWN * nodes.root.visits))
     number = sum(1 for _ in nodes.root)
-    title = f"{run.header.space}: {_counted(nodes.root.visits, 'visit')} of {_counted(number, 'node')}"
+    title = f"{run.header.space}: {counted(nodes.root.visits, 'visit')} of {counted(number, 'node')}"
     return ShownTree(visible(title), rows)
 
 
@@ -103,7 +104,7 @@ def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterato
     for child in children[: len(children) - len(others)]:
         yield from _rows(tree, child, depth + 1, least)
     if others:
-        yield Row(depth + 1, _counted(len(others), "other"), sum(child.visits for child in others))
+        yield Row(depth + 1, counted(len(others), "other"), sum(child.visits for child in others))
 
 
 def _label(tree: StructuralTree, node: Node) -> str:
@@ -113,10 +114,6 @@ def _label(tree: StructuralTree, node: Node) -> str:
     assert decision is not None, "a node is a branch of the decision above it"
     words = f"{decision.key} = {node.prefix[-1]}"
     return f"{words} (exhausted)" if node.is_exhausted else words
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _reward(row: Row) -> str:
@@ -134,7 +131,7 @@ def _drawn(row: Row, y: int, total: int, ends: tuple[float, float]) -> Iterator[
         colour = ",".join(str(round(low + share * (high - low))) for low, high in COLOURS)
         radius = max(LARGEST * sqrt(row.visits / max(total, 1)), 1.5)
         yield f'<circle cx="{x}" cy="{y - 5}" r="{radius:.1f}" fill="rgb({colour})" stroke="#444"/>'
-    told = _counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
+    told = counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
     yield f'<text x="{x + 16}" y="{y}">{_xml(row.label)}<tspan fill="#777" dx="10">{told}</tspan></text>'
 
 

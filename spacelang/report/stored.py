@@ -26,6 +26,7 @@ from spacelang.runtime.data.options import read_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.runs import Summary, summary
 from spacelang.runtime.storing.stored import State
+from spacelang.text import counted
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
@@ -196,7 +197,7 @@ def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
     yield from (("subject to", each) for each in header.bounds)
     yield from ((name, said) for name, said in header.settings.items())
     if header.initial:
-        yield "begun with", _count(len(header.initial), "given configuration")
+        yield "begun with", counted(len(header.initial), "given configuration")
     if budget := _budget(header.budget.seconds, header.budget.trials):
         yield "budget", budget
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
@@ -208,13 +209,13 @@ def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
 
 def _budget(seconds: float | None, trials: int | None) -> str:
     said = [] if seconds is None else [f"{seconds:g} s of all workers together"]
-    return ", ".join(said + ([] if trials is None else [_count(trials, "trial")]))
+    return ", ".join(said + ([] if trials is None else [counted(trials, "trial")]))
 
 
 def _trials(run: "StoredRun", found: Summary) -> str:
     failed, beyond = run.failures.total(), run.infeasible
     more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} beyond a bound"] * bool(beyond)
-    return ", ".join([_count(found.trials, "trial"), *more])
+    return ", ".join([counted(found.trials, "trial"), *more])
 
 
 def _value(value: object) -> str:
@@ -299,10 +300,10 @@ def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
     if not failures:
         return
     chosen = most_frequent(failures)
-    yield f"{_count(failures.total(), 'trial')} failed ({told(by_kind(failures))}):"
+    yield f"{counted(failures.total(), 'trial')} failed ({told(by_kind(failures))}):"
     yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
     if len(failures) > len(chosen):
-        yield f"  and {_count(len(failures) - len(chosen), 'other reason')}"
+        yield f"  and {counted(len(failures) - len(chosen), 'other reason')}"
 
 
 def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
@@ -342,7 +343,3 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _line(line: str) -> str:
     """A line that steers no terminal, cut where it has no end."""
     return visible(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

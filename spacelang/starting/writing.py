@@ -11,6 +11,7 @@ from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.profile import Profile
 from spacelang.starting import stages
 from spacelang.syntax.printer import format_text
+from spacelang.text import counted
 
 FEW_ROWS: Final = 1_000
 """Up to so many rows trials are judged by a cross-validation."""
@@ -44,7 +45,7 @@ def starting_space(data: Profile, reference: str, options: str = "", place: str 
 def _heading(data: Profile, reference: str, options: str, place: str | None) -> str:
     file = quote(place or f"{_name(data)}.space")
     lines = [
-        f"{data.name}: {data.rows:,} rows, {_count(len(data.columns), 'column')}, labels in {data.label}.",
+        f"{data.name}: {data.rows:,} rows, {counted(len(data.columns), 'column')}, labels in {data.label}.",
         f"{_labels(data)}",
         *(f"! {column.warning}." for column in data.suspects),
         "",
@@ -121,7 +122,3 @@ def _title(data: Profile) -> str:
 def _plain(text: str) -> str:
     """A text between quotes."""
     return re.sub(r'["\\]', "'", visible(text))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,4 +1,4 @@
-"""What all targets show alike: numbers of things, words side by side, and graphs in the DOT language."""
+"""What all targets show alike: words side by side, and graphs in the DOT language."""
 
 import textwrap
 from collections.abc import Iterable
@@ -6,11 +6,6 @@ from typing import Final
 
 WIDTH: Final = 110
 """Where lines of words are broken."""
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """So many of something, in words."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def wrapped(words: Iterable[str], start: str, indent: str) -> list[str]:

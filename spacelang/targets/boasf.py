@@ -29,7 +29,8 @@ from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._chain import OF_DOMAINS, RULES
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
-from spacelang.targets._shown import counted, quoted
+from spacelang.targets._shown import quoted
+from spacelang.text import counted
 
 if TYPE_CHECKING:
     from numpy.random import Generator

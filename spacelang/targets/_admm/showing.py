@@ -9,8 +9,8 @@ from spacelang.grouping import grouped
 from spacelang.ir.task import Bound, Measure
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
-from spacelang.targets._shown import counted, quoted, wrapped
-from spacelang.text import NOWHERE
+from spacelang.targets._shown import quoted, wrapped
+from spacelang.text import NOWHERE, counted
 
 if TYPE_CHECKING:
     from spacelang.targets._admm.form import AdmmForm

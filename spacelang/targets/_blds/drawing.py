@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spacelang.targets._blds.layers import Layer
-from spacelang.targets._shown import counted, digraph, quoted, wrapped
+from spacelang.targets._shown import digraph, quoted, wrapped
+from spacelang.text import counted
 
 FEW: Final = 64
 """A tree of so many leaves is drawn as a whole."""

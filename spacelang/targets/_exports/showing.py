@@ -10,7 +10,8 @@ from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
 from spacelang.reductions.questions import Only, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
-from spacelang.targets._shown import counted, digraph, quoted, wrapped
+from spacelang.targets._shown import digraph, quoted, wrapped
+from spacelang.text import counted
 
 
 class Asked(ABC):

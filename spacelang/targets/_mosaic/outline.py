@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.targets._shown import counted, digraph, quoted
+from spacelang.targets._shown import digraph, quoted
+from spacelang.text import counted
 
 USUAL: Final = "●"
 OTHER: Final = "○"

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from spacelang.analysis.modules import Module
+from spacelang.analysis.modules import Module, by_name
 from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
-from spacelang.diagnostics.names import AmbiguousInclude, DuplicateName, EndlessInclude, UnknownGroup
+from spacelang.diagnostics.names import AmbiguousInclude, EndlessInclude, UnknownGroup
 from spacelang.facts import fact
 from spacelang.suggest import nearest
 from spacelang.syntax import ast
@@ -121,7 +121,8 @@ class GroupReader:
             self._report.brought(before, given.through)
 
     def _members(self, body: ast.Body, module: Module) -> Iterator[Given]:
-        here = _Body(self._own(body))
+        named = [member for member in body.members if isinstance(member, ast.Parameter | ast.Fixed)]
+        here = _Body(by_name("parameter", named, self._report))
         for member in body.members:
             match member:
                 case ast.Include():
@@ -131,18 +132,6 @@ class GroupReader:
                 case ast.Parameter() | ast.Fixed():
                     if here.own[member.name.text] is member:
                         yield Given(member, module)
-
-    def _own(self, body: ast.Body) -> dict[str, Named]:
-        found: dict[str, Named] = {}
-        for member in body.members:
-            if not isinstance(member, ast.Parameter | ast.Fixed):
-                continue
-            name = member.name
-            first = found.setdefault(name.text, member)
-            if first is not member:
-                related = (Related(first.name.span, "first declared here"),)
-                self._report.add(DuplicateName(primary=name.span, kind="parameter", name=name.text, related=related))
-        return found
 
     def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[Given]:
         """What an `include` brings to a body; a group that comes on two ways brings its members once."""

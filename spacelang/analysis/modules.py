@@ -13,7 +13,7 @@ from spacelang.diagnostics.syntax import HeaderNotFirst, RepeatedItem
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
 
-Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract)
+Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract, ast.Parameter | ast.Fixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +79,10 @@ def read(
     imports: Mapping[str, Module] = MappingProxyType({}),
 ) -> Module:
     """The module of a file; what is declared twice or stands in the wrong place is reported."""
-    stages = _by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
+    stages = by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
-    groups = _by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
-    abstracts = _by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
+    groups = by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
+    abstracts = by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
     _check_names(file, stages, abstracts, groups, report)
     return Module(
         source,
@@ -125,7 +125,8 @@ def _only(word: str, items: list[Single], report: Report) -> Single | None:
     return items[0] if items else None
 
 
-def _by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Declared]:
+def by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Declared]:
+    """What is declared by its name; what has a name that is taken is reported, and the first one stays."""
     found: dict[str, Declared] = {}
     for item in items:
         first = found.setdefault(item.name.text, item)

@@ -273,9 +273,9 @@ def made(kind: Callable[..., T]) -> Callable[[Parts, str, Reading], T]:
     return lambda parts, _, __: kind(**parts)
 
 
-def made_there(kind: Callable[..., T], said: str = "") -> Callable[[Parts, str, Reading], T]:
-    """Makes things with a span, which begin in their line where the text has the part that is said."""
-    return lambda parts, _, around: kind(**parts, span=around.span(parts[said] if said else ""))
+def made_there(kind: Callable[..., T]) -> Callable[[Parts, str, Reading], T]:
+    """Makes things with a span."""
+    return lambda parts, _, around: kind(**parts, span=around.span())
 
 
 @dataclass(frozen=True, slots=True)

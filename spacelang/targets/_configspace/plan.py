@@ -86,7 +86,7 @@ class UnholdableRangeError(Exception):
         self.node = node
 
 
-def plan_of(structures: Structures, suffix: str = "") -> Plan:
+def plan_of(structures: Structures, suffix: str) -> Plan:
     """The plan of a space that is not empty; RefusedConstraintsError, UnholdableRangeError.
 
     `suffix` is what the names of decisions end with.

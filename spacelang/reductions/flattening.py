@@ -16,8 +16,7 @@ from spacelang.ir.domain import Domain, describe, literal
 from spacelang.ir.expr import INACTIVE, Active, Expr, Worth, decisions, holds, nodes, references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.atoms import atoms_of, cuts_of, is_related
-from spacelang.solver.cells import ENUMERABLE, cells, singletons
+from spacelang.solver.atoms import atoms_of, can_be_cut, is_related, told_apart
 from spacelang.solver.pieces import joined
 
 MOST: Final = 256
@@ -126,12 +125,10 @@ class _Flattening:
             return False
         if any(address in self._orders for address in asked) or any(isinstance(n, Active) for n in nodes(condition)):
             return False
-        return not any(is_related(atom) for atom in atoms_of(condition)) and all(map(self._is_cut, atoms_of(condition)))
-
-    def _is_cut(self, atom: Expr) -> bool:
-        node = self._inside[references(atom)[0]].hyperparameter
-        size = node.domain.size
-        return cuts_of(atom) is not None or (size is not None and size <= ENUMERABLE)
+        return all(
+            not is_related(atom) and can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom)
+            for atom in atoms_of(condition)
+        )
 
     def _take(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
         """Settle these and their owners too, unless that makes too many alternatives."""
@@ -223,16 +220,10 @@ class _Flattening:
 def _told_apart(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
     """The domain in pieces that the atoms tell apart, each with a value that speaks for it."""
 
-    def signature(value: Value) -> tuple[object, ...]:
+    def signature(value: Value) -> tuple[bool, ...]:
         return tuple(holds(atom, lambda _: value) for atom in atoms)
 
-    cuts = [cuts_of(atom) for atom in atoms]
-    found = (
-        singletons(node.domain)
-        if any(cut is None for cut in cuts)
-        else cells(node.domain, [place for cut in cuts for place in cut or ()], signature)
-    )
-    for mine in grouped((signature(cell.middle), cell) for cell in found).values():
+    for mine in grouped((signature(cell.middle), cell) for cell in told_apart(node.domain, atoms)).values():
         yield joined(node.domain, mine), mine[0].middle
 
 

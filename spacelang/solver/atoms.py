@@ -1,10 +1,12 @@
-"""Atoms: the smallest parts of a condition that are true or false, and where along the numbers they change."""
+"""Atoms: the smallest parts of a condition that are true or false, and the cells of a domain that they tell apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, leaves, nodes, references
+from spacelang.ir.domain import Domain, Simple, parts
+from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, holds, leaves, nodes, references
 from spacelang.ir.rationals import Rational, rational
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, identity
+from spacelang.solver.cells import ENUMERABLE, cells, singletons
 from spacelang.solver.linear import difference
 
 
@@ -40,6 +42,28 @@ def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
             return None if form is None else form.roots
         case _:
             return None
+
+
+def can_be_cut(domain: Domain, atom: Expr) -> bool:
+    """Whether an atom over one hyperparameter changes at known places of its domain, or it has few enough values."""
+    return cuts_of(atom) is not None or (domain.size is not None and domain.size <= ENUMERABLE)
+
+
+def told_apart(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[Simple, ...]:
+    """The cells of a hyperparameter's domain that atoms over it alone tell apart, all of which `can_be_cut`.
+
+    The values of its sets are told apart one `by_value`, too.
+    """
+    if not atoms and not by_value:
+        return parts(domain)
+    cuts = [cuts_of(atom) for atom in atoms]
+    if None in cuts:
+        return singletons(domain)
+
+    def signature(value: Value) -> tuple[object, ...]:
+        return (*(holds(atom, lambda _: value) for atom in atoms), identity(value) if by_value else None)
+
+    return cells(domain, [place for places in cuts for place in places or ()], signature)
 
 
 def _cut(value: Value) -> tuple[Rational, ...]:

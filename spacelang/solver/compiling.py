@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from spacelang.grouping import grouped
-from spacelang.ir.domain import Simple, is_finite, parts
+from spacelang.ir.domain import Domain, Simple
 from spacelang.ir.expr import (
     INACTIVE,
     RELATIONS,
@@ -24,11 +24,10 @@ from spacelang.ir.expr import (
     scope,
     with_children,
 )
-from spacelang.ir.rationals import Rational
-from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable, said
-from spacelang.ir.value import Value, identity, is_number
-from spacelang.solver.atoms import atoms_of, cuts_of, is_related
-from spacelang.solver.cells import ENUMERABLE, cells, singletons
+from spacelang.ir.space import Choice, Constraint, Variable, said
+from spacelang.ir.value import is_number
+from spacelang.solver.atoms import atoms_of, can_be_cut, is_related, told_apart
+from spacelang.solver.cells import ENUMERABLE, singletons
 from spacelang.solver.elimination import Factor, State, Table
 from spacelang.solver.inequalities import SearchTooLongError
 from spacelang.solver.linear import Rows, difference, feasible, whole_sum
@@ -113,7 +112,8 @@ class _Compiler:
                 count = len(member.node.branches)
             else:
                 node, mine = member.node, alone.get(address, [])
-                found = singletons(node.domain) if address in whole else _cut(node, mine, address in compared)
+                is_compared = address in compared
+                found = singletons(node.domain) if address in whole else _cut(node.domain, mine, compared=is_compared)
                 self.cells[address], count = found, len(found)
                 unreached = unreached or node.condition is not None
             self.states[address] = (*range(count), *((UNREACHED,) if unreached else ()))
@@ -298,23 +298,12 @@ def _atoms(tied: Tied) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
 
 
-def _cut(node: Hyperparameter, atoms: Sequence[Expr], compared: bool) -> tuple[Simple, ...]:
+def _cut(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[Simple, ...]:
     """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
-    if not atoms and not compared:
-        return parts(node.domain)
-    places: list[Rational] = []
     for atom in atoms:
-        cuts = cuts_of(atom)
-        if cuts is None:
-            if is_finite(node.domain) and (node.domain.size or 0) <= ENUMERABLE:
-                return singletons(node.domain)
+        if not can_be_cut(domain, atom):
             raise UndecidableError(atom)
-        places.extend(cuts)
-
-    def signature(value: Value) -> tuple[object, ...]:
-        return (*(holds(atom, lambda _: value) for atom in atoms), identity(value) if compared else None)
-
-    return cells(node.domain, places, signature)
+    return told_apart(domain, atoms, by_value=compared)
 
 
 def _connected(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:

@@ -5,13 +5,12 @@ from math import prod
 from typing import Final, Literal, assert_never
 
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, members
-from spacelang.ir.expr import INACTIVE, Compare, Constant, Expr, Lookup, Reference, holds, references
+from spacelang.ir.expr import Compare, Constant, Expr, Reference, holds, references
 from spacelang.ir.given import OPEN, given
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Renamed
 from spacelang.reductions.questions import Only
-from spacelang.solver.atoms import cuts_of
-from spacelang.solver.cells import cells, singletons
+from spacelang.solver.atoms import cuts_of, told_apart
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Scaled, Whole
@@ -33,7 +32,7 @@ def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
     """Where all that an atom names is active and the atom has a truth; UnsayableError."""
     named = references(atom)
     if len(named) == 1:
-        return where(codes[named[0]], named[0], atom, truth, activity)
+        return where(codes[named[0]], atom, truth, activity)
     relation = _relation(atom, truth, codes)
     if relation is not None:
         return (frozenset((relation,)),)
@@ -48,11 +47,11 @@ def among(parameter: Parameter, values: Iterable[Choice], activity: Mapping[str,
     return active if len(chosen) == len(parameter.choices) else (frozenset((Among(parameter.name, chosen),)),)
 
 
-def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping[str, Ways]) -> Ways:
+def where(coded: Coded, atom: Expr, truth: bool, activity: Mapping[str, Ways]) -> Ways:
     """Where a hyperparameter is active and has a value for which an atom over it alone has a truth."""
 
     def is_wanted(value: Value) -> bool:
-        return holds(atom, _valued(address, value)) is truth
+        return holds(atom, lambda _: value) is truth
 
     found = []
     for place, piece in enumerate(coded.pieces):
@@ -65,7 +64,7 @@ def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping
                 pairs = zip(members(renamed.part), parameter.choices, strict=True)
                 found.append(among(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
             case Held():
-                cut = _cut(piece.part, atom, address)
+                cut = _cut(piece.part, atom)
                 wanted = [cell for cell in cut if is_wanted(cell.middle)]
                 found.append(_within(piece, wanted, len(cut), activity))
             case _:
@@ -73,17 +72,10 @@ def where(coded: Coded, address: str, atom: Expr, truth: bool, activity: Mapping
     return either(*found)
 
 
-def _cut(part: Simple, atom: Expr, address: str) -> tuple[Simple, ...]:
-    cuts = cuts_of(atom)
-    if cuts is not None:
-        return cells(part, cuts, lambda value: (holds(atom, _valued(address, value)),))
-    if part.size is None or part.size > MOST_JOINT:
+def _cut(part: Simple, atom: Expr) -> tuple[Simple, ...]:
+    if cuts_of(atom) is None and (part.size is None or part.size > MOST_JOINT):
         raise UnsayableError
-    return singletons(part)
-
-
-def _valued(address: str, value: Value) -> Lookup:
-    return lambda asked: value if asked == address else INACTIVE
+    return told_apart(part, (atom,))
 
 
 def _within(piece: Held, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
@@ -178,9 +170,9 @@ def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
     for value in values:
         rest = given(atom, lambda asked, value=value: value if asked == address else OPEN)  # type: ignore[misc]
         same = Compare("==", Reference(address), Constant(value))
-        here = where(codes[address], address, same, True, activity)
+        here = where(codes[address], same, True, activity)
         if len(named) == 2:
-            there = where(codes[named[1]], named[1], rest, truth, activity)
+            there = where(codes[named[1]], rest, truth, activity)
         else:
             there = _by_value(rest, truth, codes, activity)
         found.append(both(here, there))

@@ -37,11 +37,6 @@ class Related:
     sign: Literal["<", "<=", ">", ">=", "=="]
     right: str
 
-    @property
-    def name(self) -> str:
-        """The first of the two."""
-        return self.left
-
 
 Test: TypeAlias = Among | Bound | Related
 Way: TypeAlias = frozenset[Test]
@@ -107,10 +102,7 @@ def _implies(name: str, test: Among, activity: Mapping[str, Ways]) -> bool:
 
 
 def _contains(way: Way, test: Among, activity: Mapping[str, Ways]) -> bool:
-    for own in way:
-        if isinstance(own, Among) and own.name == test.name and own.values <= test.values:
-            return True
-    return any(_implies(name, test, activity) for name in names_of(way) if name != test.name)
+    return _follows(test, way) or any(_implies(name, test, activity) for name in names_of(way) if name != test.name)
 
 
 def _named(test: Test) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """A foreign space whose names and values are known to fit together, in an order in which parents come first."""
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -27,12 +26,12 @@ from spacelang.importers._foreign import (
 )
 from spacelang.importers._names import CHOICE
 from spacelang.importers._readings import number
+from spacelang.ir.expr import RELATIONS
 from spacelang.ir.value import Value, identity, is_number
 from spacelang.suggest import nearest
 from spacelang.text import Span
 
 _MOST_SUGGESTIONS: Final = 50
-_ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +213,7 @@ def holds(test: Test, parameter: Parameter, value: Value) -> bool:
     right: Any = test.values[0]
     if isinstance(parameter.domain, Values) and parameter.domain.ordered:
         left, right = parameter.domain.place(left), parameter.domain.place(right)
-    return bool(_ORDERS[test.operator](left, right))
+    return RELATIONS[test.operator](left, right)
 
 
 def _forbidden(space: Sound) -> list[Diagnostic]:
@@ -252,7 +251,7 @@ def _applies(literal: Test | Relation, values: dict[str, Value], parameters: dic
     is_there = literal.left in values and literal.right in values
     if literal.operator == "==":
         return is_there and identity(left) == identity(right)
-    return is_there and bool(_ORDERS[literal.operator](left, right))
+    return is_there and RELATIONS[literal.operator](left, right)
 
 
 def without(space: Sound, name: str, value: Value) -> Sound:

@@ -32,6 +32,7 @@ from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluat
 from spacelang.targets._exports.showing import Asked
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._lowered import ADVICE, GIANT, Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
+from spacelang.text import counted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -191,7 +192,7 @@ class SearchDictionaries(Asked):
             head = f"one distribution for RandomizedSearchCV, instead of {self.needed:,} dictionaries"
         else:
             which = "RandomizedSearchCV" if self.points is None else "GridSearchCV"
-            head = f"{self.needed:,} {'dictionary' if self.needed == 1 else 'dictionaries'} for {which}"
+            head = f"{counted(self.needed, 'dictionary', 'dictionaries')} for {which}"
         return f"{head}\n{super().to_text()}"
 
     def to_python(self) -> str:

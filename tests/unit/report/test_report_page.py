@@ -289,15 +289,15 @@ def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> Non
 
 
 def test_the_interval_of_an_accuracy_is_wilsons() -> None:
-    found = Judged("1 - accuracy", 10, 0.0).interval(0.5)
+    found = Judged("1 - accuracy", 10).interval(0.5)
     assert found == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert Judged("1 - accuracy", 10, 0.0).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert Judged("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
 
 
 @pytest.mark.parametrize(("fewer", "more", "apart"), [(20, 40, 1.0), (40, 60, 3.0)])
 def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apart: float) -> None:
     rng, truth = np.random.default_rng(0), 1 - NormalDist().cdf(apart / 2**0.5)
-    judges, held = Judged("1 - roc_auc", fewer + more, fewer), 0
+    judges, held = Judged("1 - roc_auc", fewer + more, 2, fewer), 0
     for _ in range(300):
         high, low = rng.normal(apart, 1, fewer), rng.normal(0, 1, more)
         found = judges.interval(1 - float((high[:, None] > low).mean()))
@@ -306,11 +306,26 @@ def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apar
     assert 0.93 <= held / 300 <= 1.0
 
 
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 200)), min_size=2, max_size=6))
+@settings(max_examples=few(30))
+def test_no_recalls_of_classes_vary_more_than_the_interval_of_their_mean_supposes(
+    classes: list[tuple[float, int]],
+) -> None:
+    """The variance of the mean is at most that of an accuracy over as many rows as the smallest class has, for each."""
+    number, fewest = len(classes), min(rows for _, rows in classes)
+    mean = sum(recall for recall, _ in classes) / number
+    variance = sum(recall * (1 - recall) / rows for recall, rows in classes) / number**2
+    assert variance <= mean * (1 - mean) / (number * fewest) + 1e-12
+    all_rows = sum(rows for _, rows in classes)
+    found = Judged("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
+    assert found == Judged("1 - accuracy", number * fewest).interval(1 - mean)
+
+
 @given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
 @settings(max_examples=few(30))
 def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
-    for metric in ("1 - accuracy", "1 - roc_auc"):
-        few, many = (Judged(metric, count, share * count).interval(loss) for count in (rows, 4 * rows))
+    for metric in ("1 - accuracy", "1 - balanced_accuracy", "1 - roc_auc"):
+        few, many = (Judged(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
         assert few is not None
         assert many is not None
         assert 0 <= few[0] <= loss + 1e-12
@@ -319,13 +334,15 @@ def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int
 
 
 def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path) -> None:
-    assert Judged("1 - r2", 100, 0.0).interval(0.5) is None
-    assert Judged("1 - roc_auc", 100, 0.0).interval(0.5) is None
-    assert Judged("1 - accuracy", 100, 0.0).interval(-0.5) is None
+    assert Judged("1 - r2", 100).interval(0.5) is None
+    assert Judged("1 - roc_auc", 100).interval(0.5) is None
+    assert Judged("1 - roc_auc", 100, 3, 30).interval(0.5) is None
+    assert Judged("1 - balanced_accuracy", 100).interval(0.5) is None
+    assert Judged("1 - accuracy", 100).interval(-0.5) is None
     classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
     given = header(validation=Holdout(0.3), meta_features=classes)
-    assert judged(given) == Judged("1 - roc_auc", 178 - 124, 13.5)
-    assert judged(header(validation=CrossValidation(5))) == Judged("1 - roc_auc", 178, 0.0)
+    assert judged(given) == Judged("1 - roc_auc", 178 - 124, 2, 13.5)
+    assert judged(header(validation=CrossValidation(5))) == Judged("1 - roc_auc", 178)
     assert judged(header(validation=None)).rows == 0
     path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:

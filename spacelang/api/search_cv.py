@@ -133,12 +133,14 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if getattr(X, "shape", ())[1:] == (0,):
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         labels = column_or_1d(y, warn=True)
-        if is_classifier(self.estimator):
-            check_classification_targets(labels)
+        self._opened = self._space()
         try:
+            if is_classifier(self.estimator):
+                check_classification_targets(labels)
             super().fit(X, labels, **params)
         finally:
-            self.__dict__.pop("_run", None)
+            for name in ("_opened", "_run"):
+                self.__dict__.pop(name, None)
         if self.refit:
             # A pipeline of scikit-learn alone, which raises what it could not be fitted for.
             self.best_estimator_ = self.best_estimator_.pipeline_
@@ -152,7 +154,9 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return tags
 
     def _space(self) -> Space:
-        return opened(self.space, self.allow, None)
+        """The space, which is read once for a search."""
+        known: Space | None = getattr(self, "_opened", None)
+        return opened(self.space, self.allow, None) if known is None else known
 
     def _seed(self) -> int:
         given = self.random_state

@@ -129,11 +129,7 @@ def _structures(space: Space, start: Span, surroundings: Surroundings, report: R
 def _catalogues(space: Space, start: Span, surroundings: Surroundings, report: Report) -> Catalogues:
     """The catalogues of the operators, among those that the caller allows."""
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
-    used = [
-        ast.Use(ast.Dotted(tuple(ast.Word(word, start) for word in name.split(".")), start), start)
-        for name in names
-        if name not in (OWN, ABSTRACT)
-    ]
+    used = [ast.Use(_dotted(name, start), start) for name in names if name not in (OWN, ABSTRACT)]
     return uses.read(used, surroundings, report)
 
 

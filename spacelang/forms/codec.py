@@ -15,9 +15,9 @@ from spacelang.forms.json_fields import (
     above_zero,
     check_keys,
     flag,
-    kind_of,
     members,
     name,
+    of_kind,
     one_of,
     parameter,
     plain,
@@ -127,13 +127,12 @@ class Items(Generic[T]):
     distinct: bool = False
 
     def read(self, value: object, path: str, around: Reading) -> tuple[T, ...]:
-        if not isinstance(value, list):
-            raise DefinitionError(path, f"is {kind_of(value)} where a list should be")
-        if not self.least <= len(value) <= (len(value) if self.most is None else self.most):
+        given = of_kind(value, path, list, "a list")
+        if not self.least <= len(given) <= (len(given) if self.most is None else self.most):
             at_most = f"at most {self.most}" if self.least != self.most else f"{self.most}"
-            wanted = f"{self.least} or more" if len(value) < self.least < (self.most or len(value) + 2) else at_most
-            raise DefinitionError(path, f"has {len(value)} {self.called} where {wanted} should be")
-        found = _all_read(self.form, ((item, f"{path}[{place}]") for place, item in enumerate(value)), around)
+            wanted = f"{self.least} or more" if len(given) < self.least < (self.most or len(given) + 2) else at_most
+            raise DefinitionError(path, f"has {len(given)} {self.called} where {wanted} should be")
+        found = _all_read(self.form, ((item, f"{path}[{place}]") for place, item in enumerate(given)), around)
         if self.distinct and (place := twice(found)) is not None:
             raise DefinitionError(f"{path}[{place}]", f"is one more `{found[place]}`")
         return found

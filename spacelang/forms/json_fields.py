@@ -3,11 +3,13 @@
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from spacelang.ir.value import Value
 from spacelang.suggest import suggestion
 from spacelang.text import no_parameter, not_in_names
+
+T = TypeVar("T")
 
 LARGEST: Final = 2**1024
 """Numbers are below this: what is beyond every float is no number of the language."""
@@ -39,11 +41,16 @@ def together(wrong: Sequence[DefinitionError]) -> DefinitionError:
     return first
 
 
+def of_kind(value: object, path: str, kind: type[T], what: str) -> T:
+    """A value that JSON has as a kind, which messages call so."""
+    if not isinstance(value, kind):
+        raise DefinitionError(path, f"is {kind_of(value)} where {what} should be")
+    return value
+
+
 def members(value: object, path: str) -> dict[str, object]:
     """A value that is an object."""
-    if not isinstance(value, dict):
-        raise DefinitionError(path, f"is {kind_of(value)} where an object should be")
-    return value
+    return of_kind(value, path, dict, "an object")
 
 
 def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Iterator[DefinitionError]:
@@ -78,9 +85,7 @@ def twice(names: Sequence[object]) -> int | None:
 
 def text(value: object, path: str) -> str:
     """A string."""
-    if not isinstance(value, str):
-        raise DefinitionError(path, f"is {kind_of(value)} where a string should be")
-    return value
+    return of_kind(value, path, str, "a string")
 
 
 def name(value: object, path: str) -> str:
@@ -113,9 +118,7 @@ def parameter(value: object, path: str) -> str:
 
 def flag(value: object, path: str) -> bool:
     """`true` or `false`."""
-    if not isinstance(value, bool):
-        raise DefinitionError(path, f"is {kind_of(value)} where `true` or `false` should be")
-    return value
+    return of_kind(value, path, bool, "`true` or `false`")
 
 
 def number(value: object, path: str) -> int | float:

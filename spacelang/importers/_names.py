@@ -45,10 +45,14 @@ def wishes(name: str, below: tuple[str, ...] = ()) -> list[str]:
     What the path has in common with the one `below` which it stands is left out as long as that tells names apart.
     """
     own = parts_of(name)
-    start = next((place for place, (a, b) in enumerate(zip(own, below, strict=False)) if a != b), len(below))
-    inner = own[min(start, len(own) - 1) :]
+    inner = own[min(shared(own, below), len(own) - 1) :]
     shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]
     return list(dict.fromkeys([*shortened[:4], "_".join(own)]))
+
+
+def shared(name: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many parts at the beginning of a name are those of another one; all of these where no part differs."""
+    return next((place for place, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), len(other))
 
 
 def identifier(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from spacelang.grouping import grouped
 from spacelang.importers._checking import Sound
 from spacelang.importers._foreign import ALWAYS, Condition, Every, Parameter, Some, Test, Values, every, tests
-from spacelang.importers._names import CHOICE, parts_of
+from spacelang.importers._names import CHOICE, parts_of, shared
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
 """Decisions with the places of their values, outermost first; `(("", prefix),)` is a step that every pipeline has."""
@@ -153,8 +153,7 @@ class _Finder:
 
 def _common(own: tuple[str, ...], paths: tuple[Path, ...]) -> int:
     """How many parts at the beginning of a name are those of the decision that the bodies belong to."""
-    decision = parts_of(paths[0][-1][0])
-    return next((place for place, (a, b) in enumerate(zip(own, decision, strict=False)) if a != b), len(decision))
+    return shared(own, parts_of(paths[0][-1][0]))
 
 
 def _named(space: Sound) -> frozenset[str]:

@@ -82,11 +82,16 @@ def _combined(name: str, rows: Sequence[Row]) -> list[Row]:
 
 def _sum(low: Row, high: Row, name: str) -> Row:
     mine, other = high.factors[name], -low.factors[name]
-    factors = {key: mine * factor for key, factor in low.factors.items()}
-    for key, factor in high.factors.items():
-        factors[key] = factors.get(key, Fraction(0)) + other * factor
-    constant = mine * low.constant + other * high.constant
-    return Row({key: f for key, f in factors.items() if f}, constant, low.strict or high.strict)
+    factors = added({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
+    return Row(factors, mine * low.constant + other * high.constant, low.strict or high.strict)
+
+
+def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int) -> dict[str, Fraction]:
+    """The factors of a sum of two, the right one so many times; those of 0 are left out."""
+    factors = dict(left)
+    for key, factor in right.items():
+        factors[key] = factors.get(key, Fraction(0)) + weight * factor
+    return {key: factor for key, factor in factors.items() if factor}
 
 
 def _tightest(rows: Iterable[Row], integers: frozenset[str]) -> list[Row]:

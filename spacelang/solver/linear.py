@@ -13,7 +13,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value
-from spacelang.solver.inequalities import Row, solve
+from spacelang.solver.inequalities import Row, added, solve
 
 
 @fact
@@ -99,10 +99,7 @@ def _combine(operation: str, left: Linear, right: Linear) -> Linear | None:
 
 
 def _sum(left: Linear, right: Linear, sign: int) -> Linear:
-    factors = dict(left.factors)
-    for address, factor in right.factors.items():
-        factors[address] = factors.get(address, Fraction(0)) + sign * factor
-    return Linear({a: f for a, f in factors.items() if f}, left.constant + sign * right.constant)
+    return Linear(added(left.factors, right.factors, sign), left.constant + sign * right.constant)
 
 
 def _scale(form: Linear, factor: Fraction) -> Linear:

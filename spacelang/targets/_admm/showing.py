@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.forms.printer import show_expression
 from spacelang.grouping import grouped
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, Measure, describe_bound
 from spacelang.targets._admm.boxes import Coordinate, shown
 from spacelang.targets._admm.linear_rules import Rule
 from spacelang.targets._shown import quoted, wrapped
@@ -109,12 +109,8 @@ def _bound_to_json(bound: Bound) -> dict[str, object]:
         "epsilon": bound.limit,
         "strict": bound.strict,
         "unit": UNITS[bound.measure],
-        "text": _bound_text(bound),
+        "text": describe_bound(bound),
     }
-
-
-def _bound_text(bound: Bound) -> str:
-    return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
 
 
 def listing(form: "AdmmForm") -> str:
@@ -197,7 +193,7 @@ def _constraints(form: "AdmmForm") -> Iterator[str]:
         *(str(_removed_to_json(order, labels)["text"]) for order in form.orders for labels in order.removed),
         *(_rule_text(form, rule) for rule in form.rules),
         *_constraint_texts(form),
-        *(f"subject to {_bound_text(bound)}" for bound in form.bounds),
+        *(f"subject to {describe_bound(bound)}" for bound in form.bounds),
     ]
     if lines:
         yield ""

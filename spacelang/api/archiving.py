@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from spacelang.api.space import Space, load
 from spacelang.runtime.archives import Norm
+from spacelang.runtime.objective import Aim, Described
 
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.archives.making import Made
-    from spacelang.runtime.objective import Aim
 
 
 def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "Made":
@@ -41,7 +41,6 @@ def suggested(archive: "Archive", space: Space, objective: "Aim", norm: str = "l
     Raises ArchiveError where it is about another space or another loss, ValueError for a norm that there is not.
     """
     from spacelang.runtime.archives.choosing import Target, suggest
-    from spacelang.runtime.objective import Described
 
     assert isinstance(objective, Described), "who has no rows is asked for no archive"
     target = Target(space.checked, objective.facts, objective.metric.formula, objective.meta_features)

@@ -16,14 +16,16 @@ from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Fidelity
 from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.boxes import ONE, BlackBox
+from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Workers
+from spacelang.runtime.listening import Silence
+from spacelang.runtime.storing.header import DataFacts
 
 if TYPE_CHECKING:
-    from spacelang.runtime.boxes import BlackBox
-    from spacelang.runtime.budget import Budget
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.elsewhere import Elsewhere
-    from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.history import Outcome
     from spacelang.runtime.objective import Aim
     from spacelang.runtime.stepping import Steps
 
@@ -77,7 +79,6 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     UnknownPluginError, OptionError, ValueError for what is no scale, number of trials, batch, fidelity or constraint,
     and the runtime's InputError for stores and fidelities that an optimizer does not reach, at once.
     """
-    from spacelang.runtime.budget import Budget
 
     if resume and store is None:
         raise ValueError("there is no run to go on with: name its `store`")
@@ -113,9 +114,6 @@ class Outside(Data):
 
     def over(self, experiment: Experiment) -> "tuple[Space, BlackBox]":
         """The space, and what is to be known of the box."""
-        from spacelang.runtime.boxes import ONE, BlackBox
-        from spacelang.runtime.storing.header import DataFacts
-
         facts = DataFacts(NAME, 0, 0, sha256(NAME.encode()).hexdigest())
         bounds = bounds_of(experiment.space, self.constraints)
         return experiment.space, BlackBox(facts, self.fidelities or ONE, bounds, checked_scale(self.scale))
@@ -221,17 +219,11 @@ class AskAndTell(Iterator[Asked]):
             yield Asked(self._run, job)
 
 
-@dataclass(slots=True)
-class _Heard:
+@dataclass
+class _Heard(Silence):
     """Listens for the end of a run."""
 
     outcome: "Outcome | None" = None
-
-    def started(self, budget: "Budget") -> None:
-        """Ignore it."""
-
-    def trial(self, record: "Record", best: "Record") -> None:
-        """Ignore it."""
 
     def finished(self, outcome: "Outcome") -> None:
         """Keep what was found."""

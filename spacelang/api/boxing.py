@@ -10,6 +10,7 @@ from spacelang.api.space import Space
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import Fidelity
 from spacelang.runtime.boxes import ARTIFICIAL, ONE
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.objective import Aim, Objective
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def without_data(space: Space) -> Space:
 
 def _artificial(space: Space, reference: str, said: list[str]) -> Objective:
     from spacelang.runtime.boxes.artificial import artificial, seed_of
-    from spacelang.runtime.errors import InputError
 
     if not reference.startswith(ARTIFICIAL):
         raise InputError(f"`{reference}` is no objective", f"give a function, or `{ARTIFICIAL}SEED`")
@@ -82,7 +82,6 @@ def _artificial(space: Space, reference: str, said: list[str]) -> Objective:
 
 
 def _own(space: Space, objective: Objective, said: list[str]) -> Objective:
-    from spacelang.runtime.errors import InputError
 
     name = objective.facts.name
     _say_nothing(name, said)
@@ -96,7 +95,6 @@ def _own(space: Space, objective: Objective, said: list[str]) -> Objective:
 
 
 def _say_nothing(name: str, said: list[str]) -> None:
-    from spacelang.runtime.errors import InputError
 
     if said:
         raise InputError(f"`{said[0]}` changes nothing of `{name}`", "leave it out, or give a function")

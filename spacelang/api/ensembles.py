@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from spacelang.runtime.objective import Votable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 def assembled(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
     """The ensemble of so many votes, fitted on all rows; raises the runtime's InputError where there is none."""
     from spacelang.runtime.ensembles.assembling import EnsembleError, assemble, choose
-    from spacelang.runtime.objective import Votable
 
     objective, limits, form = result.objective, result.experiment.workers.limits, result.form
     if form is None or not isinstance(objective, Votable):

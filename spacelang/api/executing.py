@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.api.space import Space
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
+from spacelang.runtime.budget import parse_limits
 from spacelang.runtime.executors import EXECUTORS, ONE, Workers
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def trial_limits(space: Space, given: str | None = None) -> Limits:
 
     Raises ValueError for a text that says nothing of the kind.
     """
-    from spacelang.runtime.budget import parse_limits
 
     if given is not None:
         return parse_limits(given)

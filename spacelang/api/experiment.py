@@ -29,8 +29,10 @@ from spacelang.plugins import Part, at_defaults, facts
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import ENDLESS, Budget, parse_duration
 from spacelang.runtime.executors import ONE, Timed, Workers
+from spacelang.runtime.history import Journal, Outcome, Unkept
 from spacelang.runtime.objective import Described, Evaluating, Lacking
 from spacelang.runtime.stepping import Steps, to_the_end
+from spacelang.runtime.storing.header import Header, make_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,11 +41,9 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.history import Journal, Outcome
     from spacelang.runtime.judging.constraints import Constraint
-    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.listening import Listener
     from spacelang.runtime.objective import Aim
-    from spacelang.runtime.storing.header import Header
 
 
 SECONDS: Final = 60.0
@@ -81,7 +81,6 @@ class Data(Protocol):
 
         Raises SpaceError where the space has errors for the data, and InputError.
         """
-        ...
 
     def options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - little data was read from a file
         """The options with which it was given, for a store that shall lead back to it."""
@@ -179,8 +178,6 @@ class Prepared:
 
     def header(self, terms: Terms) -> "Header":
         """What tells the run from others, for the store that keeps it."""
-        from spacelang.runtime.storing.header import make_header
-
         objective = self.objective
         return make_header(
             self.space.checked,
@@ -215,7 +212,6 @@ class Prepared:
         others. Raises as `keeping` and the runtime's loop do.
         """
         from spacelang.runtime.ensembles.assembling import BestPredictions
-        from spacelang.runtime.history import Unkept
 
         said = self.experiment
         seconds, trials = said.budget.seconds, said.budget.trials

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from spacelang.ir.problem import Terms
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
+from spacelang.runtime.errors import OtherSearchError
+from spacelang.runtime.objective import Graded
 
 if TYPE_CHECKING:
     from spacelang.api.experiment import Prepared
@@ -33,7 +35,6 @@ def keeping(
     if path is None:
         yield None
         return
-    from spacelang.runtime.errors import OtherSearchError
     from spacelang.runtime.storing.store import Store, is_blank
 
     place = Path(path)
@@ -63,7 +64,6 @@ def check_rungs(prepared: "Prepared") -> None:
 
     An optimizer that has other rungs than that grid says them by a method `rungs`, or is found out when it asks.
     """
-    from spacelang.runtime.objective import Graded
 
     optimizer, objective = prepared.optimizer.plugin, prepared.objective
     if not isinstance(objective, Graded):

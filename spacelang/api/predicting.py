@@ -12,8 +12,8 @@ from spacelang.runtime.data.loading import Table, load_rows
 from spacelang.runtime.data.reading import PLAIN, Reading
 from spacelang.runtime.data.sparse import Features, SparseTable
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.reasons import described
 from spacelang.runtime.evaluation.testing import alike, listed
+from spacelang.runtime.executors._failures import described
 from spacelang.suggest import suggestion
 
 COLUMN: Final = "prediction"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from spacelang.api.executing import make_executor
 from spacelang.carried import Carried
 from spacelang.ir.configuration import Configuration
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.objective import Aim, Refittable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
-    from spacelang.runtime.objective import Aim, Refittable
     from spacelang.runtime.pipelines.forms import Form
 
 
@@ -232,8 +233,6 @@ class Result:
 
     def assembled_by(self, executor: "Executor") -> "Result":
         """The same with the ensemble fitted at once, where one is wanted; otherwise as `tested_by`."""
-        from spacelang.runtime.errors import InputError
-
         votes = self.experiment.ensemble
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
@@ -251,8 +250,6 @@ class Result:
 
         Not so after an interruption, nor where the executor cannot go on: then that is done when it is asked for.
         """
-        from spacelang.runtime.errors import InputError
-
         has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
             return self
@@ -280,15 +277,11 @@ class Result:
     @property
     def _refittable(self) -> "Refittable | None":
         """The objective, where it can fit a pipeline on all rows."""
-        from spacelang.runtime.objective import Refittable
-
         objective = self.objective
         return objective if self.form is not None and isinstance(objective, Refittable) else None
 
     def _anew(self) -> "AbstractContextManager[Executor]":
         """Workers that are started for what is asked for now."""
-        from spacelang.runtime.errors import InputError
-
         objective, workers = self._refittable, self.experiment.workers
         if objective is None:
             message = f"`{self.objective.facts.name}` has no data that a pipeline could be fitted to"

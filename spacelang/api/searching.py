@@ -18,6 +18,7 @@ from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.api.usual import told_of, usual_space
 from spacelang.runtime.archives import Norm
+from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.choosing import Suggested
     from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.judging.constraints import Constraint
-    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.listening import Listener
     from spacelang.runtime.pipelines.forms import Form
 
 
@@ -126,7 +127,6 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     UnknownPluginError, OptionError, ValueError for a text that is no validation, time, limit or norm and for an
     ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
     """
-    from spacelang.runtime.budget import Budget
     from spacelang.runtime.data.reading import reading
 
     if ensemble is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spacelang.api.space import Space, made_for_data
+from spacelang.runtime.errors import DataError
 from spacelang.text import Source
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def usual_space(table: "Table", allow: Iterable[str] = (), bind: Mapping[str, in
     import pandas as pd
 
     from spacelang.runtime.data.profile import kind_of
-    from spacelang.runtime.errors import DataError
     from spacelang.starting.tabular import name_of, packages_of, tabular_space
 
     if not isinstance(table.features, pd.DataFrame):

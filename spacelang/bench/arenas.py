@@ -17,14 +17,14 @@ from spacelang.bench.tabulating import TABLE, data_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound, describe_validation
 from spacelang.plugins import Part
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.storing.header import DataFacts, identity
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.reading import Reading
-    from spacelang.runtime.errors import InputError
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.loop import Listener
+    from spacelang.runtime.listening import Listener
     from spacelang.runtime.objective import Aim
-    from spacelang.runtime.storing.header import DataFacts
     from spacelang.runtime.storing.store_tests import StoredTest
 
 Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
@@ -65,8 +65,6 @@ class Arena:
 
         Raises InputError and SpaceError for all that would end each of them.
         """
-        from spacelang.runtime.storing.header import identity
-
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepared(entered[0], seed), list[str]()
         space, objective = prepared.space, prepared.objective
@@ -155,7 +153,6 @@ def arenas(
     Files are read as `reading` says. `of` says what a run on some `data` is. Raises ArenasError with everything that
     cannot be read.
     """
-    from spacelang.runtime.errors import DataError, InputError
 
     found: list[Arena] = []
     mistakes: list[InputError] = []
@@ -181,7 +178,6 @@ def labels(references: Iterable[str]) -> dict[str, str]:
 
     Raises ArenasError for one that is given twice.
     """
-    from spacelang.runtime.errors import DataError
 
     given = tuple(references)
     short = [_short(reference) for reference in given]
@@ -216,7 +212,6 @@ def _experiment(
 
 def _check_unsettled(source: str, setting: Experiment, target_column: str | None, reading: "Reading | None") -> None:
     """Raise InputError where something is asked for that a table has settled."""
-    from spacelang.runtime.errors import InputError
 
     is_table = source.startswith(TABLE)
     what_it_is = f"the table `{source.removeprefix(TABLE)}`" if is_table else f"`{source}`"

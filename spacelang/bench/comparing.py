@@ -17,6 +17,7 @@ from spacelang.bench.contestants import Contestant, ContestantsError, contestant
 from spacelang.bench.folder import claim, plan_of, write
 from spacelang.bench.runs import Made, entries, make
 from spacelang.runtime.archives import Norm
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Workers
 
 if TYPE_CHECKING:
@@ -190,7 +191,6 @@ class Comparison:
 
 def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Judged]:
     """By what runs are judged in each arena; raises SpaceError, and ArenasError with all that is wrong with any."""
-    from spacelang.runtime.errors import InputError
 
     found: dict[str, Judged] = {}
     mistakes: list[InputError] = []

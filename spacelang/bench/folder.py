@@ -1,17 +1,18 @@
 """The folder of a comparison: what it is of, its runs, and what was found."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.api.experiment import Experiment, with_fidelity
 from spacelang.bench.arenas import Judged
 from spacelang.bench.contestants import Contestant
+from spacelang.files import replacing, said_by
 from spacelang.ir.task import describe_limits
 from spacelang.plugins import facts
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.storing.header import identity
 
 if TYPE_CHECKING:
     from spacelang.bench.comparison.plan import Plan
@@ -33,7 +34,6 @@ def plan_of(
 ) -> "Plan":
     """What decides the runs of a comparison."""
     from spacelang.bench.comparison.plan import Plan
-    from spacelang.runtime.storing.header import identity
 
     task, workers = common.space.task, common.workers
     limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
@@ -71,15 +71,15 @@ def claim(folder: Path, plan: "Plan") -> Path:
     Raises InputError where it holds anything else (a StoreError with the differences, where that is another comparison)
     or cannot be written to.
     """
-    from spacelang.runtime.errors import InputError
 
     runs = folder / RUNS
     try:
         _check(folder, plan)
         runs.mkdir(parents=True, exist_ok=True)
-        _write(folder / PLAN, plan.text().encode("utf-8", "backslashreplace"))
+        with replacing(folder / PLAN) as new:
+            new.write_bytes(plan.text().encode("utf-8", "backslashreplace"))
     except OSError as error:
-        message = f"the comparison cannot be kept in `{folder}`: {(error.strerror or str(error)).lower()}"
+        message = f"the comparison cannot be kept in `{folder}`: {said_by(error)}"
         raise InputError(message, "choose a folder that you may write to") from error
     return runs
 
@@ -91,7 +91,6 @@ def write(results: "Results", folder: Path) -> tuple[str, ...]:
     """
     from spacelang.bench.comparison import document, tables
     from spacelang.bench.comparison.plots import is_available, plots
-    from spacelang.runtime.errors import InputError
 
     whole = {**document.document(results), "curves": document.curves(results)}
     table = tables.curves(results).to_csv(index=False, lineterminator="\n")
@@ -103,15 +102,15 @@ def write(results: "Results", folder: Path) -> tuple[str, ...]:
     }
     try:
         for name, content in files.items():
-            _write(folder / name, content)
+            with replacing(folder / name) as new:
+                new.write_bytes(content)
     except OSError as error:
-        raise InputError(f"`{folder}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(f"`{folder}` cannot be written: {said_by(error)}") from error
     return () if drawn else (PLOTS,)
 
 
 def _check(folder: Path, plan: "Plan") -> None:
     from spacelang.bench.comparison.plan import Plan
-    from spacelang.runtime.errors import InputError
     from spacelang.runtime.storing.store_faults import StoreError
 
     if not folder.exists():
@@ -130,14 +129,3 @@ def _check(folder: Path, plan: "Plan") -> None:
     if differences:
         help_text = f"{ANOTHER}; optimizers, data and repeats may be added to a comparison"
         raise StoreError(f"`{folder}` holds another comparison", help_text, tuple(differences))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the whole file or none, in place of what is there."""
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        new.write_bytes(content)
-        new.replace(path)
-    finally:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)

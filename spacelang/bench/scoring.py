@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 from spacelang.api.result import Result
+from spacelang.ir.trial import TestScore
+from spacelang.runtime.history import Ending, Record
+from spacelang.runtime.objective import Refittable
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale
-    from spacelang.runtime.history import Record
     from spacelang.runtime.storing.store_tests import StoredTest
 
 
@@ -18,8 +20,6 @@ def scored(result: Result, executor: "Executor") -> "StoredTest | None":
     cannot be fitted; where none can, there is a score without a loss, which says why.
     """
     from spacelang.runtime.final import finish
-    from spacelang.runtime.history import Ending
-    from spacelang.runtime.objective import Refittable
     from spacelang.runtime.storing.store_tests import keep
 
     outcome, objective = result.outcome, result.objective
@@ -35,7 +35,6 @@ def scored(result: Result, executor: "Executor") -> "StoredTest | None":
 
 
 def _found(best: "Record", finale: "Finale", rows: int) -> "StoredTest":
-    from spacelang.ir.trial import TestScore
     from spacelang.runtime.storing.store_tests import StoredTest
 
     if finale.record is not None and finale.test is not None:

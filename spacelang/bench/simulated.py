@@ -8,24 +8,25 @@ from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Trial
 from spacelang.runtime.executors import Evaluate, Finished, Job
 from spacelang.runtime.executors._failures import too_long
+from spacelang.runtime.executors._places import Places
 
 TICK: Final = 1e-6
 """Seconds by which the clock moves at least where it is waited for: rounding must not leave a rest of a budget."""
 
 
-class Simulated:
+class Simulated(Places):
     """`workers` workers that do one job at a time each; a job takes the seconds that its trial says it costs.
 
-    `clock` is the time of the simulation, and the clock of the run; it stands at `now`. Jobs end in the order in which
-    those workers would have ended them; of jobs that end at the same moment, the one that was started first.
+    They are called "1", "2" and so on. `clock` is the time of the simulation, and the clock of the run; it stands at
+    `now`. Jobs end in the order in which those workers would have ended them; of jobs that end at the same moment, the
+    one that was started first.
     """
 
     def __init__(self, evaluate: Evaluate, *, workers: int = 1, now: float = 0.0) -> None:
         if workers < 1:
             raise ValueError(f"{workers} workers are none at all")
+        super().__init__(map(str, range(1, workers + 1)))
         self._evaluate = evaluate
-        self._names = tuple(map(str, range(1, workers + 1)))
-        self._busy: set[str] = set()
         self._begun: list[tuple[float, str, Job]] = []
         self._ending: list[tuple[float, int, Finished]] = []
         self._started = 0
@@ -35,19 +36,9 @@ class Simulated:
         """The time of the simulation, in seconds."""
         return self.now
 
-    def ready(self) -> None:
-        """It always is."""
-
-    @property
-    def free(self) -> Sequence[str]:
-        """The names of the workers without a job: "1", "2" and so on."""
-        return [name for name in self._names if name not in self._busy]
-
     def start(self, worker: str, job: Job) -> None:
         """Give a job to a worker that is free."""
-        assert worker in self._names
-        assert worker not in self._busy
-        self._busy.add(worker)
+        super().start(worker, job)
         self._begun.append((self.now, worker, job))
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
@@ -67,7 +58,7 @@ class Simulated:
             return ()
         end, _, finished = heapq.heappop(self._ending)
         self.now = max(self.now, end)
-        self._busy.remove(finished.worker)
+        del self.busy[finished.worker]
         return (finished,)
 
     def _ended(self, job: Job) -> Trial:
@@ -77,12 +68,7 @@ class Simulated:
 
     def stop(self, workers: Collection[str] | None = None) -> None:
         """Forget the jobs of these workers, or all jobs."""
-        stopped = set(self._names if workers is None else workers)
-        self._begun = [each for each in self._begun if each[1] not in stopped]
-        self._ending = [each for each in self._ending if each[2].worker not in stopped]
+        super().stop(workers)
+        self._begun = [each for each in self._begun if each[1] in self.busy]
+        self._ending = [each for each in self._ending if each[2].worker in self.busy]
         heapq.heapify(self._ending)
-        self._busy -= stopped
-
-    def close(self) -> None:
-        """Forget all jobs."""
-        self.stop()

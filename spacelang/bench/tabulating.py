@@ -13,10 +13,15 @@ from spacelang.api.initial import Initial, read_initial
 from spacelang.api.result import Result, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
+from spacelang.forms.definition import to_json
 from spacelang.ir.task import describe_validation
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.boxes import ARTIFICIAL
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Workers
+from spacelang.runtime.objective import Aim, Evaluating
+from spacelang.runtime.storing.header import versions
 
 if TYPE_CHECKING:
     from spacelang.bench.tables import LossTable
@@ -27,8 +32,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.loop import Listener
-    from spacelang.runtime.objective import Aim
+    from spacelang.runtime.listening import Listener
 
 TABLE = "table:"
 """How the name of data begins that is a table of known losses."""
@@ -63,7 +67,6 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
     table, one of other pipelines, rows that it does not have, and stores.
     """
-    from spacelang.runtime.budget import Budget
 
     loaded = opened(space, allow, bind)
     experiment = Experiment(
@@ -93,7 +96,6 @@ class Losses(Data):
     def over(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
         """The space for the data that the table was made of, and what is minimised on the table."""
         from spacelang.bench.tables.objective import TableObjective
-        from spacelang.runtime.errors import InputError
 
         space, table = experiment.space, self.table
         unbound = [name for name, number in space.symbols.items() if number is None]
@@ -107,7 +109,6 @@ class Losses(Data):
     def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
         """Workers that take the seconds of the table."""
         from spacelang.bench.simulated import Simulated
-        from spacelang.runtime.objective import Evaluating
 
         assert isinstance(aim, Evaluating)
         # A simulated worker takes nobody's place: without any there is one, too.
@@ -171,8 +172,6 @@ def table_of(
 
     from spacelang.bench.tables import Facts
     from spacelang.bench.tables.tabulation import tabulated
-    from spacelang.forms.definition import to_json
-    from spacelang.runtime.storing.header import versions
 
     facts = Facts(
         space=space.name,

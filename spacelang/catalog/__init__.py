@@ -7,27 +7,22 @@ parameters can also be given by their parts.
 
 from spacelang.catalog.catalogue import (
     Catalogue,
-    Deprecation,
     Named,
     Opaque,
     Operator,
     Parameter,
-    Part,
     Required,
     Role,
 )
-from spacelang.catalog.snapshot import SnapshotError, load
+from spacelang.catalog.snapshot import load
 
 __all__ = [
     "Catalogue",
-    "Deprecation",
     "Named",
     "Opaque",
     "Operator",
     "Parameter",
-    "Part",
     "Required",
     "Role",
-    "SnapshotError",
     "load",
 ]

@@ -7,7 +7,6 @@ defaults; it fits nothing.
 import importlib
 import inspect
 import math
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +33,7 @@ from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
 from spacelang.catalog.rules import SEQUENCES, Implements, OfType, Options, Rule
 from spacelang.catalog.snapshot import SHIPPED, dump, user_file
+from spacelang.files import replacing
 from spacelang.ir.value import Value
 
 EXPERIMENTS: Final[Mapping[str, str]] = {
@@ -80,7 +80,8 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
     catalogue = introspect_sklearn() if name == "sklearn" else introspect_package(name)
     path = destination or user_file(catalogue.name, catalogue.version)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(path, dump(catalogue))
+    with replacing(path) as new:
+        new.write_text(dump(catalogue), encoding="utf-8")
     return path
 
 
@@ -403,13 +404,3 @@ def _with_remedy(deprecated: Deprecation | None, remedy: Remedy | None) -> Depre
     if deprecated is None or remedy is None:
         return deprecated
     return Deprecation(deprecated.since, remedy.replacement, remedy.note)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside the destination, then rename over it: a reader sees the old file or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

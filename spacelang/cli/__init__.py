@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from spacelang.cli._stopping import stoppable
 from spacelang.cli._streams import forget, guarded
+from spacelang.files import said_by
 
 BAD_INPUT = 1
 WRONG_USAGE = 2
@@ -46,7 +47,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         if error.filename is not None:
             raise
         forget(sys.stdout)
-        print(f"error: the output cannot be written: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        print(f"error: the output cannot be written: {said_by(error)}", file=sys.stderr)
         status = BAD_INPUT
     return status
 

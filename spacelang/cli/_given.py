@@ -7,7 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from spacelang.cli import BAD_INPUT
-from spacelang.cli._shared import fail, lowered
+from spacelang.cli._shared import fail
+from spacelang.files import said_by
 
 HELP: Final = "write one JSON object, as `sample` prints it"
 
@@ -27,7 +28,7 @@ def read_configuration(path: str) -> dict[str, object]:
     except UnicodeDecodeError as error:
         fail(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)
     except OSError as error:
-        fail(f"cannot read {shown}: {lowered(error)}", status=BAD_INPUT)
+        fail(f"cannot read {shown}: {said_by(error)}", status=BAD_INPUT)
     except RecursionError:
         fail(f"{shown} is not a configuration: it is nested too deeply", HELP, status=BAD_INPUT)
     except (ValueError, TypeError) as error:

@@ -13,6 +13,7 @@ import typer
 from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.files import said_by
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -127,12 +128,7 @@ def writing(output: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fail(f"cannot write `{output}`: {lowered(error)}")
-
-
-def lowered(error: OSError) -> str:
-    """What the system says was wrong, behind a colon."""
-    return (error.strerror or str(error)).lower()
+        fail(f"cannot write `{output}`: {said_by(error)}")
 
 
 @contextmanager

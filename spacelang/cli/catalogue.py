@@ -7,7 +7,8 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import fail, lowered, print_json
+from spacelang.cli._shared import fail, print_json
+from spacelang.files import said_by
 
 OWN: Final = "sklearn"
 """The catalogue that is shown without a package: that of scikit-learn."""
@@ -95,7 +96,7 @@ def _refresh(package: str, output: Path | None) -> None:
         extra = SHIPPED[package]
         fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
     except OSError as error:
-        fail(f"cannot write the catalogue: {lowered(error)}", status=BAD_INPUT)
+        fail(f"cannot write the catalogue: {said_by(error)}", status=BAD_INPUT)
 
 
 def _show_all(catalogue: "Catalogue", as_json: bool) -> None:

@@ -12,10 +12,11 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._options import spaces_like
-from spacelang.cli._shared import colours, fail, lowered, report, show
+from spacelang.cli._shared import colours, fail, report, show
 from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.files import said_by
 
 STANDARD_INPUT: Final = "<stdin>"
 _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
@@ -144,7 +145,7 @@ def _write(layout: _Layout, path: Path) -> bool:
     try:
         _replace(path, layout.text.encode())
     except OSError as error:
-        report(f"cannot write `{layout.name}`: {lowered(error)}")
+        report(f"cannot write `{layout.name}`: {said_by(error)}")
         return False
     typer.echo(f"{name}: formatted")
     return True

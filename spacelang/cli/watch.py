@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._shared import fail, lowered, note
+from spacelang.cli._shared import fail, note
 from spacelang.cli.show import RunArgument
+from spacelang.files import said_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def command(
     try:
         server = _server(run, port)
     except OSError as error:
-        fail(f"port {port} cannot be used: {lowered(error)}", "name another one, or none")
+        fail(f"port {port} cannot be used: {said_by(error)}", "name another one, or none")
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
     note("Ctrl-C ends it")

@@ -27,21 +27,17 @@ class Value(Protocol):
     @property
     def known(self) -> Sequence[tuple[Point, float]]:
         """Points whose numbers cost nothing, such as those of earlier trials that are judged anew."""
-        ...
 
     @property
     def room(self) -> int:
         """How many workers have nothing to do, as far as the caller was told."""
-        ...
 
     @property
     def rng(self) -> "Generator":
         """All that is drawn is drawn from it, but for proposals, which have generators of their own."""
-        ...
 
     def request(self, point: Point) -> Request | None:
         """The request that evaluates a point; None where the space has no such configuration."""
-        ...
 
     def number(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
         """The number of a point by its trial, which may have failed, or by None where it has no request; finite.
@@ -49,7 +45,6 @@ class Value(Protocol):
         `seen` are all numbers so far, those that were known first: a failure may be as bad as the worst of them. It
         depends on nothing but its arguments.
         """
-        ...
 
 
 class Minimizer(Protocol):
@@ -70,4 +65,3 @@ class Minimizer(Protocol):
         depends on the arguments, on what is told and on the generators of proposals alone; the `memo` of a request ends
         with the points that were tried for it and how many these are.
         """
-        ...

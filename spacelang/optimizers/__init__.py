@@ -34,7 +34,6 @@ class Optimizer(Protocol):
         Raises UndecidableError before the first request where the constraints of the space cannot be decided, and
         UnlikelyError where values that satisfy them are not found.
         """
-        ...
 
 
 class Hyperparameters(StrEnum):

@@ -24,19 +24,15 @@ class Candidates(Protocol[K]):
     @property
     def are_exhausted(self) -> bool:
         """Whether nothing new will be drawn."""
-        ...
 
     def draw(self, number: int) -> list[K]:
         """So many different ones; fewer where there are no more."""
-        ...
 
     def are_all(self, number: int) -> bool:
         """Whether so many different ones are all there are."""
-        ...
 
     def in_order(self) -> Iterator[K]:
         """Every one that may not have been drawn yet."""
-        ...
 
 
 class Shuffled(Candidates[K], Protocol):
@@ -44,7 +40,6 @@ class Shuffled(Candidates[K], Protocol):
 
     def each_once(self) -> Iterator[K]:
         """All in random order."""
-        ...
 
 
 class Pipelines:

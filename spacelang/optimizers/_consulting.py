@@ -42,14 +42,12 @@ class Consultant(Protocol):
 
     def design(self) -> Sequence[Configuration]:
         """What is begun before anything is proposed, beside what is given."""
-        ...
 
     def propose(self, history: History, rng: "Generator") -> Request | None:
         """What comes next after a history, by that and a generator alone; None where nothing is left to propose.
 
         What was begun may be proposed again: it is answered for nothing.
         """
-        ...
 
 
 def consulted(consultant: Consultant, problem: Problem, structures: Structures, history: History) -> Search:

@@ -14,11 +14,9 @@ class Guide(Protocol):
 
     def coming(self) -> Iterable[Request]:
         """What will probably be wanted after the trial that goes on, the likeliest first."""
-        ...
 
     def hear(self, early: Trial) -> None:
         """A trial has ended that is not wanted yet: what is foreseen may depend on it."""
-        ...
 
 
 @dataclass(slots=True)

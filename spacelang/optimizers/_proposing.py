@@ -37,7 +37,6 @@ class Proposer(Protocol):
 
         It depends on nothing but these.
         """
-        ...
 
 
 class Proposing(Generic[K]):

@@ -100,11 +100,9 @@ class Selector(Protocol):
 
         Raises ValueError where nothing is to be done: no iterations, no time or no pipeline.
         """
-        ...
 
     def forget(self, pipeline: Pipeline) -> None:
         """What came of a pipeline, at whatever configuration, is not known any more."""
-        ...
 
 
 def look_around(selection: Selection) -> Asking[Selection]:

@@ -166,11 +166,9 @@ class Source(Protocol[K]):
 
     def draw(self, count: int) -> Iterable[tuple[K, int]]:
         """So many candidates that are to be trained now, and on how many rows; fewer where there are no more."""
-        ...
 
     def note(self, candidate: K, rows: int, trial: Trial) -> None:
         """What came of a candidate that was drawn."""
-        ...
 
 
 class OneByOne(Generic[K]):

@@ -14,7 +14,7 @@ from spacelang.ir.trial import Status
 from spacelang.report.failures import told
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, Record
-from spacelang.runtime.loop import Listener
+from spacelang.runtime.listening import Listener
 
 EVERY: Final = 30.0
 """Seconds between two lines where there is no terminal."""

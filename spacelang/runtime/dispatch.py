@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from spacelang.ir.asking import Ask, IdleSearchError, Told
 from spacelang.ir.trial import Request, Trial
@@ -11,15 +10,9 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import OtherSearchError
 from spacelang.runtime.executors import Executor, Finished, Job
 from spacelang.runtime.history import History, Key, Record
+from spacelang.runtime.listening import Listener
 from spacelang.runtime.proposals import Proposals, Wish
 from spacelang.runtime.waiting import Waiting
-
-
-class Witness(Protocol):
-    """Who is told of every trial."""
-
-    def trial(self, record: Record, best: Record) -> None:
-        """A trial was evaluated; `best` is the best record so far, this one where none has succeeded."""
 
 
 @dataclass(slots=True)
@@ -29,7 +22,7 @@ class Dispatcher:
     executor: Executor
     budget: Budget
     history: History
-    witness: Witness
+    listener: Listener
     waiting: Waiting
     proposals: Proposals
     running: "dict[Key, _Running]" = field(default_factory=dict)
@@ -214,7 +207,7 @@ class Dispatcher:
 
     def _keep(self, record: Record) -> None:
         held = self.history.keep(record)
-        self.witness.trial(held, self.history.best or held)
+        self.listener.trial(held, self.history.best or held)
 
     def _say(self, wish: Wish | None, *, is_known: bool = False) -> Told:
         self._room_told, self._is_new = self._room, False

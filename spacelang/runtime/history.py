@@ -142,38 +142,30 @@ class Journal(Protocol):
     @property
     def seconds(self) -> float:
         """How long the run took in its earlier sessions; its clock goes on from there."""
-        ...
 
     def records(self) -> Iterable[Record]:
         """The trials of the earlier sessions in the order in which they ended."""
-        ...
 
     @property
     def begun(self) -> Sequence[Began]:
         """The earlier sessions in their order."""
-        ...
 
     @property
     def count(self) -> int:
         """The number of the trials that are safe."""
-        ...
 
     @property
     def keeps_predictions(self) -> bool:
         """Whether predictions can be forgotten once a trial was appended."""
-        ...
 
     def begin(self, workers: int) -> None:
         """The session goes on from what earlier ones have left, with so many workers; it is safe when this returns."""
-        ...
 
     def append(self, record: Record) -> None:
         """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
-        ...
 
     def end(self, ending: str, seconds: float) -> None:
         """The session ended in order."""
-        ...
 
 
 class Unkept:

@@ -6,14 +6,15 @@ It owns time, workers and memory; an optimizer owns none of them.
 from collections.abc import Iterable
 from dataclasses import replace
 from time import perf_counter
-from typing import Final, Protocol
+from typing import Final
 
 from spacelang.ir.asking import Search, Told
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.dispatch import Dispatcher
 from spacelang.runtime.executors import Executor, UnansweredError
-from spacelang.runtime.history import Clock, Ending, History, Journal, Outcome, Record, Unkept
+from spacelang.runtime.history import Clock, Ending, History, Journal, Outcome, Unkept
+from spacelang.runtime.listening import Listener, Silence
 from spacelang.runtime.proposals import Proposals
 from spacelang.runtime.stepping import Steps, to_the_end
 from spacelang.runtime.waiting import RouteOf, Waiting
@@ -23,32 +24,6 @@ KNOWN_ANSWERS: Final = 10_000
 
 Ten times as many as a part of a search may have before it sits out: who counts for its parts ends by itself.
 """
-
-
-class Listener(Protocol):
-    """Who is told how a run goes on; what it raises ends the run."""
-
-    def started(self, budget: Budget) -> None:
-        """The run begins."""
-
-    def trial(self, record: Record, best: Record) -> None:
-        """A trial was evaluated; `best` is the best record so far, this one where none has succeeded."""
-
-    def finished(self, outcome: Outcome) -> None:
-        """The run has ended, by itself or by the user."""
-
-
-class Silence:
-    """A listener that ignores everything."""
-
-    def started(self, budget: Budget) -> None:
-        """Ignore it."""
-
-    def trial(self, record: Record, best: Record) -> None:
-        """Ignore it."""
-
-    def finished(self, outcome: Outcome) -> None:
-        """Ignore it."""
 
 
 def steps(  # noqa: PLR0913 - each says one thing about a run

@@ -39,52 +39,42 @@ class Aim(Protocol):
     @property
     def facts(self) -> DataFacts:
         """What they are evaluated on: its name, and a fingerprint that tells it from any other."""
-        ...
 
     @property
     def training_size(self) -> int:
         """The largest fidelity: the number of training rows, or whatever it counts; 1 where there is one alone."""
-        ...
 
     @property
     def metric(self) -> LossName:
         """What their losses are called."""
-        ...
 
     @property
     def validation(self) -> Validation | None:
         """On which rows they are judged; None where there are none."""
-        ...
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
         """What they are subject to, in the order in which trials have it."""
-        ...
 
     @property
     def scale(self) -> Scale | None:
         """The scale of their losses; None is that around the first success."""
-        ...
 
     @property
     def recorded(self) -> tuple[str, ...]:
         """What they have beside loss, cost and bounds, as a table of trials calls it (`metric.f1`, `training_loss`)."""
-        ...
 
     @property
     def further(self) -> Mapping[str, str]:
         """What else must be the same in two runs that are the same, by its name."""
-        ...
 
     @property
     def is_cheap(self) -> bool:
         """Whether they are made again in no time: then the last ones may be lost with the machine."""
-        ...
 
     @property
     def route(self) -> RouteOf | None:
         """What they can share with each other (see `Waiting`); None where nothing."""
-        ...
 
 
 @runtime_checkable
@@ -94,7 +84,6 @@ class Described(Protocol):
     @property
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the rows that trials are trained on, those that are finite, by their names."""
-        ...
 
 
 @runtime_checkable
@@ -106,7 +95,6 @@ class Evaluating(Protocol):
 
         Raises InputError for what is wrong with the run as a whole.
         """
-        ...
 
 
 @runtime_checkable
@@ -125,22 +113,18 @@ class Refittable(Evaluating, Protocol):
     @property
     def training_size(self) -> int:
         """The rows of the largest fidelity."""
-        ...
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
         """What trials are subject to."""
-        ...
 
     @property
     def rows(self) -> int:
         """All that trials may see."""
-        ...
 
     @property
     def test_rows(self) -> int:
         """All that they may not; 0 where there are none."""
-        ...
 
 
 @runtime_checkable
@@ -150,16 +134,13 @@ class Votable(Refittable, Protocol):
     @property
     def metric(self) -> "Metric":
         """The loss, which can be computed."""
-        ...
 
     @property
     def held_out(self) -> "HeldOut":
         """The rows that predictions are for, and what would have been right."""
-        ...
 
     def member(self, configuration: Configuration, form: "Form") -> Any:
         """The unfitted pipeline of a configuration as a vote takes it, which takes what `form` says."""
-        ...
 
 
 @runtime_checkable
@@ -168,7 +149,6 @@ class Graded(Protocol):
 
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless there are trials at each of these fidelities."""
-        ...
 
 
 @runtime_checkable
@@ -177,4 +157,3 @@ class Lacking(Protocol):
 
     def lacks(self, configuration: Configuration) -> str:
         """Why there is none of this one; empty where there is."""
-        ...

@@ -1,33 +1,25 @@
 """Executors for tests: several workers without processes, which end in an order that chance decides."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from spacelang.bench.simulated import Simulated
 from spacelang.runtime.executors import Evaluate, Finished, Job
+from spacelang.runtime.executors._places import Places
 
 
-class Shuffled:
+class Shuffled(Places):
     """So many workers; whoever waits is told of some of them, by the draws of a seed."""
 
     def __init__(self, evaluate: Evaluate, workers: int, seed: int = 0) -> None:
+        super().__init__(f"worker {number}" for number in range(1, workers + 1))
         self._evaluate = evaluate
-        self._names = [f"worker {number}" for number in range(1, workers + 1)]
         self._rng = np.random.default_rng(seed)
-        self.busy: dict[str, Job] = {}
         self.most_busy = 0
 
-    def ready(self) -> None:
-        """They always are."""
-
-    @property
-    def free(self) -> Sequence[str]:
-        return [name for name in self._names if name not in self.busy]
-
     def start(self, worker: str, job: Job) -> None:
-        assert worker in self.free
-        self.busy[worker] = job
+        super().start(worker, job)
         self.most_busy = max(self.most_busy, len(self.busy))
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:  # noqa: ARG002
@@ -36,13 +28,6 @@ class Shuffled:
         count = int(self._rng.integers(1, len(self.busy) + 1))
         ended = [str(name) for name in self._rng.permutation(sorted(self.busy))[:count]]
         return [Finished(job, self._evaluate(job.request), name) for name in ended for job in [self.busy.pop(name)]]
-
-    def stop(self, workers: Collection[str] | None = None) -> None:
-        for name in tuple(self.busy) if workers is None else workers:
-            self.busy.pop(name, None)
-
-    def close(self) -> None:
-        self.busy.clear()
 
 
 class BegunAnew(Simulated):

@@ -268,46 +268,6 @@ def leak(_: Request) -> None:
 LEAKED: list[bytearray] = []
 
 
-DEEDS: dict[str, Callable[[Request], Trial | None]] = {
-    each.__name__: each
-    for each in (
-        segfault,
-        abort,
-        exit_at_once,
-        leave,
-        leave_with_words,
-        be_killed,
-        be_stopped,
-        sleep,
-        sleep_in_c,
-        spin,
-        ignore_signals,
-        eat,
-        eat_in_children,
-        eat_in_a_child,
-        hang_in_a_child,
-        crash_with_children,
-        raise_an_error,
-        interrupt,
-        run_out_of_memory,
-        raise_the_unpicklable,
-        raise_the_unspeakable,
-        recurse,
-        return_the_unpicklable,
-        return_one_way,
-        return_nothing_of_use,
-        close_everything,
-        flood,
-        return_much,
-        share_with_children,
-        fork_and_both_return,
-        leave_a_child,
-        leave_a_program,
-        leave_a_daemon,
-        leak,
-    )
-}
-
 FAULTS = (
     Fault("segfault", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("abort", Status.CRASH, "signal 6 (SIGABRT)"),
@@ -349,3 +309,8 @@ NUISANCES = (
     "leak",
 )
 """All that succeed, though they leave something behind or get in the way."""
+
+DEEDS: dict[str, Callable[[Request], Trial | None]] = {
+    name: globals()[name] for name in (*(fault.deed for fault in FAULTS), *NUISANCES)
+}
+"""What is done by a name: the function that is called so."""

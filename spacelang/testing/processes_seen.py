@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import psutil
 
+from spacelang.runtime.executors._processes.family import is_marked
+
 NAME = "SPACELANG_TEST"
 
 
@@ -19,7 +21,7 @@ class Marked:
 
     def __call__(self) -> list[psutil.Process]:
         """Those that live now; what has ended and not been waited for does not."""
-        return [process for process in psutil.process_iter() if self._is_marked(process)]
+        return [process for process in psutil.process_iter() if is_marked(process, NAME, self._mark)]
 
     def gone(self, seconds: float = 1.0) -> bool:
         """Whether all end within so many seconds."""
@@ -29,12 +31,6 @@ class Marked:
                 return False
             time.sleep(0.01)
         return True
-
-    def _is_marked(self, process: psutil.Process) -> bool:
-        try:
-            return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(NAME) == self._mark)
-        except (psutil.Error, OSError):
-            return False
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from spacelang.bench.comparison.results import Key, Run
 from spacelang.diagnostics.cells import visible
 from spacelang.report.progress import EVERY
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Outcome, Record
-from spacelang.runtime.loop import Listener
+from spacelang.runtime.history import Record
+from spacelang.runtime.listening import Listener, Silence
 
 
 class ComparisonListener(Listener, Protocol):
@@ -36,7 +36,7 @@ class ComparisonListener(Listener, Protocol):
         """A run has ended."""
 
 
-class Quiet:
+class Quiet(Silence):
     """A listener that ignores everything."""
 
     def planned(self, runs: int, done: int) -> None:
@@ -46,15 +46,6 @@ class Quiet:
         """Ignore it."""
 
     def ends(self, run: Run) -> None:
-        """Ignore it."""
-
-    def started(self, budget: Budget) -> None:
-        """Ignore it."""
-
-    def trial(self, record: Record, best: Record) -> None:
-        """Ignore it."""
-
-    def finished(self, outcome: Outcome) -> None:
         """Ignore it."""
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable
+from spacelang.files import said_by
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError
@@ -141,7 +142,7 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DataError(f"`{path}` is damaged: it may have been cut", AGAIN) from error
     except OSError as error:
-        raise DataError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise DataError(f"`{path}` cannot be read: {said_by(error)}") from error
     except (ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError) as error:
         pickled = "allow_pickle" in str(error)
         what = "it holds pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
@@ -163,7 +164,7 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
-        raise DataError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise DataError(f"`{path}` cannot be read: {said_by(error)}") from error
     if not begins:
         raise DataError(f"`{path}` is empty", AGAIN)
     if begins != b"PK\x03\x04":

@@ -2,14 +2,15 @@
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spacelang.bench.tables import Axes, LossTable
+from spacelang.files import replacing, said_by
 from spacelang.runtime.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,19 +22,13 @@ def write_table(table: LossTable, path: Path) -> None:
 
     Raises DataError where it cannot be written: then the old one is still there.
     """
-    # Beside its place, under a name of its own until it is whole.
-    new = _beside(path)
     try:
-        with new.open("wb") as file:
+        with replacing(path) as new, new.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **_arrays(table))
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
     except OSError as error:
-        raise DataError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error
-    finally:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
+        raise DataError(f"`{path}` cannot be written: {said_by(error)}") from error
 
 
 def check_place(path: Path) -> None:
@@ -42,16 +37,11 @@ def check_place(path: Path) -> None:
         raise DataError(f"`{path}` is no `.npz` file", f"write to `{path.with_suffix('.npz')}`")
     if path.is_dir():
         raise DataError(f"`{path}` is a folder", "name a file")
-    new = _beside(path)
     try:
-        new.touch()
-        new.unlink()
+        with TemporaryFile(dir=path.parent):
+            pass
     except OSError as error:
-        raise DataError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.new")
+        raise DataError(f"`{path}` cannot be written: {said_by(error)}") from error
 
 
 def _arrays(table: LossTable) -> dict[str, "npt.NDArray[Any]"]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from spacelang.files import said_by
 from spacelang.forms.codec import NAME, REAL, TEXT, VALUE, Defined, Items, Key, Members, Record, Scalar, Via, made
 from spacelang.forms.json_fields import DefinitionError, text, whole
 from spacelang.forms.standing import Reading, Writing
@@ -85,7 +86,7 @@ def write_archive(archive: Archive, path: Path) -> None:
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise ArchiveError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise ArchiveError(f"`{path}` cannot be written: {said_by(error)}") from error
 
 
 def read_archive(path: Path) -> Archive:

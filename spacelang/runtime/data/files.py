@@ -12,6 +12,7 @@ from typing import Final
 
 import pandas as pd
 
+from spacelang.files import said_by
 from spacelang.runtime.data.reading import PLAIN, Reading, likely_encoding, likely_separator, written
 from spacelang.runtime.errors import DataError
 
@@ -53,7 +54,7 @@ def read_bytes(path: Path, name: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"`{name}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise DataError(f"`{name}` cannot be read: {said_by(error)}") from error
     if not content.strip():
         raise DataError(f"`{name}` is empty")
     if not path.name.lower().endswith(".gz"):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from spacelang.files import replacing
 from spacelang.runtime.errors import DataError
 
 DATASETS: Final = "datasets"
@@ -183,9 +184,8 @@ def _is_kept(fetched: Path, place: Path) -> bool:
 
 def _move(fetched: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    near = place.with_name(f".{place.name}.{os.getpid()}")
-    shutil.move(fetched, near)
-    near.replace(place)
+    with replacing(place) as near:
+        shutil.move(fetched, near)
 
 
 def _host(client: Any) -> str:

@@ -19,7 +19,8 @@ from spacelang.runtime.evaluation.prefixes import (
     Part,
     Prefixes,
 )
-from spacelang.runtime.evaluation.reasons import RepeatedError, described, failed_step
+from spacelang.runtime.evaluation.reasons import RepeatedError, failed_step
+from spacelang.runtime.executors._failures import described
 from spacelang.runtime.judging.judge import Fitted
 
 COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +20,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Goal, Measure, Validation
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.archives.meta_features import meta_features
 from spacelang.runtime.chance import kept_chance, seed_chance
@@ -39,10 +39,11 @@ from spacelang.runtime.evaluation.folds import (
     writes_in_place,
 )
 from spacelang.runtime.evaluation.prefixes import Account, Prefixes
-from spacelang.runtime.evaluation.reasons import described, reason_of
+from spacelang.runtime.evaluation.reasons import reason_of
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.evaluation.testing import check_defined
+from spacelang.runtime.executors._failures import raised
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
@@ -267,9 +268,8 @@ class DataObjective:
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._is_guarded)
                     judged.append(self._judge.judge(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything; a search outlives it
-            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
-            cost, reason = self._clock() - started, reason_of(error, pipelines[len(judged)])
-            return Trial(request, None, cost, status, reason, cost_alone=_alone(cost, account))
+            failure, reason = raised(error, self._clock() - started), reason_of(error, pipelines[len(judged)])
+            return replace(failure.of(request), reason=reason, cost_alone=_alone(failure.seconds, account))
         cost = self._clock() - started
         return self._judge.trial(request, judged, cost, _alone(cost, account))
 
@@ -301,15 +301,14 @@ class DataObjective:
         with self._laboratory():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
-    def _refitted(self, request: Refit) -> Refitted:
+    def _refitted(self, request: Refit) -> Trial:
         started = self._clock()
         try:
             pipeline = self.refit(request.configuration, request.form, is_member=request.is_member)
         except BuildError:
             raise
         except Exception as error:  # noqa: BLE001 - a pipeline that was fitted on some rows may raise anything on all
-            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
-            return Refitted(request, None, self._clock() - started, status, described(error))
+            return raised(error, self._clock() - started).of(request, Refitted)
         parcel = Parcel(pipeline) if request.is_wanted else None
         return Refitted(request, None, self._clock() - started, pipeline=parcel)
 
@@ -323,7 +322,7 @@ class DataObjective:
             found = score(pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval)
         return Examined(request, found.loss, self._clock() - started, score=found)
 
-    def _gauged(self, request: Gauge) -> Gauged:
+    def _gauged(self, request: Gauge) -> Trial:
         """The pipeline is fitted once more, as trials fit it: measures are of that, and functions know codes only."""
         started = self._clock()
         assert self.tested is not None
@@ -335,8 +334,7 @@ class DataObjective:
                 pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
                 found = reached(self._judge, pipeline, fold, self._settings.seed)
         except Exception as error:  # noqa: BLE001 - as where it was fitted on all rows before
-            status = Status.MEMORY if isinstance(error, MemoryError) else Status.ERROR
-            return Gauged(request, None, self._clock() - started, status, described(error))
+            return raised(error, self._clock() - started).of(request, Gauged)
         return Gauged(request, None, self._clock() - started, reached=found)
 
     def _whole(self, configuration: Configuration, form: Form) -> Any:

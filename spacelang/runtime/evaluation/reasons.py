@@ -1,9 +1,8 @@
 """Reasons: why a trial failed, in one line."""
 
-from typing import Any, Final
+from typing import Any
 
-REASON_LENGTH: Final = 200
-"""The longest reason of a failed trial that is kept, in characters; the name of the step comes on top."""
+from spacelang.runtime.executors._failures import described
 
 
 class RepeatedError(Exception):
@@ -26,13 +25,6 @@ def reason_of(error: Exception, pipeline: Any) -> str:
     else:
         text, step = described(error), failed_step(error, pipeline)
     return f"{text} (step `{step}`)" if step else text
-
-
-def described(error: Exception) -> str:
-    """What was raised, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 3] + "..."
 
 
 def failed_step(error: Exception, pipeline: Any) -> str:

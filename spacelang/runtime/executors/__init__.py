@@ -78,16 +78,13 @@ class Executor(Protocol):
 
     def ready(self) -> None:
         """Return once trials can be started; the clock of a run begins then. Raises InputError where that never is."""
-        ...
 
     @property
     def free(self) -> Sequence[str]:
         """The names of the workers that can be given a job now."""
-        ...
 
     def start(self, worker: str, job: Job) -> None:
         """Give a job to a worker that is free."""
-        ...
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
         """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
@@ -95,15 +92,12 @@ class Executor(Protocol):
         Raises what is wrong with the executor as a whole, never what a pipeline raised, and UnansweredError where it
         is the caller who evaluates.
         """
-        ...
 
     def stop(self, workers: Collection[str] | None = None) -> None:
         """End the jobs of these workers, or of all; they are never answered, and the workers are free for others."""
-        ...
 
     def close(self) -> None:
         """End everything that goes on, at once; no process is left behind. Closing again does nothing."""
-        ...
 
 
 @runtime_checkable
@@ -114,4 +108,3 @@ class Timed(Protocol):
 
     def clock(self) -> float:
         """The time, in seconds."""
-        ...

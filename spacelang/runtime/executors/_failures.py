@@ -22,9 +22,9 @@ class Failure:
     reason: str
     seconds: float = 0.0
 
-    def of(self, request: Request) -> Trial:
-        """The trial that it makes of a request."""
-        return Trial(request, None, self.seconds, self.status, self.reason)
+    def of(self, request: Request, kind: type[Trial] = Trial) -> Trial:
+        """The trial of some kind that it makes of a request."""
+        return kind(request, None, self.seconds, self.status, self.reason)
 
 
 def raised(error: BaseException, seconds: float = 0.0) -> Failure:

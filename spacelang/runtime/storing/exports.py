@@ -1,7 +1,6 @@
 """The trials of a store as a table, and as a file for other programs."""
 
 import json
-import os
 from importlib.util import find_spec
 from math import isnan, nan
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from spacelang.draws.codes import EXACT
+from spacelang.files import replacing
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value, is_number
 from spacelang.runtime.history import Record
@@ -71,20 +71,16 @@ def export(run: StoredRun, path: Path) -> None:
     if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise StoreError(f"`{path}` needs `pyarrow`", "install `spacelang[parquet]`, or export to `.csv.gz`")
     table = _flat(frame(run))
-    # Beside its place, under a name of its own until it is whole.
-    new = path.with_name(f".{path.name}.{os.getpid()}.new{suffix}")
+    # Without the time in the archive equal tables are equal files.
+    packed: Any = {"method": "gzip", "mtime": 1} if suffix == ".csv.gz" else None
     try:
-        if suffix == ".parquet":
-            table.to_parquet(new, engine="pyarrow", index=False)
-        else:
-            # Without the time in the archive equal tables are equal files.
-            packed: Any = {"method": "gzip", "mtime": 1} if suffix == ".csv.gz" else None
-            table.to_csv(new, index=False, compression=packed)
-        new.replace(path)
+        with replacing(path) as new:
+            if suffix == ".parquet":
+                table.to_parquet(new, engine="pyarrow", index=False)
+            else:
+                table.to_csv(new, index=False, compression=packed)
     except OSError as error:
         raise StoreError(f"`{path}` cannot be written: {error.strerror or error}", "choose another place") from error
-    finally:
-        new.unlink(missing_ok=True)
 
 
 _INACTIVE: Final = object()

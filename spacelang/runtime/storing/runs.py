@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from spacelang.files import said_by
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
@@ -157,5 +158,5 @@ def _files(place: Path) -> Iterable[Path]:
     except NotADirectoryError as error:
         raise StoreError(f"`{place}` is no regular file and no folder", "name stores, or folders of them") from error
     except OSError as error:
-        what = f"`{place}` cannot be listed: {(error.strerror or str(error)).lower()}"
+        what = f"`{place}` cannot be listed: {said_by(error)}"
         raise StoreError(what, "name stores, or folders of them") from error

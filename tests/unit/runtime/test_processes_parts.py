@@ -20,7 +20,7 @@ from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.memory import Trees, certain, resident
 from spacelang.runtime.executors._processes.messages import Garbled, Load
 from spacelang.runtime.executors._processes.nursery import Child, Nursery
-from spacelang.runtime.executors._processes.slot import Slot
+from spacelang.runtime.executors._processes.slot import shared_slot
 from spacelang.testing.misbehaving import in_a_child, wanted, well
 
 
@@ -80,18 +80,17 @@ def test_files_come_along(ends: tuple[Channel, Channel], tmp_path: Path) -> None
 
 
 def test_a_slot_is_seen_by_a_fork() -> None:
-    slot = Slot()
+    slot = shared_slot()
 
     def write() -> None:
         slot.begun, slot.finished, slot.held = 7, 2**40, 12
 
     os.waitpid(in_a_child(write), 0)
     assert (slot.begun, slot.finished, slot.held) == (7, 2**40, 12)
-    slot.close()
 
 
 def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
-    child = Child(1, psutil.Process(), Slot())
+    child = Child(1, psutil.Process(), shared_slot())
     assert not child.is_busy
     child.sequence = child.slot.begun = 3
     assert child.is_busy
@@ -99,13 +98,12 @@ def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
     assert not child.is_busy
     child.slot.begun = child.slot.finished = 4
     assert not child.is_busy
-    child.slot.close()
 
 
 def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Channel, Channel]) -> None:
     nursery = Nursery(ends[0], 0, well, Load(UNLIMITED, isolates=False))
     late = Failure(Status.TIMEOUT, "late")
-    child = Child(1, psutil.Process(), Slot(), sequence=3, verdict=late, judged=3)
+    child = Child(1, psutil.Process(), shared_slot(), sequence=3, verdict=late, judged=3)
     assert nursery._epitaph(child, -9) is None, "it had not begun the job"
     child.slot.begun = 3
     assert nursery._epitaph(child, -9) is late
@@ -113,7 +111,7 @@ def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Chan
     assert nursery._epitaph(child, -9) is None, "it was killed for another job"
     child.slot.finished = 4
     assert nursery._epitaph(child, -9) is None
-    for each in (child.slot, nursery._deaths, nursery._death):
+    for each in (nursery._deaths, nursery._death):
         each.close()
 
 

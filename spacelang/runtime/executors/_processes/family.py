@@ -58,7 +58,7 @@ def end_marked(name: str, value: str) -> None:
     """Kill all processes that were started with this environment variable, and wait until they are gone."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        doomed = [process for process in psutil.process_iter() if _is_marked(process, name, value)]
+        doomed = [process for process in psutil.process_iter() if is_marked(process, name, value)]
         if not doomed:
             return
         for process in doomed:
@@ -67,7 +67,8 @@ def end_marked(name: str, value: str) -> None:
         psutil.wait_procs(doomed, timeout=0.1)
 
 
-def _is_marked(process: psutil.Process, name: str, value: str) -> bool:
+def is_marked(process: psutil.Process, name: str, value: str) -> bool:
+    """Whether a process lives and was started with this environment variable."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(name) == value)
     except (psutil.Error, OSError):

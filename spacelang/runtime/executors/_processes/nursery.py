@@ -35,7 +35,7 @@ from spacelang.runtime.executors._processes.forked import ONE_THREAD
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import Trees, resident
 from spacelang.runtime.executors._processes.messages import Begin, Ended, Fork, Load, Loaded, Lost, News, Order, Refused
-from spacelang.runtime.executors._processes.slot import Slot
+from spacelang.runtime.executors._processes.slot import Slot, shared_slot
 
 POLL: Final = 0.025
 """How often the memory of trials is looked at, in seconds."""
@@ -259,7 +259,7 @@ class Nursery:
         return [child for child in self._children.values() if child.token == token]
 
     def _fork(self, token: int, end: socket.socket) -> None:
-        slot = Slot()
+        slot = shared_slot()
         nursery = os.getpid()
         try:
             with warnings.catch_warnings():
@@ -268,7 +268,6 @@ class Nursery:
                 pid = os.fork()
         except OSError as error:
             end.close()
-            slot.close()
             self._tell(Ended(token, 0, Failure(Status.CRASH, f"no process could be started: {described(error)}")))
             return
         if pid == 0:
@@ -285,8 +284,7 @@ class Nursery:
             os.close(self._lifeline)
             for each in (self._channel, self._deaths, self._death):
                 each.close()
-            for child in self._children.values():
-                child.slot.close()
+            self._children.clear()
             room = worker.Room(self._idle, self._limits.trial_bytes)
             worker.main(nursery, Channel(end), self._evaluate, slot, room, isolates=self._isolates)
         finally:
@@ -357,7 +355,6 @@ class Nursery:
             # What did not kill itself was killed by others, for reasons of theirs.
             is_final = child.verdict is not None or -code not in FOREIGN
             self._tell(Ended(child.token, child.sequence, failure, is_final))
-            child.slot.close()
 
     def _epitaph(self, child: Child, code: int) -> Failure | None:
         """What to say of the job that a worker was at when it ended."""

@@ -1,52 +1,23 @@
 """Slots: what a worker lets the nursery see without a message, in memory that both have."""
 
 import mmap
-import struct
-from typing import Final
-
-NUMBER: Final = struct.Struct("=q")
+from ctypes import Structure, c_int64
 
 
-class Slot:
-    """Three numbers of one worker; it is made before the worker is forked."""
+class Slot(Structure):
+    """Three numbers of one worker; `shared_slot` makes it before the worker is forked.
 
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
+    `begun` is the last job that the worker has begun, `finished` the last that it has finished, whose result is made
+    and on its way. `held` are the bytes that it held between its jobs, beyond those of an idle one.
+    """
 
-    @property
-    def begun(self) -> int:
-        """The last job that the worker has begun."""
-        return self._read(0)
+    _fields_ = (("begun", c_int64), ("finished", c_int64), ("held", c_int64))
 
-    @begun.setter
-    def begun(self, sequence: int) -> None:
-        self._write(0, sequence)
+    begun: int
+    finished: int
+    held: int
 
-    @property
-    def finished(self) -> int:
-        """The last job that the worker has finished: its result is made, and on its way."""
-        return self._read(1)
 
-    @finished.setter
-    def finished(self, sequence: int) -> None:
-        self._write(1, sequence)
-
-    @property
-    def held(self) -> int:
-        """The bytes that the worker held between its jobs, beyond those of an idle one."""
-        return self._read(2)
-
-    @held.setter
-    def held(self, size: int) -> None:
-        self._write(2, size)
-
-    def close(self) -> None:
-        """Give the memory back; the other side keeps its own."""
-        self._memory.close()
-
-    def _read(self, index: int) -> int:
-        (number,) = NUMBER.unpack_from(self._memory, index * NUMBER.size)
-        return int(number)
-
-    def _write(self, index: int, number: int) -> None:
-        NUMBER.pack_into(self._memory, index * NUMBER.size, number)
+def shared_slot() -> Slot:
+    """A slot in memory of its own, which is given back by whoever has no further use for it."""
+    return Slot.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

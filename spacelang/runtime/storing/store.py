@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.runtime.history import Began, Record
-from spacelang.runtime.storing import store_predictions, store_requests
+from spacelang.runtime.storing import store_predictions
 from spacelang.runtime.storing.header import Header, version_changes, versions
 from spacelang.runtime.storing.store_faults import (
     StoreError,
@@ -52,6 +52,7 @@ from spacelang.runtime.storing.store_file import (
     seize,
     take_over_log,
 )
+from spacelang.runtime.storing.store_later import PREDICTED, SAID
 from spacelang.runtime.storing.stored import (
     COLUMNS,
     NOTHING_SAID,
@@ -186,9 +187,9 @@ class Store(StoredRun):
         with self._writing():
             self._connection.execute(NEW_TRIAL, (*row, mark))
             if beside:
-                store_requests.insert(self._connection, record.index, beside)
+                SAID.add(self._connection, (record.index, *beside))
             if packed is not None:
-                store_predictions.insert(self._connection, record.index, packed)
+                PREDICTED.add(self._connection, (record.index, packed.digest, packed.shape, packed.numbers))
             self._commit()
             self._last = (record.index, mark)
             self._logged += 0 if packed is None else len(packed.numbers)
@@ -301,11 +302,11 @@ class Store(StoredRun):
     def _check_trials(self) -> None:
         """Every trial is there and what was written, and none is missing behind the last one."""
         count = sum(1 for _ in self._rows())
-        for trial in store_predictions.numbers(self._connection):
+        for trial in PREDICTED.trials(self._connection):
             if not 1 <= trial <= count:
                 raise damaged(self.path, f"it has predictions of trial {trial}, but no such trial")
             self.predictions(trial)
-        for trial in store_requests.numbers(self._connection):
+        for trial in SAID.trials(self._connection):
             if not 1 <= trial <= count:
                 raise damaged(self.path, f"it has what was said of trial {trial}, but no such trial")
         promised = max((session.trials or 0 for session in self.sessions), default=0)

@@ -1,17 +1,11 @@
-"""Predictions as a store keeps them: in a table of their own, so that trials stay small.
-
-A trial and its predictions are written in one transaction, and the digest of such a trial is over theirs too: neither
-can be lost or changed without the other.
-"""
+"""Predictions as a store keeps them: in a table of their own, so that trials stay small."""
 
 import json
-import sqlite3
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.runtime.storing.stored import DIGEST, LAYOUTS, PREDICTIONS, Row
+from spacelang.runtime.storing.stored import DIGEST, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,52 +44,6 @@ def unpack(row: Row) -> "npt.NDArray[np.float64]":
     if _digest(shape, numbers) != digest:
         raise ValueError("they are not what was written")
     return frombuffer(numbers, "<f8").reshape(json.loads(shape)).astype(float64)
-
-
-def has_table(connection: sqlite3.Connection, name: str = "predictions") -> bool:
-    """Whether there are predictions at all, or another table that is made when it is needed first."""
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-    return found.fetchone() is not None
-
-
-def add_table(connection: sqlite3.Connection, table: str) -> None:
-    """Make such a table, which is one of another version then."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    wanted = {*LAYOUTS[version], table}
-    connection.execute(table)
-    (version,) = [version for version, layout in LAYOUTS.items() if {*layout} == wanted]
-    connection.execute(f"PRAGMA user_version={version}")
-
-
-def insert(connection: sqlite3.Connection, trial: int, packed: Packed) -> None:
-    """Add the predictions of a trial in the transaction of that trial, with the table if they are the first."""
-    if not has_table(connection):
-        add_table(connection, PREDICTIONS)
-    values = (trial, packed.digest, packed.shape, packed.numbers)
-    connection.execute("INSERT INTO predictions VALUES (?, ?, ?, ?)", values)
-
-
-def find(connection: sqlite3.Connection, trial: int) -> Row | None:
-    """The row of a trial, without its number; None where it has none."""
-    if not has_table(connection):
-        return None
-    query = "SELECT digest, shape, numbers FROM predictions WHERE trial = ?"
-    found: Row | None = connection.execute(query, (trial,)).fetchone()
-    return found
-
-
-def marks(connection: sqlite3.Connection, trials: Sequence[int]) -> dict[int, bytes]:
-    """The digests of the predictions of consecutive trials that have been read; what was written later is there too."""
-    if not trials or not has_table(connection):
-        return {}
-    query = "SELECT trial, digest FROM predictions WHERE trial BETWEEN ? AND ?"
-    return dict(connection.execute(query, (trials[0], trials[-1])))
-
-
-def numbers(connection: sqlite3.Connection) -> Iterator[int]:
-    """The trials that have predictions."""
-    if has_table(connection):
-        yield from (trial for (trial,) in connection.execute("SELECT trial FROM predictions").fetchall())
 
 
 def _digest(shape: str, numbers: bytes) -> bytes:

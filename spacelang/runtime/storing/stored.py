@@ -257,28 +257,26 @@ def status_of(word: str) -> Status:
 
 def session_row(session: Session) -> Row:
     """The row of a session with its digest."""
-    row = (
-        session.number,
-        session.started,
-        session.process,
-        float(session.began),
-        json.dumps(dict(session.versions), sort_keys=True),
-        session.ended,
-        session.ending,
-        None if session.seconds is None else float(session.seconds),
-        session.trials,
-        session.after,
-        session.workers,
+    return marked(
+        (
+            session.number,
+            session.started,
+            session.process,
+            float(session.began),
+            json.dumps(dict(session.versions), sort_keys=True),
+            session.ended,
+            session.ending,
+            None if session.seconds is None else float(session.seconds),
+            session.trials,
+            session.after,
+            session.workers,
+        )
     )
-    return (*row, digest(b"", row))
 
 
 def session_of(row: Row) -> Session:
     """The session of a row, whose digest follows; raises ValueError where that is another one."""
-    if digest(b"", row[:-1]) != row[-1]:
-        raise ValueError(f"session {row[0]} is not what was written")
-    must_be(row[:-1], OF_SESSIONS)
-    number, started, process, began, versions, *more = row[:-1]
+    number, started, process, began, versions, *more = unmarked(row, OF_SESSIONS, f"session {row[0]}")
     known = json.loads(versions)
     if not isinstance(known, dict):
         raise TypeError("the versions of a session have no names")
@@ -289,6 +287,19 @@ def digest(before: bytes, values: Iterable[object]) -> bytes:
     """The digest of a row; `before` ties it to what is before it."""
     text = json.dumps([each.hex() if isinstance(each, bytes) else each for each in values])
     return blake2b(before + text.encode(), digest_size=DIGEST).digest()
+
+
+def marked(row: Row) -> Row:
+    """A row with its digest behind it."""
+    return (*row, digest(b"", row))
+
+
+def unmarked(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
+    """A row without its digest; raises ValueError where that is another one, and TypeError as `must_be`."""
+    if marked(row[:-1]) != row:
+        raise ValueError(f"{what} is not what was written")
+    must_be(row[:-1], kinds)
+    return row[:-1]
 
 
 def writable(text: str) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, Self
 from spacelang.ir.task import AnyBound, read_bound
 from spacelang.ir.trial import Status
 from spacelang.runtime.history import Improvement, Record
-from spacelang.runtime.storing import store_predictions, store_requests, store_tests
+from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, sound, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
+from spacelang.runtime.storing.store_later import PREDICTED, SAID
 from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
     NOTHING_SAID,
@@ -157,7 +158,7 @@ class StoredRun:
         """
         for _ in self._rows(trial - 1, 1):
             with told(self.path):
-                found = store_predictions.find(self._connection, trial)
+                found = PREDICTED.of(self._connection, "digest, shape, numbers", [trial]).get(trial)
             with sound(self.path, f"the predictions of trial {trial}: "):
                 return None if found is None else store_predictions.unpack(found)
         return None
@@ -203,14 +204,13 @@ class StoredRun:
                     "SELECT * FROM trials WHERE trial > ? ORDER BY trial LIMIT ?", (last, at_most or AT_ONCE)
                 ).fetchall()
                 numbers = [row[0] for row in rows]
-                marks = store_predictions.marks(self._connection, numbers)
-                said = store_requests.find(self._connection, numbers)
+                marks = PREDICTED.of(self._connection, "digest", numbers)
+                said = SAID.of(self._connection, "proposal, seconds, memo", numbers)
             for row in rows:
                 last += 1
                 if row[0] != last:
                     raise damaged(self.path, f"trial {last} is missing")
-                kept = [marks[last]] if last in marks else []
-                if digest(before, (*row[:-1], *said.get(last, ()), *kept)) != row[-1]:
+                if digest(before, (*row[:-1], *said.get(last, ()), *marks.get(last, ()))) != row[-1]:
                     raise damaged(self.path, f"trial {last} is not what was written")
                 before = row[-1]
                 whole = renewed(row) if self._is_former else row

@@ -72,7 +72,7 @@ def finish(
         configuration = record.trial.request.configuration
         request = Refit(configuration, form=form, is_wanted=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)
-        trial = _answer(executor, Job(-number, request, seconds))
+        (trial,) = answers(executor, Job(-number, request, seconds))
         trial = readable(trial) if is_wanted else trial
         if isinstance(trial, Refitted) and trial.status is Status.SUCCESS:
             pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
@@ -87,7 +87,7 @@ def scored(executor: Executor, job: Job, rows: int) -> TestScore | None:
     """What a job says of the score on so many test rows, or why it says nothing; None where there are no such rows."""
     if not rows:
         return None
-    trial = _answer(executor, job)
+    (trial,) = answers(executor, job)
     if isinstance(trial, Examined):
         return trial.score
     return TestScore(None, None, None, rows, trial.reason)
@@ -104,7 +104,7 @@ def _tested(wish: Examine, objective: Refittable, executor: Executor, seconds: f
 
 def _gauged(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[Reached, ...]:
     """What a job says that is reached of each bound on the test rows, or why it says nothing."""
-    trial = _answer(executor, job)
+    (trial,) = answers(executor, job)
     if isinstance(trial, Gauged) and trial.status is Status.SUCCESS:
         return trial.reached
     return tuple(Reached(bound, None, reason=trial.reason) for bound in bounds)
@@ -143,11 +143,15 @@ def allowed_seconds(record: Record, outcome: Outcome, objective: Refittable, lim
     return max(round(outcome.seconds * growth, 3), SHORTEST)
 
 
-def _answer(executor: Executor, job: Job) -> Trial:
-    executor.start(executor.free[0], job)
-    while not (finished := executor.wait()):
-        pass
-    return finished[0].trial
+def answers(executor: Executor, *jobs: Job) -> list[Trial]:
+    """What came of the jobs, in their order; as many go on at a time as there are workers."""
+    waiting = [*jobs]
+    found: dict[int, Trial] = {}
+    while len(found) < len(jobs):
+        for worker in list(executor.free)[: len(waiting)]:
+            executor.start(worker, waiting.pop(0))
+        found |= {finished.job.number: finished.trial for finished in executor.wait()}
+    return [found[job.number] for job in jobs]
 
 
 def readable(trial: Trial) -> Trial:

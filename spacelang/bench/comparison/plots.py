@@ -11,7 +11,7 @@ import numpy as np
 
 from spacelang.bench.comparison.curves import Array
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Models, Results, counted
+from spacelang.bench.comparison.results import MODELS, Models, Results, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,8 +43,6 @@ WIDTHS: Final = (3.4, 1.5)
 
 BANDS: Final = 0.7
 """How opaque all bands together are, each at most a fifth of it."""
-
-MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
 
 MARKS: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
 """From how many decades on which multiples of a power of ten have numbers; without any, steps of equal width."""

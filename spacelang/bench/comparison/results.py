@@ -28,6 +28,10 @@ class Models(StrEnum):
     """Any trained model, on however few rows."""
 
 
+MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
+"""What the two kinds of incumbents are called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """Which run of a comparison it is: its data, the label of its optimizer, its seed."""

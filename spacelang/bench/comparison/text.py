@@ -13,15 +13,9 @@ from rich.text import Text
 
 from spacelang.bench.comparison.noise import Drawn
 from spacelang.bench.comparison.ranks import Interval, Ranking
-from spacelang.bench.comparison.results import Models, Results, counted
+from spacelang.bench.comparison.results import MODELS, Models, Results, counted
 from spacelang.bench.comparison.verdict import Verdict, verdict
 from spacelang.diagnostics.cells import visible
-
-MODELS: Final = {
-    Models.FULL: "models trained on all training rows",
-    Models.ANY: "any trained model",
-}
-"""What the two kinds of incumbents are called."""
 
 SHARES: Final = (0.01, 0.1, 1.0)
 """The shares of the time after which losses and ranks are told."""

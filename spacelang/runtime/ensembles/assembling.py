@@ -1,6 +1,6 @@
 """From the trials of a run to an ensemble: who votes is chosen by stored predictions, and fitted on all rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -12,7 +12,7 @@ from spacelang.runtime.ensembles.selection import Bag, Predictions, combined, lo
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.evaluation.refitting import Examine, Parcel, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
-from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, readable, scored
+from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, answers, readable, scored
 from spacelang.runtime.history import Outcome, Record, Unkept
 from spacelang.runtime.objective import Votable
 from spacelang.runtime.pipelines.forms import Form
@@ -170,7 +170,7 @@ def assemble(
     wishes = [_wish(member.record, form, needed) for member in choice.members]
     seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
     jobs = [Job(FIRST - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
-    trials = [readable(trial) if needed else trial for trial in _answers(executor, jobs)]
+    trials = [readable(trial) if needed else trial for trial in answers(executor, *jobs)]
     pairs = [*zip(choice.members, trials, strict=True)]
     fitted = [(member, trial) for member, trial in pairs if _is_fitted(trial)]
     failed = [PassedOver(member.record, trial.status, trial.reason) for member, trial in pairs if not _is_fitted(trial)]
@@ -215,17 +215,6 @@ def _is_fitted(trial: Trial) -> TypeGuard[Refitted]:
 
 def _wish(record: Record, form: Form, is_wanted: bool) -> Refit:
     return Refit(record.trial.request.configuration, form=form, is_wanted=is_wanted, is_member=True)
-
-
-def _answers(executor: Executor, jobs: Sequence[Job]) -> Iterator[Trial]:
-    """What came of the jobs, in their order; as many go on at a time as there are workers."""
-    waiting = list(jobs)
-    answers: dict[int, Trial] = {}
-    while len(answers) < len(jobs):
-        for worker in list(executor.free)[: len(waiting)]:
-            executor.start(worker, waiting.pop(0))
-        answers |= {finished.job.number: finished.trial for finished in executor.wait()}
-    return (answers[job.number] for job in jobs)
 
 
 def _voted(objective: Votable, members: Sequence[Member], parcels: Sequence[Parcel], form: Form) -> Any:

@@ -1,6 +1,5 @@
 """Test rows: kept from all trials, and as alike to the other rows as a fitted pipeline needs them to be."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -14,7 +13,7 @@ from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.split import Rows, plain_holdout, stratified_holdout
-from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.judging.metric import Metric, blind_loss
 from spacelang.runtime.pipelines.taking import AsTable
 
 DRAWING: Final = 12_073
@@ -127,15 +126,8 @@ def made_alike(tested: Table, table: Table, dataset: Dataset) -> Dataset:
 
 def check_defined(metric: Metric, dataset: Dataset, tested: Dataset) -> None:
     """Raise MetricError where a metric is undefined on the test rows, whatever is predicted."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
-    model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
-    model.fit(np.zeros((len(dataset.target), 1)), dataset.target.to_numpy())
-    rows = np.zeros((len(tested.target), 1))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            loss = metric.loss(model, rows, tested.target.to_numpy())
+        loss = blind_loss(metric, dataset, tested)
     except (ValueError, TypeError, AttributeError) as error:
         raise _undefined(metric, tested, str(error).strip().splitlines()[0]) from error
     if not np.isfinite(loss):

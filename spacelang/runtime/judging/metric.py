@@ -77,23 +77,30 @@ def scorer_of(name: str) -> Any:
 
 def check_metric(metric: Metric, dataset: Dataset) -> None:
     """Make sure before the search that the metric can be computed; raises MetricError with the library's reason."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
     if dataset.kind == "classification" and _judges_numbers(metric.name):
         help_text = "a regression metric would take the classes for quantities: choose one for classification"
         raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
-    model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
-    nothing = np.zeros((len(dataset.target), 1))
-    target = dataset.target.to_numpy()
     try:
-        with warnings.catch_warnings():
-            # A constant prediction is what some metrics warn about; here it only stands in for a pipeline.
-            warnings.simplefilter("ignore")
-            metric.loss(model.fit(nothing, target), nothing, target)
+        blind_loss(metric, dataset, dataset)
     except (ValueError, TypeError, AttributeError) as error:
         what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
         reason = str(error).strip().splitlines()[0]
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
+
+
+def blind_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:
+    """The loss on some rows of what has learned the target of others and none of their features.
+
+    Raises ValueError, TypeError or AttributeError where the metric cannot be computed.
+    """
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
+    seen, unseen = (np.zeros((len(each.target), 1)) for each in (dataset, tested))
+    with warnings.catch_warnings():
+        # A constant prediction is what some metrics warn about; here it only stands in for a pipeline.
+        warnings.simplefilter("ignore")
+        return metric.loss(model.fit(seen, dataset.target.to_numpy()), unseen, tested.target.to_numpy())
 
 
 def _judges_numbers(name: str) -> bool:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.boxing import bounds_of, checked_fidelities, checked_scale, fidelities_of, grid_of, without_data
 from spacelang.api.experiment import Data, Experiment, Prepared
@@ -18,6 +17,7 @@ from spacelang.ir.task import Fidelity
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.boxes import ONE, BlackBox
 from spacelang.runtime.budget import Budget
+from spacelang.runtime.closing import Closing
 from spacelang.runtime.executors import Workers
 from spacelang.runtime.listening import Silence
 from spacelang.runtime.storing.header import DataFacts
@@ -173,7 +173,7 @@ class Asked:
             self._run.advance()
 
 
-class AskAndTell(Iterator[Asked]):
+class AskAndTell(Closing, Iterator[Asked]):
     """A search that asks for configurations: iterate over them, or `ask` for as many as may be out at once."""
 
     def __init__(self, run: "_Run") -> None:
@@ -203,16 +203,6 @@ class AskAndTell(Iterator[Asked]):
     def close(self) -> None:
         """End the search, as an interruption does; what is out is of no use any more. Closing again does nothing."""
         self._run.close()
-
-    def __enter__(self) -> Self:
-        """The search itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End it."""
-        self.close()
 
     def _handed_out(self) -> Iterator[Asked]:
         while (job := self._run.executor.hand_out()) is not None:

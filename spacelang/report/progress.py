@@ -2,8 +2,7 @@
 
 from collections import Counter
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
@@ -13,27 +12,16 @@ from rich.text import Text
 from spacelang.ir.trial import Status
 from spacelang.report.failures import told
 from spacelang.runtime.budget import Budget
+from spacelang.runtime.closing import Closing
 from spacelang.runtime.history import Outcome, Record
-from spacelang.runtime.listening import Listener
+from spacelang.runtime.listening import Silence
 
 EVERY: Final = 30.0
 """Seconds between two lines where there is no terminal."""
 
 
-class ProgressListener(Listener, Protocol):
-    """A listener that cleans up after itself: `with progress(console) as listener: run(..., listener=listener)`."""
-
-    def __enter__(self) -> Self:
-        """The listener itself."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the terminal as it was."""
-
-
-def progress(console: Console) -> ProgressListener:
-    """The progress that suits a console, which should write to standard error."""
+def progress(console: Console) -> "LiveProgress | PlainProgress":
+    """The listener that suits a console, which should write to standard error, to be closed at the end."""
     return LiveProgress(console) if is_watched(console) else PlainProgress(console)
 
 
@@ -42,7 +30,7 @@ def is_watched(console: Console) -> bool:
     return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 
-class LiveProgress:
+class LiveProgress(Closing):
     """A bar with trials, failures by kind, the best loss and the time left; it disappears at the end."""
 
     def __init__(self, console: Console) -> None:
@@ -57,13 +45,7 @@ class LiveProgress:
         self._task: TaskID | None = None
         self._counts = _Counts()
 
-    def __enter__(self) -> Self:
-        """The listener itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Leave the terminal as it was."""
         self._progress.stop()
 
@@ -83,25 +65,13 @@ class LiveProgress:
         self._progress.stop()
 
 
-class PlainProgress:
+class PlainProgress(Silence, Closing):
     """A line of figures every half minute, for logs; a short run leaves none."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._counts = _Counts()
         self._told = 0.0
-
-    def __enter__(self) -> Self:
-        """The listener itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing has to be put back."""
-
-    def started(self, budget: Budget) -> None:
-        """Say nothing yet."""
 
     def trial(self, record: Record, best: Record) -> None:
         """Print the figures if the last ones are old."""
@@ -110,9 +80,6 @@ class PlainProgress:
             self._told = record.finished
             line = f"{record.finished:.0f} s: {self._counts.text(best)}"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def finished(self, outcome: Outcome) -> None:
-        """Say nothing more: the summary follows."""
 
 
 class _Counts:

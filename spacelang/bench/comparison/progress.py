@@ -1,8 +1,7 @@
 """Progress over all runs of a comparison, on standard error."""
 
 import time
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -19,6 +18,7 @@ from spacelang.bench.comparison.results import Key, Run
 from spacelang.diagnostics.cells import visible
 from spacelang.report.progress import EVERY
 from spacelang.runtime.budget import Budget
+from spacelang.runtime.closing import Closing
 from spacelang.runtime.history import Record
 from spacelang.runtime.listening import Listener, Silence
 
@@ -49,7 +49,7 @@ class Quiet(Silence):
         """Ignore it."""
 
 
-class ComparisonProgress(Quiet):
+class ComparisonProgress(Quiet, Closing):
     """A bar over all runs on a terminal, elsewhere a line now and then; runs without a score are told as they end."""
 
     def __init__(self, console: Console) -> None:
@@ -60,13 +60,7 @@ class ComparisonProgress(Quiet):
         self._budget = Budget()
         self._told = time.monotonic()
 
-    def __enter__(self) -> Self:
-        """The listener itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Leave the terminal as it was."""
         if self._bar is not None:
             self._bar.stop()

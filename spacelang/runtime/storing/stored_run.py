@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import AnyBound, read_bound
 from spacelang.ir.trial import Status
+from spacelang.runtime.closing import Closing
 from spacelang.runtime.history import Improvement, Record
 from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, sound, told
@@ -41,7 +41,7 @@ FINISHED: Final = ("budget", "exhausted")
 """The endings after which nothing is left to do."""
 
 
-class StoredRun:
+class StoredRun(Closing):
     """A store that is only read, also while its run goes on; raises StoreError where it is none."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -166,16 +166,6 @@ class StoredRun:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        """The run itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Let go of the file."""
-        self.close()
 
     @property
     def _bounds(self) -> tuple[AnyBound, ...]:

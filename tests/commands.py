@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,10 +69,10 @@ def preloaded() -> Preloaded:
     return Preloaded()
 
 
-def nursery(link: Link, files: dict[str, int], preload: Sequence[str]) -> Attended:
+def nursery(link: Link, files: dict[str, int]) -> Attended:
     """A nursery that is forked where everything is imported, in the place of `Link._started`."""
     environment = {**os.environ, **ONE_THREAD, MARK: link._mark}
-    return preloaded().nursery(Wanted(str(Path.cwd()), environment, list(sys.path), list(preload)), **files)
+    return preloaded().nursery(Wanted(str(Path.cwd()), environment, list(sys.path)), **files)
 
 
 def killed(*arguments: str, folder: Path, when: Callable[[], bool]) -> None:

@@ -73,7 +73,6 @@ class Wanted:
     folder: str
     environment: Mapping[str, str]
     path: Sequence[str]
-    preload: Sequence[str]
 
 
 class Attended:
@@ -199,7 +198,7 @@ def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
     if child == 0:
         os.close(told)
         be_as_a_fresh_nursery(wanted)
-        nursery.main(*given, wanted.preload)
+        nursery.main(*given)
     for descriptor in given:
         os.close(descriptor)  # it is by these that the nursery knows whether its coordinator lives
     os.write(told, NUMBER.pack(child))

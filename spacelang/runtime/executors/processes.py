@@ -72,9 +72,8 @@ class Processes:
     much more is replaced, as is one in which a trial has changed what all trials of a process have in common. What a
     worker held before a trial is not counted as the trial's. With `isolate` every trial has a process of its own, and
     nothing that an evaluation keeps is there for the next one. A trial whose process somebody else has killed, or whose
-    answer cannot be read, is begun again, up to `ATTEMPTS` times. `preload` names modules that can be imported while
-    the evaluation is on its way. With `forks` the nursery is a fork of this process where that has used one thread
-    alone: then `evaluate` is there without being sent, and nothing is imported twice.
+    answer cannot be read, is begun again, up to `ATTEMPTS` times. With `forks` the nursery is a fork of this process
+    where that has used one thread alone: then `evaluate` is there without being sent, and nothing is imported twice.
 
     There may be more workers than `cores()`; each is told to use one thread. Raises InputError where there are no such
     processes or the evaluation cannot be sent to one; `ready` raises where it cannot be loaded or where the limit of
@@ -93,7 +92,6 @@ class Processes:
         workers: int = 1,
         limits: Limits = UNLIMITED,
         isolate: bool = False,
-        preload: Sequence[str] = (),
         forks: bool = False,
     ) -> None:
         if os.name != "posix":
@@ -103,7 +101,6 @@ class Processes:
         self._evaluate = evaluate
         self._limits = limits
         self._isolates = isolate
-        self._preload = tuple(preload)
         self._forks = forks
         self._workers = {name: _Worker(name) for name in map(str, range(1, workers + 1))}
         self._numbers = count(1)
@@ -177,7 +174,7 @@ class Processes:
     def _link(self) -> None:
         """Start a nursery."""
         self._loaded_at = None
-        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), self._preload, forks=self._forks)]
+        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), forks=self._forks)]
         self._forks = False  # by now files may be open that are no other process's business
         self._selector.register(self._links[0].channel, selectors.EVENT_READ)
 

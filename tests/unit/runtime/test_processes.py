@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -371,14 +372,6 @@ def test_closing_while_it_loads_is_quick(marked: Marked) -> None:
     assert not marked()
 
 
-def test_modules_can_be_loaded_before(make: Make) -> None:
-    def loaded(request: Request) -> Trial:
-        return Trial(request, float("wave" in sys.modules))
-
-    (finished,) = run(make(loaded, preload=["wave", "spacelang.nowhere"]), wanted(1))
-    assert finished.trial.loss == 1
-
-
 def test_data_is_sent_once_and_shared(make: Make, marked: Marked) -> None:
     data = np.random.default_rng(0).random(6_000_000)
 
@@ -445,10 +438,14 @@ def fit(request: Request) -> Trial:
 
 
 def test_libraries_with_threads_work_in_workers_however_often_they_are_forked(make: Make) -> None:
-    modules = ["sklearn.ensemble", "sklearn.datasets", "xgboost", "lightgbm"]
+    def loaded() -> Evaluate:
+        for name in ("sklearn.ensemble", "sklearn.datasets", "xgboost", "lightgbm"):
+            import_module(name)
+        return fit
+
     with threadpool_limits(1):
         expected = {name: fit(wanted(0, name)) for name in ("forest", "histogram", "xgboost", "lightgbm")}
-    executor = make(fit, limits=Limits(trial_seconds=30), preload=modules)
+    executor = make(Unloaded(loaded), limits=Limits(trial_seconds=30))
     for _ in range(3):
         for name, here in expected.items():
             crashed, finished = run(executor, wanted(0, "segfault"), wanted(0, name))

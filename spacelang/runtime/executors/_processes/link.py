@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, Final, NoReturn
 
@@ -44,7 +43,7 @@ class Link:
     evaluation cannot be sent to another process, or no process can be started.
     """
 
-    def __init__(self, evaluate: Evaluate, order: Load, preload: Sequence[str], *, forks: bool = False) -> None:
+    def __init__(self, evaluate: Evaluate, order: Load, *, forks: bool = False) -> None:
         self._owner = os.getpid()
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -56,7 +55,7 @@ class Link:
             else:
                 with _payload(evaluate) as payload:
                     files = {"control": theirs.fileno(), "lifeline": reading, "payload": payload.fileno()}
-                    self._process = self._started(files, preload)
+                    self._process = self._started(files)
         except BaseException:
             ours.close()
             os.close(self._lifeline)
@@ -81,8 +80,8 @@ class Link:
         except OSError as error:
             raise InputError(f"no process can be started: {described(error)}", HERE) from error
 
-    def _started(self, files: dict[str, int], preload: Sequence[str]) -> "subprocess.Popen[bytes]":
-        given = json.dumps({"path": sys.path, "preload": list(preload), **files})
+    def _started(self, files: dict[str, int]) -> "subprocess.Popen[bytes]":
+        given = json.dumps({"path": sys.path, **files})
         environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), MARK: self._mark}
         try:
             # `-P`: nothing in the current folder takes the place of a module before the path is set.

@@ -16,10 +16,9 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NoReturn, assert_never
 
@@ -56,7 +55,7 @@ GRACE: Final = 0.2
 """How long a worker that has hung up may take to end by itself, so that it can be said how it did."""
 
 
-def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> NoReturn:
+def main(control: int, lifeline: int, payload: int) -> NoReturn:
     """Serve the coordinator until it hangs up; the descriptors are those that it has left open for this process."""
     code = 1
     try:
@@ -65,10 +64,6 @@ def main(control: int, lifeline: int, payload: int, preload: Sequence[str]) -> N
         gc.disable()
         channel = Channel(socket.socket(fileno=control))
         _end_with(lifeline)
-        for name in preload:
-            # What cannot be imported is for the evaluation to say.
-            with suppress(Exception):
-                import_module(name)
         order = pickle.loads(channel.receive())
         assert isinstance(order, Load)
         evaluate = _loaded(channel, payload)

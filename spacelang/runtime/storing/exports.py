@@ -3,6 +3,7 @@
 import json
 from importlib.util import find_spec
 from math import isnan, nan
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,22 +21,22 @@ from spacelang.runtime.storing.stored import METRICS
 SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
 
 FIXED: Final = {
-    "trial": "int64",
-    "status": "object",
-    "loss": "float64",
-    "fidelity": "Int64",
-    "cost": "float64",
-    "cost_alone": "float64",
-    "started": "float64",
-    "finished": "float64",
-    "feasible": "bool",
-    "training_loss": "float64",
-    "worker": "object",
-    "attempts": "int64",
-    "early": "bool",
-    "reason": "object",
+    "trial": ("int64", attrgetter("index")),
+    "status": ("object", attrgetter("trial.status.value")),
+    "loss": ("float64", attrgetter("trial.loss")),
+    "fidelity": ("Int64", attrgetter("trial.request.fidelity")),
+    "cost": ("float64", attrgetter("trial.cost")),
+    "cost_alone": ("float64", attrgetter("trial.seconds_alone")),
+    "started": ("float64", attrgetter("started")),
+    "finished": ("float64", attrgetter("finished")),
+    "feasible": ("bool", attrgetter("trial.is_feasible")),
+    "training_loss": ("float64", attrgetter("trial.training_loss")),
+    "worker": ("object", attrgetter("worker")),
+    "attempts": ("int64", attrgetter("attempts")),
+    "early": ("bool", attrgetter("is_early")),
+    "reason": ("object", attrgetter("trial.reason")),
 }
-"""The columns that every run has."""
+"""The columns that every run has: of which type they are, and where records have them."""
 
 
 def frame(run: StoredRun) -> pd.DataFrame:
@@ -52,7 +53,8 @@ def frame(run: StoredRun) -> pd.DataFrame:
         values.append(record.trial.request.configuration.view)
     recorded = [f"metric.{name}" for name in json.loads(run.header.settings.get(METRICS, "[]"))]
     measured = list(dict.fromkeys([*_names(rows), *recorded]))
-    table = pd.DataFrame(rows, columns=[*FIXED, *measured]).astype(FIXED | dict.fromkeys(measured, "float64"))
+    types = {name: kind for name, (kind, _) in FIXED.items()} | dict.fromkeys(measured, "float64")
+    table = pd.DataFrame(rows, columns=[*types]).astype(types)
     keys = sorted({key for each in values for key in each})
     columns = {f"configuration.{key}": _column([each.get(key, _INACTIVE) for each in values]) for key in keys}
     return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)
@@ -89,20 +91,7 @@ _INACTIVE: Final = object()
 def _row(record: Record) -> dict[str, object]:
     trial = record.trial
     return {
-        "trial": record.index,
-        "status": trial.status.value,
-        "loss": trial.loss,
-        "fidelity": trial.request.fidelity,
-        "cost": trial.cost,
-        "cost_alone": trial.seconds_alone,
-        "started": record.started,
-        "finished": record.finished,
-        "feasible": trial.is_feasible,
-        "training_loss": trial.training_loss,
-        "worker": record.worker,
-        "attempts": record.attempts,
-        "early": record.is_early,
-        "reason": trial.reason,
+        **{name: of(record) for name, (_, of) in FIXED.items()},
         **{f"constraint.{each.bound.name}": each.value for each in trial.constraints},
         **{f"metric.{name}": value for name, value in trial.metrics},
     }

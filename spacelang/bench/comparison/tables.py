@@ -85,32 +85,19 @@ def runs(results: Results) -> pd.DataFrame:
     At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
     """
     rows = [
-        (
-            run.key.data,
-            run.key.optimizer,
-            run.key.seed,
-            *(run.curves[models].losses[-1] if run.curves[models].losses else np.nan for models in Models),
-            run.trials,
-            run.failed,
-            run.seconds,
-            run.ended,
-            run.reason,
-            *((np.nan, np.nan) if run.tested is None else (run.tested.score.loss, run.tested.reported)),
-        )
+        {
+            "data": run.key.data,
+            "optimizer": run.key.optimizer,
+            "seed": run.key.seed,
+            **{f"loss_{models.value}": next(reversed(run.curves[models].losses), np.nan) for models in Models},
+            "trials": run.trials,
+            "failed": run.failed,
+            "seconds": run.seconds,
+            "ended": run.ended,
+            "reason": run.reason,
+            "loss_test": np.nan if run.tested is None else run.tested.score.loss,
+            "loss_reported": np.nan if run.tested is None else run.tested.reported,
+        }
         for run in results.runs
     ]
-    losses = [f"loss_{models.value}" for models in Models]
-    names = [
-        "data",
-        "optimizer",
-        "seed",
-        *losses,
-        "trials",
-        "failed",
-        "seconds",
-        "ended",
-        "reason",
-        "loss_test",
-        "loss_reported",
-    ]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows)

@@ -8,6 +8,7 @@ import typer
 from spacelang.cli._options import JsonOption
 from spacelang.cli._shared import note, print_json
 from spacelang.diagnostics.cells import visible
+from spacelang.text import counted
 
 
 def command(
@@ -37,8 +38,4 @@ def command(
         return
     data, spaces = {row.data for row in rows}, {row.space.name for row in rows}
     of = ", ".join(f"`{name}`" for name in sorted(spaces))
-    typer.echo(visible(f"{_count(len(rows), 'row')} for {_count(len(data), 'data set')}, of {of}, in {output}"))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    typer.echo(visible(f"{counted(len(rows), 'row')} for {counted(len(data), 'data set')}, of {of}, in {output}"))

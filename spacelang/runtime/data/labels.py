@@ -47,6 +47,14 @@ class Dataset:
         return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
 
 
+def check_labelled(table: Table) -> None:
+    """Raise DataError where a row has no label."""
+    missing = int(table.target.isna().sum())
+    if missing:
+        rows = "1 row has" if missing == 1 else f"{missing} rows have"
+        raise DataError(f"{rows} no label in the column `{table.target.name}`", "leave out or label them")
+
+
 def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
     """The data set for this kind of task, with labels coded as numbers.
 
@@ -58,10 +66,7 @@ def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
             f"`{table.name}` is a task of {table.kind}, and the space is for {kind}",
             f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}",
         )
-    missing = int(table.target.isna().sum())
-    if missing:
-        rows = "1 row has" if missing == 1 else f"{missing} rows have"
-        raise DataError(f"{rows} no label in the column `{table.target.name}`", "leave out or label them")
+    check_labelled(table)
     match kind:
         case "classification":
             return _classified(table, folds)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.content import Content, content_of, is_mostly_different
-from spacelang.runtime.data.labels import NUMBERED_CLASSES
+from spacelang.runtime.data.labels import NUMBERED_CLASSES, check_labelled
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.reading import listed
 from spacelang.runtime.data.sparse import Features
@@ -120,11 +120,8 @@ class Profile:
 
 def profile(table: Table) -> Profile:
     """The profile of a table that was read; raises DataError where a row has no label, or all have the same."""
-    missing = int(table.target.isna().sum())
+    check_labelled(table)
     label = str(table.target.name)
-    if missing:
-        rows = "1 row has" if missing == 1 else f"{missing} rows have"
-        raise DataError(f"{rows} no label in the column `{label}`", "leave out or label them")
     kind = kind_of(table).kind
     counts = table.target.value_counts() if kind == "classification" else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())

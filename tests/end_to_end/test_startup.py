@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import TOY, spacelang
@@ -56,7 +57,7 @@ except SystemExit:
 """
 
 AUDITED = '''
-import json, pathlib, resource, sys, time
+import json, os, pathlib, resource, sys, time
 import spacelang
 from spacelang.cli import main
 
@@ -77,21 +78,30 @@ def megabytes():
 seen = []
 # A first check of wrong spaces, one of them no sentence, and of a sound one loads what checking and showing need.
 checked("wrong.space", "unsaid.space", "toy.space")
-before, started = set(sys.modules), time.process_time()
-sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments[0]) if arguments else "")))
-status = checked(*sys.argv[1:])
-events = seen[:]
-found = {
-    "status": status,
-    "seconds": time.process_time() - started,
-    "megabytes": megabytes(),
-    "modules": sorted(set(sys.modules) - before),
-    "opened": sorted({path for event, path in events if event == "open"}),
-    "events": sorted({event for event, _ in events}),
-    "package": str(pathlib.Path(spacelang.__file__).parent),
-}
-sys.stderr.write("=====" + json.dumps(found))
+before = set(sys.modules)
+for file in sys.argv[1:]:
+    if os.fork():
+        os.wait()
+        continue
+    started = time.process_time()
+    sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments[0]) if arguments else "")))
+    status = checked(file)
+    events = seen[:]
+    found = {
+        "status": status,
+        "seconds": time.process_time() - started,
+        "megabytes": megabytes(),
+        "modules": sorted(set(sys.modules) - before),
+        "opened": sorted({path for event, path in events if event == "open"}),
+        "events": sorted({event for event, _ in events}),
+        "package": str(pathlib.Path(spacelang.__file__).parent),
+    }
+    sys.stderr.write("\\n=====" + json.dumps([file, found]) + "\\n")
+    sys.stderr.flush()
+    os._exit(0)
 '''
+"""Each file has a fork of a process that has loaded what checking needs."""
+
 HARMLESS = (
     "open",
     "os.listdir",
@@ -201,12 +211,18 @@ def test_a_wrong_option_imports_no_scikit_learn(folder: Path) -> None:
     assert not {name.partition(".")[0] for name in found} & {"sklearn", "pandas", "scipy"}
 
 
+@pytest.fixture(scope="module")
+def audited(folder: Path) -> dict[str, Any]:
+    """What checking each hostile file came to."""
+    for name, text in HOSTILE.items():
+        (folder / f"{name}.space").write_text(text, encoding="utf-8")
+    told = spacelang(*(f"{name}.space" for name in HOSTILE), folder=folder, code=AUDITED).stderr
+    return dict(json.loads(line.removeprefix("=====")) for line in told.splitlines() if line.startswith("====="))
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_opens_and_imports_nothing(name: str, folder: Path) -> None:
-    path = folder / f"{name}.space"
-    path.write_text(HOSTILE[name], encoding="utf-8")
-    # A first check of wrong spaces, one of them no sentence, and of a sound one loads what checking and showing need.
-    found = json.loads(spacelang(path.name, folder=folder, code=AUDITED).stderr.rpartition("=====")[2])
+def test_a_hostile_file_opens_and_imports_nothing(name: str, folder: Path, audited: dict[str, Any]) -> None:
+    found = audited[f"{name}.space"]
     assert found["status"] in (0, 1)
     assert found["modules"] == []
     assert [event for event in found["events"] if not event.startswith(HARMLESS)] == []

@@ -11,6 +11,7 @@ as the user who made the mistake.
 import sys
 from collections.abc import Callable
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import PropertyMock, patch
@@ -60,7 +61,9 @@ FILES = {path.stem: path.name for path in FOLDER.glob("*.*") if path.suffix not 
 NAMES = sorted(FILES.keys() | set(UNREADABLE))
 
 
+@cache
 def found(name: str) -> tuple[Diagnostic, ...]:
+    """What is said of a file: several tests look at it."""
     source = source_of(name)
     if isinstance(source, Diagnostic):
         return (source,)

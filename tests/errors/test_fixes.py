@@ -1,6 +1,8 @@
 """What an editor may offer makes the problem go away by itself and brings no new one."""
 
 from collections import Counter
+from collections.abc import Iterable
+from functools import cache
 
 import pytest
 
@@ -18,6 +20,7 @@ WITH_FIXES = {
 """Files whose problem has a fix; others may have one."""
 
 
+@cache
 def offers(name: str) -> list[tuple[Source, Diagnostic, str]]:
     """Every fix of a file: the source, the problem, and the text after the fix."""
     source = source_of(name)
@@ -31,20 +34,21 @@ def offers(name: str) -> list[tuple[Source, Diagnostic, str]]:
     ]
 
 
-def problems(source: Source) -> Counter[str]:
-    return Counter(each.code for each in check(source, surroundings_of(source)).diagnostics)
+def problems(found: Iterable[Diagnostic]) -> Counter[str]:
+    return Counter(each.code for each in found)
 
 
-def errors(source: Source) -> Counter[str]:
-    return Counter(d.code for d in check(source, surroundings_of(source)).diagnostics if d.severity is Severity.ERROR)
+def errors(found: Iterable[Diagnostic]) -> Counter[str]:
+    return problems(each for each in found if each.severity is Severity.ERROR)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fix_removes_its_problem_and_adds_none(name: str) -> None:
     for source, diagnostic, text in offers(name):
-        fixed = Source(source.name, text, source.origin)
-        assert problems(fixed)[diagnostic.code] < problems(source)[diagnostic.code], text
-        assert errors(fixed) <= errors(source), text
+        before = check(source, surroundings_of(source)).diagnostics
+        after = check(Source(source.name, text, source.origin), surroundings_of(source)).diagnostics
+        assert problems(after)[diagnostic.code] < problems(before)[diagnostic.code], text
+        assert errors(after) <= errors(before), text
 
 
 def test_many_problems_have_a_fix() -> None:

@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from itertools import accumulate
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from spacelang.carried import Carried
 from spacelang.suggest import nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -178,7 +180,10 @@ class Plugins:
             module.name for module in pkgutil.iter_modules(path) if not module.ispkg and not module.name.startswith("_")
         )
 
-    def _entry_points(self) -> dict[str, EntryPoint]:
+    def _entry_points(self) -> "dict[str, EntryPoint]":
+        # Here, as whoever evaluates trials looks for none, and reading the metadata of packages takes long to import.
+        from importlib.metadata import entry_points
+
         return {entry.name: entry for entry in entry_points(group=self.group)}
 
 

@@ -1,6 +1,7 @@
 """What every optimizer must do."""
 
 import tracemalloc
+from contextlib import suppress
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 
 import pytest
@@ -185,7 +186,7 @@ class OptimizerConformance(Resumed):
                     == drive(self.start(space, seed), counted(1000, offset), LIMIT, scale=many).requests
                 )
 
-        self.holds(law, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
+        self.holds(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
 
     @pytest.mark.parametrize("scale", [Scale(0.0, 80.0), Scale(0.0, 43.0), Scale.around(42.0), UNIT], ids=str)
     def test_failures_are_trained_on_all_rows_no_more_often_than_at_random(self, scale: Scale) -> None:
@@ -195,12 +196,27 @@ class OptimizerConformance(Resumed):
             fails = int(arbitrary(Request(request.configuration)) * 8) < 3
             return None if fails else 40 + 6 * arbitrary(request)
 
-        failures = 0
-        for seed in range(5):
-            driven = drive(self.start(plain(5, 5, 5), seed), error, 500, scale=scale, seed=seed)
-            full = [trial.loss is None for trial in driven.trials if trial.request.fidelity is None]
-            failures += sum(full[:10])
-        assert failures <= self.failures, "of 50"
+        def failed(seed: int) -> int:
+            """How many of the first ten on all rows fail; what comes later is not looked at."""
+            full: list[bool] = []
+
+            def answer(request: Request) -> float | None:
+                if len(full) == 10:
+                    raise EnoughError
+                loss = error(request)
+                if request.fidelity is None:
+                    full.append(loss is None)
+                return loss
+
+            with suppress(EnoughError):
+                drive(self.start(plain(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
+            return sum(full)
+
+        assert sum(map(failed, range(5))) <= self.failures, "of 50"
+
+
+class EnoughError(Exception):
+    """What a law is about has been seen."""
 
 
 def counted(times: int, offset: int = 0) -> Objective:

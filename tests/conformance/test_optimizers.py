@@ -35,10 +35,10 @@ class TestOptimizers(OptimizerConformance):
         self.optimizer = OPTIMIZERS.load(name)
         self.repeats = name in REPEATING
         self.examples, self.stops = EXAMPLES, STOPS
-        if name == "bo" and not IS_FULL:
-            self.giant = 100
+        if not IS_FULL:
+            self.giant = 60 if name in SLOW else 100
         if name in SLOW:
-            self.examples, self.stops, self.giant = 3, 11, 60
+            self.examples, self.stops = 3, 11
         self.one_by_one = name in ONE_BY_ONE
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"

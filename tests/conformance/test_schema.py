@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
+from trying import IS_FULL
 
 from spacelang.analysis import check
 from spacelang.api.compiling import RefusalError, lowered
@@ -81,7 +82,7 @@ def test_documents_of_small_spaces(name: str, space: Space) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS.names())
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20 if IS_FULL else 9, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(space=spaces())
 def test_documents_of_random_spaces(name: str, space: Space) -> None:
     structures = Structures(space)

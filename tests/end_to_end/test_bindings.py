@@ -68,7 +68,7 @@ def test_a_run_refuses_wrong_bindings_too(folder: Path) -> None:
 
 
 def test_a_run_binds_by_its_data(folder: Path) -> None:
-    ended = spacelang("run", "unlimited.space", "--data", "sklearn:iris", "--trials", "25", "--json", folder=folder)
+    ended = spacelang("run", "unlimited.space", "--data", "sklearn:iris", "--trials", "6", "--json", folder=folder)
     assert document(ended)["loss"] is not None
     assert ended.stderr.count("arbitrarily") == 0
 

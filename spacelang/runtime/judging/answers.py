@@ -28,6 +28,13 @@ class Answers:
         """The same pipeline with the rows at these places; nothing is computed again."""
         return _Part(self, places)
 
+    def told(self) -> tuple[str, Any] | None:
+        """The one question that was asked so far, and the answer as an array; None where it was none, or several."""
+        if len(self._known) != 1:
+            return None
+        ((question, answer),) = self._known.items()
+        return question, np.asarray(answer)
+
     def _answer(self, question: str) -> Any:
         if question not in self._known:
             rows = self._rows.copy() if self._writes else self._rows

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 from storing import header
 from storing import trial as stored_trial
+from trying import few
 
 import spacelang as sl
 from spacelang.ir import trial
@@ -25,6 +27,7 @@ from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
 from spacelang.runtime.judging import testing
+from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.metric import default_metric, named_metric
 from spacelang.runtime.judging.testing import score
 from spacelang.runtime.storing.store import Store
@@ -57,6 +60,29 @@ class TestScores:
             assert found.low is not None
             assert found.high is not None
             assert found.low < found.loss < found.high
+
+    @settings(max_examples=few(100) // 6, deadline=None)
+    @given(st.integers(2, 4), st.integers(0, 10**6))
+    @pytest.mark.filterwarnings("ignore")
+    def test_formulas_say_of_each_resample_what_scorers_say(self, classes: int, seed: int) -> None:
+        """Of few rows, so that resamples lack classes."""
+        rng = np.random.default_rng(seed)
+        features, numbers = rng.normal(size=(9, 2)), rng.normal(size=9)
+        codes = rng.permutation(np.arange(9) % classes)
+        cases: list[tuple[Any, Any, int, tuple[str, ...]]] = [
+            (LogisticRegression(), codes, classes, ("accuracy", "balanced_accuracy", "neg_log_loss")),
+            (Ridge(), numbers, 0, ("r2", "neg_mean_absolute_error", "neg_root_mean_squared_error")),
+        ]
+        if classes == 2:
+            cases += [(model, codes, 2, ("roc_auc", "accuracy")) for model in (GaussianNB(), RidgeClassifier())]
+        for model, target, many, names in cases:
+            model.fit(features, target)
+            for metric in [*map(named_metric, names), *([default_metric(held())] if many == 2 else [])]:
+                answers = Answers(model, features)
+                metric.loss(answers, features, target)
+                drawn = [testing._loss(answers, target, metric, rows) for rows in testing.resamples(9, seed, 6)]
+                found = testing.resampled(answers, target, metric, seed, many)[: len(drawn)]
+                np.testing.assert_allclose(found, drawn, rtol=0, atol=1e-12)
 
     def test_equal_seeds_give_equal_intervals(self) -> None:
         model = LogisticRegression().fit(TABLE, WORDS)

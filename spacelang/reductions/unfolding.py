@@ -151,7 +151,7 @@ def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[Part, int]]]:
 def _agrees(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     worth = lookup(node.address)
     if isinstance(worth, Inactive):
-        return case.branch is None and case.domain is None
+        return case.branch is None  # the case of a value has that free inside, which then does not hold
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
 

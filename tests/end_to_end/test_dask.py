@@ -408,23 +408,19 @@ def test_control_c_interrupts_waiting_and_closing_is_quick(marked: Marked) -> No
     assert executor.wait() == ()
 
 
-def test_an_own_cluster_listens_on_the_loopback_address_only(marked: Marked) -> None:
+def test_an_own_cluster_listens_on_the_loopback_address_only_and_leaves_no_file(
+    marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     executor = Dask(evaluate)
     try:
         executor.ready()
+        assert list(tmp_path.iterdir())
         sockets = [each for process in (psutil.Process(), *marked()) for each in process.net_connections()]
         listening = {each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN}
     finally:
         executor.close()
     assert listening == {"127.0.0.1"}
-
-
-def test_an_own_cluster_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    executor = Dask(evaluate)
-    executor.ready()
-    assert list(tmp_path.iterdir())
-    executor.close()
     assert not list(tmp_path.iterdir())
 
 

@@ -11,6 +11,7 @@ from cheap import NAMES, OPTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import loaded
+from trying import IS_FULL
 
 import spacelang as sl
 from spacelang.api.asking import Outside
@@ -29,6 +30,8 @@ from spacelang.testing.small_spaces import FINITE, continuous
 SPACES = (*FINITE, continuous())
 SIZES = (1, 3, 9)
 TRIALS = 25
+EXAMPLES = 6 if IS_FULL else 3
+"""Of each optimizer."""
 BOX = BlackBox(DataFacts("box", 0, 0, "0"), SIZES)
 
 
@@ -85,7 +88,7 @@ def at_random(search: sl.AskAndTell, seed: int) -> Iterator[sl.Asked]:
 
 
 @pytest.mark.parametrize("optimizer", NAMES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(SPACES), st.integers(0, 1000))
 def test_it_is_the_run_of_one_worker(optimizer: str, space: Space, seed: int) -> None:
     with asking(space, optimizer, seed=seed) as search:
@@ -97,7 +100,7 @@ def test_it_is_the_run_of_one_worker(optimizer: str, space: Space, seed: int) ->
 
 
 @pytest.mark.parametrize("optimizer", NAMES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(SPACES), st.integers(2, 5), st.integers(0, 1000))
 def test_a_batch_is_told_in_any_order(optimizer: str, space: Space, batch: int, seed: int) -> None:
     with asking(space, optimizer, batch=batch, seed=seed) as search:

@@ -7,6 +7,7 @@ import pytest
 from cheap import NAMES as EVERY
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trying import IS_FULL
 
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.asking import Ask, Search
@@ -22,6 +23,8 @@ from spacelang.testing.driving import Driven, arbitrary, drive
 from spacelang.testing.small_spaces import plain, spaces
 
 SIZE = 500
+EXAMPLES = 5 if IS_FULL else 3
+"""Of each optimizer."""
 DESCENDING = ("blds", "lds", "mlds")
 
 NAMES = pytest.mark.parametrize("name", [name for name in EVERY if hasattr(OPTIMIZERS.load(name), "hyperparameters")])
@@ -45,7 +48,7 @@ def started(driven: Driven, count: int) -> tuple[Configuration, ...]:
 
 
 @NAMES
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 9), count=st.integers(1, 5), workers=st.sampled_from([1, 3]))
 def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: int, count: int, workers: int) -> None:
     initial = drawn(space, count, seed)
@@ -57,7 +60,7 @@ def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: 
 
 
 @NAMES
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 9), count=st.integers(1, 5), workers=st.sampled_from([1, 8]))
 def test_their_pipelines_come_first_where_pipelines_are_selected(
     name: str, space: Space, seed: int, count: int, workers: int

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 from lark import Lark
+from trying import IS_FULL
 
 from spacelang.resources import folder
 from spacelang.syntax import ast
@@ -97,6 +98,8 @@ def test_a_mutated_file_is_read(text: str) -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_a_file_that_was_cut_off_has_one_mistake_where_it_ends(part: int) -> None:
     for end in range(part, len(EXAMPLE), 8):
+        if EXAMPLE[max(end - 3, 0) : end + 1].isalpha() and not IS_FULL:
+            continue  # a word of which two letters are left is as good as one of three
         parsed = read(EXAMPLE[:end])
         assert len(parsed.diagnostics) <= 1, (EXAMPLE[:end], parsed.diagnostics)
         for diagnostic in parsed.diagnostics:

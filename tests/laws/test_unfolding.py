@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.ir.domain import Domain, is_finite
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Domain, Grid, Real, is_finite
+from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, holds
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
@@ -17,6 +19,7 @@ from spacelang.solver.cells import cells, singletons
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.solver.pieces import joined
+from spacelang.testing.small_spaces import branch, choice, forbid, made, number
 
 from . import brute
 from .settings import LAW
@@ -80,6 +83,11 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
         assignment = Assignment.of(space, configuration)
         taken = [*route(parts, assignment)]
         assert {id(part) for part, _ in taken} <= known
+        for part, _ in taken:
+            if isinstance(part, Related):
+                assert holds(part.atom, assignment) is part.truth
+            elif isinstance(part, Free):
+                assert brute.inside(part.domain, configuration[part.node.key])
         keys = {part.node.key for part, _ in taken if isinstance(part, Free)}
         branches = {
             part.node.key
@@ -87,6 +95,51 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
             if isinstance(part, Fork) and isinstance(part.node, Choice) and part.cases[place].branch is not None
         }
         assert keys | branches == set(configuration)
+
+
+@given(st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=4, max_size=4))
+def test_comparisons_on_the_route_hold_where_either_of_two_suffices(values: list[float]) -> None:
+    """What a fork tells apart that no configuration says: whether the first comparison holds, or the second must."""
+    v, w, x, y = (number(f"e.f.{name}", Real(0.0, 1.0), 0.5, key=name) for name in "vwxy")
+    pairs = (("e.f.v", "e.f.w"), ("e.f.x", "e.f.y"))
+    either = Or(tuple(Compare("<", Reference(one), Reference(other)) for one, other in pairs))
+    space = made("either", choice("e", branch("f", v, w, x, y)), constraints=(forbid(Not(either)),))
+    configuration = Configuration({"e": "f", **dict(zip("vwxy", values, strict=True))})
+    assignment, parts = Assignment.of(space, configuration), unfold(Structures(space))
+    assert any(isinstance(part, Fork) and part.node is None for part in all_parts(parts))
+    if not holds(either, assignment):
+        with pytest.raises(LookupError):
+            [*route(parts, assignment)]
+        return
+    related = [part for part, _ in route(parts, assignment) if isinstance(part, Related)]
+    assert related
+    assert all(holds(part.atom, assignment) is part.truth for part in related)
+
+
+def test_what_a_condition_asks_for_is_told_before_what_it_switches() -> None:
+    """Names and sizes would have it the other way round."""
+    nodes = (
+        number("x", Grid(0, 1), 0),
+        number("y", Grid(0, 1), 0, when=Compare("==", Reference("x"), Constant(1))),
+        number("z", Grid(0, 1), 0, when=Compare("==", Reference("y"), Constant(1))),
+    )
+    parts = unfold(Structures(made("chain", *nodes)))
+    assert outline(parts) == {"x": {"0": {"x": {}}, "1": {"x": {}, "y": {"0": {"y": {}}, "1": {"y": {}, "z": {}}}}}}
+
+
+def outline(parts: Parts) -> dict[str, Any]:
+    """What is told where: the cases of forks by what they say, and what they leave."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        match part:
+            case Fork(node=node) if node is not None:
+                cases = {
+                    case.branch or str(case.domain and case.domain.middle): outline(case.parts) for case in part.cases
+                }
+                found[node.address] = cases
+            case Free():
+                found[part.node.address] = {}
+    return found
 
 
 @settings(LAW)

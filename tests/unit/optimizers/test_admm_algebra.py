@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trying import IS_FULL
 
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
@@ -25,6 +26,8 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Active, Admm, AdmmForm, Box, Point
 from spacelang.testing.small_spaces import branch, choice, made, number
 
+PLACES = 1001 if IS_FULL else 201
+"""So many of theta are looked at."""
 WEIGHED = pytest.mark.parametrize("weighed", ["raw", "unit"])
 
 
@@ -230,7 +233,7 @@ Loss = Callable[[tuple[int, ...], dict[str, float]], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Toy:
-    """ADMM whose sub-problems are solved by looking at 1,001 places of theta and at every z."""
+    """ADMM whose sub-problems are solved by looking at places of theta and at every z."""
 
     form: AdmmForm
     loss: Loss
@@ -258,7 +261,7 @@ class Toy:
         owned, b = self.form.owned(state.point), self.splitting.target(state)
         cube = Cube.of(self.form, owned)
         assert cube.width == 1
-        points = [state.point, *(cube.point(np.array([place]), state.point) for place in np.linspace(0, 1, 1001))]
+        points = [state.point, *(cube.point(np.array([place]), state.point) for place in np.linspace(0, 1, PLACES))]
         told, theta = self.told(points), np.array([point.theta_d for point in points])
         excess = self.residuals.excess(told[:, 1:])
         slack = self.residuals.slack(excess, state.mu)

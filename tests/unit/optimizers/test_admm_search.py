@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trying import IS_FULL
 
 from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Asking, Search, together
@@ -62,6 +63,8 @@ from spacelang.testing.small_spaces import (
 )
 
 FOREVER = 10**9
+ITERATIONS, PLACES = (12, 1001) if IS_FULL else (7, 201)
+"""Of an ADMM and its twin; of theta, where all of it is looked at."""
 SPOTS = {width: np.random.default_rng(width).random((128, width)).tolist() for width in range(4)}
 """Where theta is looked at, whoever looks."""
 
@@ -124,8 +127,8 @@ def in_turn(count: int, seed: int) -> list[int]:
 
 
 def exact(iterations: int, **options: Any) -> Admm:
-    """So many iterations of an ADMM that solves its sub-problems by looking at 1,001 places of theta and at every z."""
-    grid = [(place,) for place in np.linspace(0, 1, 1001).tolist()]
+    """So many iterations of an ADMM that solves its sub-problems by looking at places of theta and at every z."""
+    grid = [(place,) for place in np.linspace(0, 1, PLACES).tolist()]
     options = {"adaptive": False, "patience": FOREVER, **options}
     return Admm(theta=Part("looks", Looks(grid)), z=Part("in_turn", InTurn(most=iterations)), **options)
 
@@ -256,7 +259,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     iterations = Iterations(chosen.method(), problem, form, splitting, Residuals.of(bounds, rho))
 
     def search() -> Search:
-        for iterations.iteration in range(12):
+        for iterations.iteration in range(ITERATIONS):
             yield from iterations.step()
             states.append(iterations.state)
 
@@ -269,7 +272,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
         return Trial(request, f, constraints=(Measurement(BOUND, g),) if bounded else ())
 
     ran(search(), Here(evaluate), FOREVER)
-    schedule = [min(128, i0 + factor * t) for t in range(12)]
+    schedule = [min(128, i0 + factor * t) for t in range(ITERATIONS)]
     twin = admm_of_few_lines(rho, raw=raw, bounded=bounded, first=first, schedule=schedule, seed=3, often=often)
     moved = {(0, 0, 0)}
     for state, (z, x, delta, lam, u, mu) in zip(states, twin, strict=True):
@@ -387,7 +390,7 @@ BO = "bo(initial=1000)"
 def test_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
     for space in (*SMALL, stuck_space(), tied()):
         optimizer = admm(z=z, conditions=conditions, i0=4, factor=4)
-        for request in drive(started(optimizer, space), moody, 60).requests:
+        for request in drive(started(optimizer, space), moody, 60 if IS_FULL else 30).requests:
             assert exclusion(space, request.configuration) is None
 
 
@@ -665,14 +668,14 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
 
     def run(crew: Here | Simulated, journal: Kept) -> list[tuple[Request, Any, float | None]]:
         search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
-        records = ran(search, crew, 30, journal=journal).records
+        records = ran(search, crew, 30 if IS_FULL else 20, journal=journal).records
         return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
 
     for crew in (Here(measured_moodily), Simulated(measured_moodily, workers=2)):
         first = Kept()
         whole = run(crew, first)
         assert any(memo for _, memo, _ in whole)
-        for stop in (7, 19):
+        for stop in (7, 19) if IS_FULL else (13,):
             resumed = run(Here(measured_moodily), first.cut(stop))
             assert resumed[:stop] == whole[:stop]
             assert resumed == whole or not isinstance(crew, Here)

@@ -3,6 +3,7 @@
 See spacelang/optimizers/README.md, section "CMAB".
 """
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -161,6 +162,31 @@ def test_whoever_is_drawn_in_flight_is_pulled_when_it_is_answered() -> None:
         search.send(Told(answered(request, 0.0), 1)) if request != begun[-1] else None
     with pytest.raises(StopIteration):
         search.send(Told(answered(begun[-1], 0.0), 3))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_whoever_is_drawn_is_pulled_as_often(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others are in flight, what is drawn again is owed, not once but each time."""
+    drawn, pulled = Counter[Pipeline](), Counter[Pipeline]()
+    choose, pull = Bandit.choose, Bandit.pull
+
+    def chosen(bandit: Bandit, weights: list[list[float]]) -> Pipeline:
+        pipeline = choose(bandit, weights)
+        drawn[pipeline] += 1
+        return pipeline
+
+    def noted(bandit: Bandit, pipeline: Pipeline, standing: float) -> None:
+        pulled[pipeline] += 1
+        pull(bandit, pipeline, standing)
+
+    monkeypatch.setattr(Bandit, "choose", chosen)
+    monkeypatch.setattr(Bandit, "pull", noted)
+    problem = Problem(plain(2, 3), 100, default_rng(0))
+    assert drive(Cmab(alpha0=1e-2, delta0=1e-2).search(problem), arbitrary, 100, workers=workers).ended
+    assert len(pulled) == 6
+    assert max(drawn.values()) > 2
+    more = {pipeline: count - drawn[pipeline] for pipeline, count in pulled.items()}
+    assert {*more.values()} <= {0, 1}, "one more where it was begun as an unknown one"
 
 
 @pytest.mark.parametrize("name", ["f_hat", "alpha0", "delta0"])

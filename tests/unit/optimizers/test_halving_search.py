@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from trainings import best_is, trainings
-from trying import few
+from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
@@ -185,7 +185,7 @@ def test_odd_factors(eta: float, rung_rule: str, bracket_rule: str) -> None:
     options = Hyperband(b=10, eta=eta, rung_rule=rung_rule, bracket_rule=bracket_rule)  # type: ignore[arg-type]
     for space in (plain(3, 3), plain(*[10] * 20)):
         for size in (1, 40):
-            assert drive(options.search(Problem(space, size, default_rng(0))), arbitrary, 200).trials
+            assert drive(options.search(Problem(space, size, default_rng(0))), arbitrary, 200 if IS_FULL else 60).trials
 
 
 @pytest.mark.parametrize("options", [{"b": 0}, {"eta": 1.0}, {"eta": float("inf")}])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from trying import few
+from trying import IS_FULL, few
 
 from spacelang.bench.simulated import Simulated
 from spacelang.ir.asking import Search
@@ -150,7 +150,7 @@ def test_scouts_take_little_memory(name: str) -> None:
     space = plain(8, 8, 6, 8)
     drive(search(name, space), arbitrary, 100, workers=8)
     tracemalloc.start()
-    driven = drive(search(name, space), arbitrary, 400, workers=8)
+    driven = drive(search(name, space), arbitrary, 400 if IS_FULL else 200, workers=8)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak / (len(driven.trials) + len(driven.early)) < 2_000, "bytes a trial, the trial itself included"

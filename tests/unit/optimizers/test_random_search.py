@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from trying import few
+from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
@@ -52,7 +52,7 @@ def test_visits_all_8_pipelines_in_exactly_8_evaluations() -> None:
 @pytest.mark.parametrize("rule", ["sample", "default"])
 def test_marginals_are_uniform(rule: str) -> None:
     space = made("s", *plain(4, 5).stages, number("x", Grid(0, 9), 0))
-    seeds = range(800)
+    seeds = range(800 if IS_FULL else 400)
     first = [requested(space, 1, seed, hyperparameters=rule)[0] for seed in seeds]
     for stage, size, quantile in (("s0", 4, 16.3), ("s1", 5, 18.5)):
         counts = Counter(configuration[stage] for configuration in first)

@@ -19,6 +19,7 @@ from sklearn.feature_selection import SelectFromModel, chi2, f_classif
 from sklearn.impute import KNNImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, QuantileTransformer, StandardScaler
+from trying import IS_FULL
 from xgboost import XGBClassifier
 
 import spacelang
@@ -174,7 +175,8 @@ def test_tables_of_mixed_columns_and_sparse_matrices():
     dataset = check_labels(make_table(table, labels), "classification")
     alone, shared = (DataObjective(made.checked, dataset, Settings()) for _ in range(2))
     alone._prefixes, shared._prefixes = Prefixes(0), Prefixes(1e9, thrifty=False)
-    wishes = [Request(configuration, fidelity) for configuration in made.sample(12, seed=2) for fidelity in (None, 40)]
+    drawn = made.sample(12 if IS_FULL else 6, seed=2)
+    wishes = [Request(configuration, fidelity) for configuration in drawn for fidelity in (None, 40)]
     taken = 0
     for request in wishes * 2:
         one, other = alone.evaluate(request), shared.evaluate(request)

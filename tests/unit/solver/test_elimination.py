@@ -1,16 +1,27 @@
 from collections import Counter
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from trying import few
 
 from spacelang.draws.lottery import JointLottery
-from spacelang.solver.elimination import EXISTS, FEWEST, Factor, FactorGraph, Polynomials, draw, eliminate, supported
+from spacelang.solver.elimination import (
+    EXISTS,
+    FEWEST,
+    Factor,
+    FactorGraph,
+    Polynomials,
+    TangledError,
+    draw,
+    eliminate,
+    supported,
+)
 
 STATES = {"u": (0, 1), "v": (0, 1, 2), "w": (-1, 0), "x": (0, 1, 2), "y": (0,), "z": (0, 1)}
 NAMES = tuple(STATES)
@@ -65,6 +76,20 @@ def test_supported_equals_brute_force(problem: Problem) -> None:
     graph = FactorGraph(STATES, tuple(factors))
     assert supported(eliminate(graph, keep_trivial=True)) == expected
     assert supported(eliminate(graph, (existential, EXISTS), keep_trivial=True)) == expected
+
+
+def test_what_limits_nothing_ties_nothing_together() -> None:
+    """Each two of ten variables have one of their own that goes first and allows all: kept, these would tie them."""
+    names = [f"a{place}" for place in range(10)]
+    pairs = {f"b {one} {other}": (one, other) for one, other in combinations(names, 2)}
+    states = dict.fromkeys(pairs, (0, 1)) | dict.fromkeys(names, range(4))
+    factors = [
+        Factor((pair, name), dict.fromkeys(product((0, 1), range(4)), 1)) for pair in pairs for name in pairs[pair]
+    ]
+    graph = FactorGraph(states, tuple(factors))
+    assert eliminate(graph, (pairs, EXISTS)).total == 4**10
+    with pytest.raises(TangledError):
+        eliminate(graph, (pairs, EXISTS), keep_trivial=True)
 
 
 @settings(max_examples=few(100), deadline=None)

@@ -11,6 +11,7 @@ from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not,
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
 from spacelang.ir.value import Value
+from spacelang.testing.drawing import FLAGS, one, whole
 from spacelang.text import Source, Span
 
 Structure = dict[str, str]
@@ -171,44 +172,45 @@ def spaces(draw: st.DrawFn) -> Space:
 
     At most two nested decisions and three hyperparameters, so that brute force stays quick.
     """
-    shapes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    shapes = draw(_SHAPES)
     left = {"decisions": 2, "hyperparameters": 3}
-    stages = tuple(draw(_choices(f"s{n}", f"s{n}", count, left)) for n, count in enumerate(shapes))
+    stages = tuple(_choices(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
     space = made("drawn", *stages)
-    constraints = tuple(draw(_constraints(space)) for _ in range(draw(st.integers(0, 3))))
+    constraints = tuple(_constraints(draw, space) for _ in range(whole(draw, 0, 3)))
     return Space("drawn", space.root, constraints)
 
 
-@st.composite
+_SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
+
+
 def _choices(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> Choice:
     branches = []
     for name in "xyz"[:count]:
         children: list[Choice | Hyperparameter] = []
         inside = f"{address}.{name}"
-        if left["decisions"] and draw(st.booleans()):
+        if left["decisions"] and draw(FLAGS):
             left["decisions"] -= 1
-            children.append(draw(_choices(f"{inside}.n", f"{key}.n", draw(st.integers(1, 3)), left)))
-        if left["hyperparameters"] and draw(st.booleans()):
+            children.append(_choices(draw, f"{inside}.n", f"{key}.n", whole(draw, 1, 3), left))
+        if left["hyperparameters"] and draw(FLAGS):
             left["hyperparameters"] -= 1
             children.append(number(f"{inside}.p", Categorical((True, None, 1.5)), None, key=f"{key}.p"))
-            if left["hyperparameters"] and draw(st.booleans()):
+            if left["hyperparameters"] and draw(FLAGS):
                 left["hyperparameters"] -= 1
                 when = Compare("==", Reference(f"{inside}.p"), Constant(1.5))
                 children.append(number(f"{inside}.i", Grid(0, 2), 1, when=when, key=f"{key}.i"))
         branches.append(branch(name, *children))
-    return choice(address, *branches, default=draw(st.integers(0, count - 1)), key=key)
+    return choice(address, *branches, default=whole(draw, 0, count - 1), key=key)
 
 
-@st.composite
 def _constraints(draw: st.DrawFn, space: Space) -> Constraint:
     atoms: list[Expr] = []
-    for _ in range(draw(st.integers(1, 3))):
-        variable = space.variables[draw(st.sampled_from(sorted(space.variables)))].node
+    for _ in range(whole(draw, 1, 3)):
+        variable = space.variables[one(draw, sorted(space.variables))].node
         if isinstance(variable, Choice):
-            atoms.append(Is(variable.address, (draw(st.sampled_from(variable.branches)).name,)))
+            atoms.append(Is(variable.address, (one(draw, variable.branches).name,)))
         else:
-            value = draw(st.sampled_from(values(variable.domain)))
+            value = one(draw, values(variable.domain))
             atoms.append(Compare("==", Reference(variable.address), Constant(value)))
     joins: tuple[type[And] | type[Or], ...] = (And, Or)
-    whole = atoms[0] if len(atoms) == 1 else draw(st.sampled_from(joins))(tuple(atoms))
-    return Constraint(whole, draw(st.booleans()))
+    expression = atoms[0] if len(atoms) == 1 else one(draw, joins)(tuple(atoms))
+    return Constraint(expression, draw(FLAGS))

@@ -1,8 +1,11 @@
-"""Hypothesis strategies that draw small random spaces: finite ones, which brute force can list, and general ones."""
+"""Hypothesis strategies that draw small random spaces: finite ones, which brute force can list, and general ones.
+
+Drawn by functions, not of strategies that are made meanwhile: these took most of the time of all laws.
+"""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
-from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -23,6 +26,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
 from spacelang.ir.value import Value, is_number
+from spacelang.testing.drawing import FLAGS, one, whole
 
 from .settings import EXAMPLES
 
@@ -35,76 +39,77 @@ LARGEST = 3_000 if EXAMPLES > 100 else 1_000
 
 # --- domains -----------------------------------------------------------------------------------------------------
 
-
-def _sets() -> st.SearchStrategy[Simple]:
-    values = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique_by=lambda value: (type(value), value))
-    return st.one_of(
-        values.map(lambda found: Categorical(tuple(found))),
-        values.map(lambda found: Ordinal(tuple(found))),
-        st.just(BOOLEANS),
-    )
-
-
-def _integers(largest: int) -> st.SearchStrategy[Simple]:
-    def integer(lower: int, members: int, step: int, log: bool) -> Simple:
-        lower = max(lower, 1) if log else lower
-        return Grid(lower, lower + (members - 1) * step, log=log, step=step)
-
-    return st.builds(integer, st.integers(-2, 4), st.integers(1, largest), st.sampled_from((1, 1, 2, 3)), st.booleans())
-
-
-def _grids() -> st.SearchStrategy[Simple]:
-    return st.sampled_from(
-        (
-            Grid(0.0, 0.3, step=0.1),
-            grid(0.0, 0.3, 0.1, lower_open=True),
-            grid(-1.0, 1.0, 0.5, upper_open=True),
-            Grid(0.5, 2.0, step=0.7),
-            Real(1.0, 1.0),
-        )
-    )
+GRIDS: tuple[Simple, ...] = (
+    Grid(0.0, 0.3, step=0.1),
+    grid(0.0, 0.3, 0.1, lower_open=True),
+    grid(-1.0, 1.0, 0.5, upper_open=True),
+    Grid(0.5, 2.0, step=0.7),
+    Real(1.0, 1.0),
+)
+RANGES: tuple[Simple, ...] = (
+    Real(0.0, 1.0),
+    Real(0.0, 1.0, lower_open=True),
+    Real(-1.0, 2.0, upper_open=True),
+    Real(0.5, 2.0, lower_open=True, upper_open=True),
+    Real(1e-4, 1e4, log=True),
+    Real(0.1, 10.0, log=True, upper_open=True),
+    Grid(1, 1_000_000, log=True),
+    Grid(-5, 100_000, step=5),
+)
+SETS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique_by=lambda value: (type(value), value))
 
 
-def _ranges() -> st.SearchStrategy[Simple]:
-    return st.sampled_from(
-        (
-            Real(0.0, 1.0),
-            Real(0.0, 1.0, lower_open=True),
-            Real(-1.0, 2.0, upper_open=True),
-            Real(0.5, 2.0, lower_open=True, upper_open=True),
-            Real(1e-4, 1e4, log=True),
-            Real(0.1, 10.0, log=True, upper_open=True),
-            Grid(1, 1_000_000, log=True),
-            Grid(-5, 100_000, step=5),
-        )
-    )
+def _set(draw: st.DrawFn) -> Categorical | Ordinal:
+    kind = whole(draw, 0, 2)
+    return BOOLEANS if kind == 2 else (Categorical, Ordinal)[kind](tuple(draw(SETS)))
+
+
+def _integers(draw: st.DrawFn, largest: int) -> Simple:
+    lower, count, step, log = whole(draw, -2, 4), whole(draw, 1, largest), one(draw, (1, 1, 2, 3)), draw(FLAGS)
+    lower = max(lower, 1) if log else lower
+    return Grid(lower, lower + (count - 1) * step, log=log, step=step)
+
+
+def _numbers(draw: st.DrawFn, finite: bool) -> Simple:
+    kind = whole(draw, 0, 1 if finite else 3)
+    if kind == 0:
+        return _integers(draw, 4 if finite else 40)
+    return one(draw, GRIDS if kind == 1 else RANGES)
+
+
+def _domain(draw: st.DrawFn, finite: bool) -> Domain:
+    kind = whole(draw, 0, 3)
+    if kind == 0:
+        return _set(draw)
+    if kind == 1:
+        words = tuple(word for word in _set(draw).values if not is_number(word))
+        return Union((Categorical(words or (None,)), _numbers(draw, finite)))
+    return _numbers(draw, finite)
+
+
+def _member(draw: st.DrawFn, domain: Domain) -> Value:
+    match domain:
+        case Union():
+            return _member(draw, one(draw, domain.parts))
+        case Categorical():
+            return one(draw, domain.values)
+        case Grid():
+            return domain.at(whole(draw, 0, domain.size - 1))
+        case Real():
+            candidates = (domain.lower, domain.upper, domain.middle)
+            return one(draw, [value for value in candidates if domain.find(value) == value])
 
 
 @st.composite
 def domains(draw: st.DrawFn, finite: bool) -> Domain:
     """A domain: a set, integers, a grid, a union; unless it is to be finite, also a range."""
-    numbers = st.one_of(_integers(4), _grids()) if finite else st.one_of(_integers(40), _grids(), _ranges(), _ranges())
-    kind = draw(st.integers(0, 3))
-    if kind == 0:
-        return draw(_sets())
-    if kind == 1:
-        words = tuple(word for word in draw(_sets()).values if not is_number(word))  # type: ignore[union-attr]
-        return Union((Categorical(words or (None,)), draw(numbers)))
-    return draw(numbers)
+    return _domain(draw, finite)
 
 
-def member(domain: Domain) -> st.SearchStrategy[Value]:
+@st.composite
+def member(draw: st.DrawFn, domain: Domain) -> Value:
     """A value that lies in the domain, for defaults and constants."""
-    match domain:
-        case Union():
-            return st.one_of(*(member(part) for part in domain.parts))
-        case Categorical():
-            return st.sampled_from(domain.values)
-        case Grid():
-            return st.integers(0, domain.size - 1).map(domain.at)
-        case Real():
-            candidates = (domain.lower, domain.upper, domain.middle)
-            return st.sampled_from([value for value in candidates if domain.find(value) == value])
+    return _member(draw, domain)
 
 
 # --- the tree ----------------------------------------------------------------------------------------------------
@@ -118,35 +123,36 @@ class _Draft:
     left: int
 
 
-@st.composite
+@cache
+def _names(most: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(("p", "q", "r")), max_size=most, unique=True)
+
+
 def _hyperparameter(draw: st.DrawFn, draft: _Draft, name: str, path: str, key: str) -> Hyperparameter:
-    domain = draw(domains(draft.finite))
-    return Hyperparameter(name, f"{path}.{name}", f"{key}.{name}", domain, draw(member(domain)))
+    domain = _domain(draw, draft.finite)
+    return Hyperparameter(name, f"{path}.{name}", f"{key}.{name}", domain, _member(draw, domain))
 
 
-@st.composite
 def _operator(draw: st.DrawFn, draft: _Draft, name: str, path: str, key: str, depth: int) -> Operator:
-    names = draw(st.lists(st.sampled_from(("p", "q", "r")), max_size=min(3, draft.left), unique=True))
+    names = draw(_names(min(3, draft.left)))
     draft.left -= len(names)
-    children: list[Hyperparameter | Choice] = [draw(_hyperparameter(draft, n, path, key)) for n in names]
-    if depth == 0 and draw(st.integers(0, 3)) == 0:
-        place = draw(st.integers(0, len(children)))
-        children.insert(place, draw(_choice(draft, "inner", f"{path}.inner", f"{key}.inner", depth + 1)))
+    children: list[Hyperparameter | Choice] = [_hyperparameter(draw, draft, n, path, key) for n in names]
+    if depth == 0 and whole(draw, 0, 3) == 0:
+        place = whole(draw, 0, len(children))
+        children.insert(place, _choice(draw, draft, "inner", f"{path}.inner", f"{key}.inner", depth + 1))
     return Operator(name, "made", tuple(children))
 
 
-@st.composite
 def _choice(draw: st.DrawFn, draft: _Draft, name: str, address: str, key: str, depth: int) -> Choice:
-    count = draw(st.integers(1, 3 if depth == 0 else 2))
     branches = []
-    for place in range(count):
+    for place in range(whole(draw, 1, 3 if depth == 0 else 2)):
         # Two uses of one class are told apart by an alias, which is what the branch is called.
-        alias = draw(st.sampled_from((CLASSES[place], f"use{place}")))
-        operator = draw(_operator(draft, CLASSES[place], f"{address}.{alias}", key, depth))
+        alias = one(draw, (CLASSES[place], f"use{place}"))
+        operator = _operator(draw, draft, CLASSES[place], f"{address}.{alias}", key, depth)
         branches.append(Branch(alias, operator))
-    if draw(st.booleans()):
-        branches.insert(draw(st.integers(0, len(branches))), Branch("none", NOTHING))
-    return Choice(name, address, key, tuple(branches), draw(st.integers(0, len(branches) - 1)))
+    if draw(FLAGS):
+        branches.insert(whole(draw, 0, len(branches)), Branch("none", NOTHING))
+    return Choice(name, address, key, tuple(branches), whole(draw, 0, len(branches) - 1))
 
 
 # --- expressions -------------------------------------------------------------------------------------------------
@@ -160,71 +166,67 @@ class _Names:
     hyperparameters: tuple[Hyperparameter, ...]
     nonlinear: bool
 
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        """Short: `st.recursive` writes what it begins with whenever it is drawn, which took most of drawing a space."""
-        printer.text(f"{len(self.decisions)} decisions, {len(self.hyperparameters)} hyperparameters")
-
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
+NEAR: tuple[Value, ...] = (*WORDS, -1, 3, 0.1, 0.30000000000000004, 7.5)
 
 
-@st.composite
 def _constant(draw: st.DrawFn, node: Hyperparameter) -> Constant:
-    near = st.one_of(member(node.domain), st.sampled_from((*WORDS, -1, 3, 0.1, 0.30000000000000004, 7.5)))
-    return Constant(draw(near))
+    return Constant(_member(draw, node.domain) if draw(FLAGS) else one(draw, NEAR))
 
 
-@st.composite
-def _number(draw: st.DrawFn, names: _Names) -> Expr:
+def _term(draw: st.DrawFn, names: _Names) -> Expr:
     """A term with a number's worth: a hyperparameter, perhaps with arithmetic around it."""
-    node = draw(st.sampled_from(names.hyperparameters))
-    reference = Reference(node.address)
-    kind = draw(st.integers(0, 5 if names.nonlinear else 3))
+    reference = Reference(one(draw, names.hyperparameters).address)
+    kind = whole(draw, 0, 5 if names.nonlinear else 3)
     if kind <= 1:
         return reference
-    constant = Constant(draw(st.sampled_from((-1, 0.1, 0.5, 2, 3))))
+    constant = Constant(one(draw, (-1, 0.1, 0.5, 2, 3)))
     if kind == 2:
-        return Arithmetic(draw(st.sampled_from(("+", "-", "*", "/"))), reference, constant)
+        return Arithmetic(one(draw, ("+", "-", "*", "/")), reference, constant)
     if kind == 3:
-        other = Reference(draw(st.sampled_from(names.hyperparameters)).address)
-        return Arithmetic(draw(st.sampled_from(("+", "-"))), reference, other)
+        return Arithmetic(one(draw, ("+", "-")), reference, Reference(one(draw, names.hyperparameters).address))
     if kind == 4:
-        return Call(draw(st.sampled_from(("ceil", "floor", "sqrt", "log2"))), (reference,))
-    other = Reference(draw(st.sampled_from(names.hyperparameters)).address)
-    return draw(st.sampled_from((Call("min", (reference, other)), Arithmetic("/", constant, reference))))
+        return Call(one(draw, ("ceil", "floor", "sqrt", "log2")), (reference,))
+    other = Reference(one(draw, names.hyperparameters).address)
+    return Call("min", (reference, other)) if draw(FLAGS) else Arithmetic("/", constant, reference)
 
 
-@st.composite
 def _atom(draw: st.DrawFn, names: _Names) -> Expr:
-    kind = draw(st.integers(0, 6)) if names.hyperparameters else 0
+    kind = whole(draw, 0, 6) if names.hyperparameters else 0
     if kind <= 1:
-        choice = draw(st.sampled_from(names.decisions))
-        branches = draw(st.lists(st.sampled_from(choice.branches), min_size=1, max_size=2, unique_by=lambda b: b.name))
-        return Is(choice.address, tuple(branch.name for branch in branches))
-    node = draw(st.sampled_from(names.hyperparameters))
-    relation = draw(st.sampled_from(RELATIONS))
+        choice = one(draw, names.decisions)
+        places = {whole(draw, 0, len(choice.branches) - 1) for _ in range(whole(draw, 1, 2))}
+        return Is(choice.address, tuple(choice.branches[place].name for place in sorted(places)))
+    node = one(draw, names.hyperparameters)
+    reference, relation = Reference(node.address), one(draw, RELATIONS)
     if kind == 2:
-        return Compare(relation, Reference(node.address), draw(_constant(node)))
+        return Compare(relation, reference, _constant(draw, node))
     if kind == 3:
-        return In(Reference(node.address), tuple(draw(_constant(node)).value for _ in range(2)))
+        return In(reference, tuple(_constant(draw, node).value for _ in range(2)))
     if kind == 6:
-        other = draw(st.sampled_from(names.hyperparameters))
-        return Compare(relation, Reference(node.address), Reference(other.address))
+        return Compare(relation, reference, Reference(one(draw, names.hyperparameters).address))
     if kind == 4:
-        return Compare(relation, draw(_number(names)), draw(st.one_of(_constant(node), _number(names))))
-    return draw(
-        st.sampled_from((Reference(node.address), Compare(relation, draw(_constant(node)), draw(_number(names)))))
-    )
+        return Compare(relation, _term(draw, names), _constant(draw, node) if draw(FLAGS) else _term(draw, names))
+    return reference if draw(FLAGS) else Compare(relation, _constant(draw, node), _term(draw, names))
 
 
-def expressions(names: _Names) -> st.SearchStrategy[Expr]:
-    """Atoms, with `and`, `or` and `not` around them."""
+def _expression(draw: st.DrawFn, names: _Names) -> Expr:
+    """An atom, or a few with `and`, `or` and `not` around them, up to two deep."""
+    return _grown(draw, names, whole(draw, 0, 2), [3])
 
-    def grow(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
-        terms = st.lists(inner, min_size=1, max_size=3).map(tuple)
-        return st.one_of(terms.map(And), terms.map(Or), inner.map(Not))
 
-    return st.recursive(_atom(names), grow, max_leaves=3)
+def _grown(draw: st.DrawFn, names: _Names, depth: int, atoms: list[int]) -> Expr:
+    """With no more atoms than are left, but for one in each place."""
+    if depth == 0:
+        atoms[0] -= 1
+        return _atom(draw, names)
+    inner = depth - 1 and whole(draw, 0, depth - 1)
+    kind = one(draw, (And, Or, Not))
+    if kind is Not:
+        return Not(_grown(draw, names, inner, atoms))
+    count = whole(draw, 1, max(1, min(3, atoms[0])))
+    return kind(tuple(_grown(draw, names, inner, atoms) for _ in range(count)))
 
 
 # --- spaces ------------------------------------------------------------------------------------------------------
@@ -234,29 +236,31 @@ def expressions(names: _Names) -> st.SearchStrategy[Expr]:
 def spaces(draw: st.DrawFn, finite: bool) -> Space:
     """A space of up to three stages with conditions and constraints; it may be empty."""
     draft = _Draft(finite, 6 if finite else 8)
-    count = draw(st.integers(1, 3))
-    root = Product(Kind.SEQUENCE, tuple(draw(_choice(draft, s, s, s, 0)) for s in STAGES[:count]))
+    count = whole(draw, 1, 3)
+    root = Product(Kind.SEQUENCE, tuple(_choice(draw, draft, s, s, s, 0) for s in STAGES[:count]))
     bare = Space("random", root)
     nodes = {node.address: node for node in bare.hyperparameters}
     ranks = draw(st.permutations(list(nodes)))
     conditions: dict[str, Expr] = {}
     for rank, address in enumerate(ranks):
-        if draw(st.integers(0, 2)) == 0:
+        if whole(draw, 0, 2) == 0:
             earlier = tuple(nodes[other] for other in ranks[:rank])
-            conditions[address] = draw(expressions(_Names(bare.decisions, earlier, finite)))
+            conditions[address] = _expression(draw, _Names(bare.decisions, earlier, finite))
     names = _Names(bare.decisions, bare.hyperparameters, finite)
-    rules = draw(st.lists(st.builds(Constraint, expressions(names), st.booleans()), max_size=3))
-    space = Space("random", _conditioned(root, conditions), tuple(rules))
+    rules = tuple(Constraint(_expression(draw, names), draw(FLAGS)) for _ in range(whole(draw, 0, 3)))
+    space = Space("random", _conditioned(root, conditions), rules)
     if finite:
         assume(raw_size(space.root) <= LARGEST)
     return space
 
 
+@cache
 def finite_spaces() -> st.SearchStrategy[Space]:
     """Spaces that brute force can list."""
     return spaces(finite=True)
 
 
+@cache
 def general_spaces() -> st.SearchStrategy[Space]:
     """Spaces with ranges too, and with arithmetic that is linear."""
     return spaces(finite=False)

@@ -15,6 +15,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from spacelang.testing.drawing import FLAGS, one, whole
+
 LARGEST = 2_000
 """The most raw combinations of a text."""
 
@@ -209,7 +211,7 @@ def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
     known = Scope()
     lines, stages, rules = ["space drawn"], [], []
     lines += ["abstract Mixture"] if conditional else []
-    names = [name for name in STAGES if name == "estimator" or draw(st.booleans())]
+    names = [name for name in STAGES if name == "estimator" or draw(FLAGS)]
     for name in names:
         decision = Decision(name, name)
         known.decisions[name] = decision
@@ -217,7 +219,7 @@ def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
         writer = Writer(draw, known, rules, conditional=conditional and name == "estimator")
         lines.extend(writer.alternatives(decision, STAGES[name], optional=name != "estimator"))
         stages.append(decision)
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(whole(draw, 0, 2)):
         lines.append(Writer(draw, known, rules).rule(Scope()))
     drawn = Drawn("\n".join(lines) + "\n", stages, rules)
     assume(raw_size(stages) <= LARGEST)
@@ -251,11 +253,11 @@ class Writer:
         default = False
         classes = self.draw(st.lists(st.sampled_from(sorted(table)), min_size=1, max_size=3))
         if self.conditional:
-            classes[:1] = [self.draw(st.sampled_from(("AdaBoostClassifier", "Mixture")))]
+            classes[:1] = [one(self.draw, ("AdaBoostClassifier", "Mixture"))]
             table = {**table, "Mixture": MIXTURE}
         for place, operator in enumerate(classes):
             twice = classes.count(operator) > 1
-            name = f"use{place}" if twice or self.draw(st.integers(0, 3)) == 0 else operator
+            name = f"use{place}" if twice or whole(self.draw, 0, 3) == 0 else operator
             alternative = Alternative(name, operator)
             decision.alternatives.append(alternative)
             path = f"{decision.address}.{name}"
@@ -266,52 +268,52 @@ class Writer:
             default = default or "@default" in marks
             alias = "" if name == operator else f" as {name}"
             yield f"  | {operator}{alias} {{" + "".join(f"\n      {line}" for line in body) + f"\n    }}{marks}"
-        if optional and self.draw(st.booleans()):
+        if optional and self.draw(FLAGS):
             decision.alternatives.append(Alternative("none", "none"))
             yield "  | none"
 
     def body(self, alternative: Alternative, table: Any, path: str, key: str, siblings: Scope) -> Iterator[str]:
         later: list[str] = []
         for name in self.draw(st.lists(st.sampled_from(sorted(table)), max_size=2, unique=True)):
-            kind, text, values = self.draw(st.sampled_from(table[name]))
+            kind, text, values = one(self.draw, table[name])
             leaf = Leaf(f"{path}.{name}", f"{key}.{name}", kind, values)
-            default = f" = {literal(self.draw(st.sampled_from(values)))}" if self.draw(st.booleans()) else ""
+            default = f" = {literal(one(self.draw, values))}" if self.draw(FLAGS) else ""
             marks = self.draw(annotation("@split(2)", "@prior(uniform)"))
             when = ""
-            if self.draw(st.integers(0, 2)) == 0:
+            if whole(self.draw, 0, 2) == 0:
                 leaf.condition = self.expression(siblings)
                 when = f" when {leaf.condition.text}"
-                value = self.draw(st.sampled_from(values))
-                if kind != "ordered" and not isinstance(value, str | None) and self.draw(st.booleans()):
+                value = one(self.draw, values)
+                if kind != "ordered" and not isinstance(value, str | None) and self.draw(FLAGS):
                     leaf.values, text, default, marks = (value,), f"= {literal(value)}", "", ""
             alternative.members.append(leaf)
             siblings.leaves[name] = leaf
             self.known.leaves[leaf.address] = leaf
             colon = "" if text.startswith("=") else ": "
             yield f"{name} {colon}{text}{default}{marks}{when}"
-            if self.draw(st.integers(0, 4)) == 0:
+            if whole(self.draw, 0, 4) == 0:
                 later.append(self.rule(siblings))
-        if siblings.hides_estimator and (self.conditional or self.draw(st.booleans())):
+        if siblings.hides_estimator and (self.conditional or self.draw(FLAGS)):
             yield self.nested(alternative, path, key, siblings)
         yield from later
 
     def nested(self, alternative: Alternative, path: str, key: str, around: Scope) -> str:
         """An operator as a value: a fixed one whose hyperparameters are searched, or a decision."""
         inner = Alternative("DecisionTreeClassifier", "DecisionTreeClassifier")
-        if not self.conditional and self.draw(st.booleans()):
+        if not self.conditional and self.draw(FLAGS):
             siblings = Scope(branch=around.branch)
             body = ", ".join(self.body(inner, TREES, f"{path}.estimator", f"{key}.estimator", siblings))
             alternative.members.extend(inner.members)
             return f"estimator = DecisionTreeClassifier {{ {body} }}"
         decision = Decision(f"{path}.estimator", f"{key}.estimator")
-        condition = self.expression(around) if self.conditional or self.draw(st.booleans()) else None
+        condition = self.expression(around) if self.conditional or self.draw(FLAGS) else None
         self.conditional = False
         start = f"{decision.address}.DecisionTreeClassifier"
         siblings = Scope(branch=(decision.address, inner.name))
         body = ", ".join(self.body(inner, TREES, start, decision.key, siblings))
         decision.alternatives = [inner, Alternative("LogisticRegression", "LogisticRegression")]
         more = self.mixture(decision) if alternative.operator == "Mixture" else ""
-        decision.may_be_none = condition is not None and self.draw(st.integers(0, 3)) == 0
+        decision.may_be_none = condition is not None and whole(self.draw, 0, 3) == 0
         decision.condition = condition
         if condition is not None:
             decision.alternatives.append(Alternative("none", "none"))
@@ -326,7 +328,7 @@ class Writer:
         values = self.draw(st.lists(st.sampled_from(("red", *LIKE_OTHERS)), max_size=3, unique=True))
         decision.alternatives.extend(Alternative(value, value) for value in values)
         written = f" | {{{', '.join(values)}}}" if values else ""
-        if self.draw(st.booleans()):
+        if self.draw(FLAGS):
             leaf = Leaf(f"{decision.address}.range.value", f"{decision.key}.value", "number", (1, 2))
             decision.alternatives.append(Alternative("range", "range", [leaf]))
             self.known.leaves[leaf.address] = leaf
@@ -334,7 +336,7 @@ class Writer:
         return written
 
     def rule(self, siblings: Scope) -> str:
-        forbidden = self.draw(st.booleans())
+        forbidden = self.draw(FLAGS)
         expression = self.expression(siblings)
         self.rules.append(Rule(forbidden, expression, siblings.branch))
         return f"{'forbid' if forbidden else 'require'} {expression.text}"
@@ -343,14 +345,14 @@ class Writer:
 
     def expression(self, siblings: Scope) -> Expression:
         left = self.atom(siblings)
-        kind = self.draw(st.integers(0, 5))
+        kind = whole(self.draw, 0, 5)
         if kind == 0:
             return Expression(f"not ({left.text})", lambda look: not left.holds(look), left.names)
         if kind > 2:
             return left
         right, word = self.atom(siblings), "and" if kind == 1 else "or"
-        if self.draw(st.integers(0, 3)) == 0:
-            sign, wanted = self.draw(st.sampled_from((("==", True), ("!=", False))))
+        if whole(self.draw, 0, 3) == 0:
+            sign, wanted = one(self.draw, (("==", True), ("!=", False)))
             return Expression(
                 f"({left.text} or false) {sign} ({right.text})",
                 lambda look: (left.holds(look) == right.holds(look)) is wanted,
@@ -365,19 +367,19 @@ class Writer:
 
     def atom(self, siblings: Scope) -> Expression:
         leaves = {**self.known.leaves, **siblings.leaves}
-        if not leaves or self.draw(st.integers(0, 3)) == 0:
+        if not leaves or whole(self.draw, 0, 3) == 0:
             return self.is_test(siblings)
         # Siblings are called by their own names as often as all others together by their addresses.
-        among = siblings.leaves if siblings.leaves and self.draw(st.booleans()) else leaves
-        name = self.draw(st.sampled_from(sorted(among)))
+        among = siblings.leaves if siblings.leaves and self.draw(FLAGS) else leaves
+        name = one(self.draw, sorted(among))
         leaf = leaves[name]
         names = frozenset({leaf.address})
-        if all(isinstance(value, bool) for value in leaf.values) and self.draw(st.booleans()):
+        if all(isinstance(value, bool) for value in leaf.values) and self.draw(FLAGS):
             return Expression(name, lambda look: look(leaf.address) is True, names)
-        value = self.draw(st.sampled_from(leaf.values))
-        kind = self.draw(st.integers(0, 3))
+        value = one(self.draw, leaf.values)
+        kind = whole(self.draw, 0, 3)
         if kind == 0:
-            other = self.draw(st.sampled_from(leaf.values))
+            other = one(self.draw, leaf.values)
             text = f"{name} in {{{literal(value)}, {literal(other)}}}"
             return Expression(text, lambda look: look(leaf.address) in (value, other), names)
         if kind == 1:
@@ -388,10 +390,10 @@ class Writer:
         return self.order(name, leaf)
 
     def order(self, name: str, leaf: Leaf) -> Expression:
-        sign = self.draw(st.sampled_from(("<", "<=", ">", ">=")))
-        swapped = self.draw(st.booleans())
+        sign = one(self.draw, ("<", "<=", ">", ">="))
+        swapped = self.draw(FLAGS)
         numbers = [value for value in leaf.values if isinstance(value, int | float) and not isinstance(value, bool)]
-        value = self.draw(st.sampled_from(numbers if leaf.kind == "number" else leaf.values))
+        value = one(self.draw, numbers if leaf.kind == "number" else leaf.values)
 
         def holds(look: Look) -> bool:
             found, limit = look(leaf.address), value
@@ -412,15 +414,15 @@ class Writer:
         names = set(self.known.decisions) - ({"estimator"} if siblings.hides_estimator else set())
         if not names:
             return Expression("true", lambda _: True, frozenset())
-        name = self.draw(st.sampled_from(sorted(names)))
+        name = one(self.draw, sorted(names))
         decision = self.known.decisions[name]
         if not decision.alternatives:
             return Expression("true", lambda _: True, frozenset())
-        alternative = self.draw(st.sampled_from(decision.alternatives))
-        word = self.draw(st.sampled_from((alternative.name, alternative.operator)))
+        alternative = one(self.draw, decision.alternatives)
+        word = one(self.draw, (alternative.name, alternative.operator))
 
         signs = ("is", "==", "!=") if word not in LIKE_OTHERS else ("==", "!=")
-        sign = self.draw(st.sampled_from(signs)) if "." in decision.address else "is"
+        sign = one(self.draw, signs) if "." in decision.address else "is"
 
         # A class stands for all of its uses; which those are is known when all alternatives are.
         def holds(look: Look) -> bool:

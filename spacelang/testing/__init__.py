@@ -10,7 +10,7 @@ A suite says in its attributes what it needs to know of a plug-in; `examples` is
 (`class TestBetterHalf(OptimizerConformance): examples = 100`). Whether these are the same in every run is the
 business of Hypothesis' settings, as always. What the suites are made of can be used on its own: `driving` answers a
 search without any evaluation, `crews` has workers without processes, `journals` keeps trials in memory,
-`small_spaces` makes spaces and draws them, `misbehaving` does what pipelines should not.
+`small_spaces` makes spaces and draws them (by `drawing`), `misbehaving` does what pipelines should not.
 
 This needs `pip install 'spacelang[testing]'`.
 """

@@ -29,6 +29,9 @@ EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
 }
 FULL = bool(os.environ.get("SPACELANG_FULL"))
 
+NAMES = tuple(EXECUTORS) if FULL else ("here", "processes-2", "simulated-3", "dask-in-process", "dask-processes-2")
+"""In the reduced form those of one worker leave what they do to those of several, which do it as well."""
+
 BOUNDING = tuple(name for name in EXECUTORS if name.startswith(("processes", "dask") if FULL else "processes"))
 """Those that outlive whatever a trial does; below dask workers it is the same that bounds trials as in `processes`."""
 
@@ -55,7 +58,7 @@ class Named:
         return EXECUTORS[self.name](evaluate, limits)
 
 
-@pytest.mark.parametrize("name", EXECUTORS)
+@pytest.mark.parametrize("name", NAMES)
 class TestExecutors(Named, ExecutorConformance):
     pass
 

@@ -90,8 +90,8 @@ def test_a_module_leads_as_far_from_0_as_any_of_its_draws(before: float, share: 
 
 
 @LAW
-@given(general_spaces(), SEEDS)
-def test_a_loss_is_of_the_configuration_and_the_seed_alone(space: Space, seed: int) -> None:
+@given(SEEDS, general_spaces())
+def test_a_loss_is_of_the_configuration_and_the_seed_alone(seed: int, space: Space) -> None:
     configurations = drawn(space, seed % 97)
     found = losses(space, seed, configurations)
     assert all(loss is not None and 0 <= loss < inf for loss in found)

@@ -220,22 +220,22 @@ class TestRun:
         assert (again["loss"], again["configuration"]) == (found["loss"], found["configuration"])
 
     def test_what_is_not_searched_is_said_before_and_after(self, folder: Path) -> None:
-        options = ("--data", "sklearn:iris", "--workers", "0", "--trials", "40", "--optimizer", "blds")
-        ended = spacelang("run", "toy.space", *options, folder=folder)
+        options = ("--data", "sklearn:iris", "--workers", "0", "--optimizer", "blds")
+        ended = spacelang("run", "toy.space", *options, "--trials", "40", folder=folder)
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
         assert "= help: `--optimizer mosaic` searches them, `--set hyperparameters=sample` draws" in ended.stderr
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
         assert "every pipeline was tried with its default hyperparameters" in ended.stdout
-        found = document(spacelang("run", "toy.space", *options, "--json", folder=folder))
+        found = document(spacelang("run", "toy.space", *options, "--trials", "3", "--json", folder=folder))
         kept = {key for key in found["configuration"] if "." in key}
         assert (found["hyperparameters"], set(found["at_defaults"])) == ("default", kept)
 
     def test_without_a_name_the_optimizer_searches_what_the_space_has(self, folder: Path) -> None:
-        options = ("--data", "sklearn:iris", "--workers", "0", "--trials", "12", "--json")
+        options = ("--data", "sklearn:iris", "--workers", "0", "--trials", "3", "--json")
         ended = spacelang("run", "toy.space", *options, folder=folder)
         found = document(ended)
         assert ended.stderr == ""
-        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("mosaic", "searched", 12)
+        assert (found["optimizer"], found["hyperparameters"], found["trials"]) == ("mosaic", "searched", 3)
         assert document(spacelang("run", "tiny.space", *options, folder=folder))["optimizer"] == "blds"
 
     def test_a_time_budget_a_metric_and_an_exhausted_space(self, folder: Path) -> None:

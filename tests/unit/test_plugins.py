@@ -1,5 +1,6 @@
 """Plug-ins: names without imports, one import for one plug-in, and options from texts."""
 
+import importlib.metadata
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from spacelang import plugins
 from spacelang.api.executing import make_executor
 from spacelang.plugins import Option, OptionError, Plugins, UnknownPluginError, option
 from spacelang.runtime.boxes.function import box_of
@@ -79,7 +79,7 @@ def test_other_packages_join_by_entry_points(package: Plugins, monkeypatch: pyte
         EntryPoint("theirs", "toy_kinds.select_best:SelectBest", "toy_kinds"),
         EntryPoint("blds", "toy_kinds.broken:Blds", "toy_kinds"),
     ]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: entries if group == "toy_kinds" else [])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries if group == "toy_kinds" else [])
     assert package.names() == ("blds", "broken", "empty", "select_best", "theirs")
     assert package.load("theirs").__name__ == "SelectBest"
     assert package.load("blds").__module__ == "toy_kinds.blds"

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from math import isfinite
@@ -165,13 +166,17 @@ def identity(space: Space) -> str:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that results depend on."""
-    found = {"python": python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # run from a folder that was never installed
-            continue
-    return found
+    found = ((name, _version(name)) for name in PACKAGES)
+    return {"python": python_version(), **{name: its for name, its in found if its is not None}}
+
+
+@cache
+def _version(name: str) -> str | None:
+    """Read once: it takes a millisecond, and a comparison has many runs."""
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a folder that was never installed
+        return None
 
 
 def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

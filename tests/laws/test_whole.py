@@ -93,12 +93,18 @@ def test_a_text_means_what_it_says(drawn: Drawn) -> None:
 def test_members_and_near_misses(drawn: Drawn, data: st.DataObject) -> None:
     space, members = resolved(drawn), drawn.oracle.configurations()
     documents = [json.loads(member) for member in members]
+    known = {said(document) for document in documents}
     assert all(exclusion(space, Configuration.from_json(member)) is None for member in members)
     pairs = sorted({(k, json.dumps(v)) for document in documents for k, v in document.items()})
     for document in data.draw(st.lists(st.sampled_from(documents), max_size=8)) if documents else ():
         for near in near_misses(data, document, pairs):
             text = json.dumps(near, sort_keys=True)
-            assert (exclusion(space, Configuration.from_json(text)) is None) == (text in members), (drawn, text)
+            assert (exclusion(space, Configuration.from_json(text)) is None) == (said(near) in known), (drawn, text)
+
+
+def said(document: dict[str, Any]) -> str:
+    """Equal for equal configurations: 1 and 1.0 are the same number, wherever a key has other domains in other branches."""
+    return json.dumps({k: float(v) if type(v) is int else v for k, v in document.items()}, sort_keys=True)
 
 
 def near_misses(data: st.DataObject, document: dict[str, Any], pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:

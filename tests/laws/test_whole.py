@@ -103,7 +103,7 @@ def test_members_and_near_misses(drawn: Drawn, data: st.DataObject) -> None:
 
 
 def said(document: dict[str, Any]) -> str:
-    """Equal for equal configurations: 1 and 1.0 are the same number, wherever a key has other domains in other branches."""
+    """Equal for equal configurations: a key may have other domains in other branches, and 1 and 1.0 are one number."""
     return json.dumps({k: float(v) if type(v) is int else v for k, v in document.items()}, sort_keys=True)
 
 

@@ -127,6 +127,13 @@ def test_what_a_condition_asks_for_is_told_before_what_it_switches() -> None:
     assert outline(parts) == {"x": {"0": {"x": {}}, "1": {"x": {}, "y": {"0": {"y": {}}, "1": {"y": {}, "z": {}}}}}}
 
 
+def test_a_branch_below_which_nothing_is_left_is_no_case() -> None:
+    x = number("e.f.x", Grid(0, 1), 0)
+    nothing = forbid(Compare(">=", Reference("e.f.x"), Constant(0)))
+    space = made("dead", choice("e", branch("f", x), "g"), constraints=(nothing,))
+    assert outline(unfold(Structures(space))) == {"e": {"g": {}}}
+
+
 def outline(parts: Parts) -> dict[str, Any]:
     """What is told where: the cases of forks by what they say, and what they leave."""
     found: dict[str, Any] = {}

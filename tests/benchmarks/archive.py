@@ -11,6 +11,9 @@ with what the archive of the other sets suggests, and once with the default conf
 Printed are, for each set, the losses of both at the last of these trials, and their difference (archive minus default);
 then its mean with a 95 % interval by the bootstrap over sets, and the verdict: an archive is shipped where the interval
 lies below 0. Nothing is asserted. With 25 sets and the space `mosaic` it takes hours.
+
+With `--rows 500 --trial-limit 5s` on 25 sets of classes, an hour of one core, the mean difference of the losses is
+-0.0002 [-0.0083, 0.0083]: smaller with the archive on 12 sets, equal on 5, larger on 8. None is shipped.
 """
 
 import argparse

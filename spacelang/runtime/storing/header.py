@@ -5,10 +5,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from math import isfinite
-from platform import python_version
 from typing import Any, Final, TypeVar
 
 from spacelang.forms.definition import from_json, to_json
@@ -166,6 +164,8 @@ def identity(space: Space) -> str:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that results depend on."""
+    from platform import python_version  # as below: only who searches needs it
+
     found = ((name, _version(name)) for name in PACKAGES)
     return {"python": python_version(), **{name: its for name, its in found if its is not None}}
 
@@ -173,6 +173,8 @@ def versions() -> dict[str, str]:
 @cache
 def _version(name: str) -> str | None:
     """Read once: it takes a millisecond, and a comparison has many runs."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:  # run from a folder that was never installed

@@ -10,7 +10,7 @@ Where the interval does not hold 0 the construct is named by which the forms dif
 
 With 10 seeds and 100 trials all five intervals hold 0 for hyperopt's TPE and for Optuna's TPESampler, and four for its
 NSGAIISampler: on `nested` it is worse through spacelang by 0.033 [0.005, 0.063]. One of ten such intervals misses 0 by
-chance every second time, so that this is no proof. SMAC was not run at this size.
+chance every second time, so that this is no proof. SMAC, with 5 seeds and 40 trials: all five hold 0.
 """
 
 import argparse

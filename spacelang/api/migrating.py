@@ -6,7 +6,6 @@ pipeline, in which a new hyperparameter may have what the library would take, an
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.stored_run import StoredRun
     from spacelang.solver.counting import Structures
 
-WHERE: Final = "migrated"
+MIGRATED: Final = "migrated"
 """Why the session ends in which trials were taken over: nothing was searched in it."""
 
 
@@ -80,15 +79,15 @@ def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = No
     """The trials of a run as members of a space, `most` of them at most.
 
     A trial is one where the space has all that it was: only hyperparameters that are new are filled in, with their
-    defaults, and nothing that the trial had is changed or left out. Raises StoreError for a store that is damaged, and
-    ValueError for a space without any configuration.
+    defaults, and nothing that the trial had is changed or left out. No two become the same: what a configuration has to
+    say follows from what it says before. Raises StoreError for a store that is damaged, and ValueError for a space
+    without any configuration.
     """
     moved: list[Moved] = []
     left: list[Left] = []
-    numbers = run.ranked(run.count)
-    losses = {record.index: record.trial for record in run.records()}
-    for number in numbers:
-        trial = losses[number]
+    trials = {record.index: record.trial for record in run.records()}
+    for number in run.ranked(run.count):
+        trial = trials[number]
         assert trial.loss is not None
         found = nearest(structures, trial.request.configuration)
         if all(change.given is None for change in found.changes):
@@ -96,7 +95,7 @@ def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = No
             moved.append(Moved(number, trial.loss, found.member, filled))
         else:
             left.append(Left(number, trial.loss, _why(found)))
-    return Migrated(tuple(islice(moved, most)), tuple(left), run.count)
+    return Migrated(tuple(moved[:most]), tuple(left), run.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +125,16 @@ def take_over(
         if not migrated.moved:
             raise InputError("no trial of the run is a member: nothing is taken over")
         records = {record.index: record for record in run.records()}
-        same = [each for each in migrated.moved if _is_same(finished, records[each.trial], objective, each)]
-        anew = [each for each in migrated.moved if each not in same]
+        same: list[Moved] = []
+        anew: list[Moved] = []
+        for each in migrated.moved:
+            (same if _is_same(finished, records[each.trial], objective, each) else anew).append(each)
         initial = [each.configuration for each in (*same, *anew)]
         with Store.create(Path(store), finished.header.over(bound.checked, initial)) as begun:
             begun.begin(workers=1)
             for number, each in enumerate(same, start=1):
                 begun.append(_taken(records[each.trial], number, each.configuration, run.predictions(each.trial)))
-            begun.end(WHERE, 0.0)
+            begun.end(MIGRATED, 0.0)
     return TakenOver(migrated, tuple(same), tuple(anew))
 
 

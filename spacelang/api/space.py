@@ -1,5 +1,6 @@
 """Spaces as programs hold them: from text, from a file, from another tool's file; what can be asked of them."""
 
+import os.path
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -368,7 +369,8 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
 def _source(reference: str | PathLike[str]) -> Source:
     """What a path, a bundled name or a text stands for; raises SpaceError."""
     if isinstance(reference, str) and is_text(reference):
-        return Source(TEXT, reference)
+        is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for what is too long for a name
+        return _of_file(reference) if is_file else Source(TEXT, reference)
     return _of_file(reference)
 
 

@@ -9,7 +9,7 @@ import typer
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._finished import KeptTestOption
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption
-from spacelang.cli._shared import fail, load, print_json
+from spacelang.cli._shared import fail, load, note, print_json
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.cells import visible
 
@@ -60,6 +60,8 @@ def command(
 
         finished = take_up(run, data=data, target=target_column, test=test, allow=options.allowed)
         taken = take_over(finished, loaded, store, most=most)
+        for line in finished.changes:
+            note(f"{line}: the losses that are taken over may differ by that")
         found = taken.migrated
     else:
         with Store.read(run) as stored:

@@ -63,6 +63,25 @@ TRANSFORMER_OF: Final = columns.transformer_of.__name__
 """What finds columns of text when it is fitted, and what gives a reader of text one column after the other."""
 
 
+VALUES: Final = frozenset(
+    {"Step", "TAKEN", "TEXT_VALUES", "STRINGS", "READERS", "Any", "Iterable", "Mapping", "Sequence"}
+)
+"""Names of values and types in every module."""
+STANDS_ON: Final = frozenset(
+    each.__name__
+    for each in (
+        Pipeline,
+        FeatureUnion,
+        ColumnTransformer,
+        BaseEstimator,
+        TransformerMixin,
+        clone,
+        make_column_selector,
+    )
+)
+"""What code that is taken word by word has of scikit-learn, under these names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Building:
     """The code of a space's pipelines: what it imports, and the functions, `build` last."""
@@ -77,14 +96,15 @@ def module(form: str, space: Space, *, is_estimator: bool = False) -> str:
     It needs the tool of the form and the libraries of the space's operators. One that `is_estimator` has the class
     `Estimator` as well, whose parameters are configurations.
     """
+    classes = _estimator(space) if is_estimator else ()
     try:
-        found = building(space)
+        found = building(space, "\n\n".join([form, *classes]))
     except BuildError as error:
         return f"{form}\n\n\n# There is no `build(configuration)` here: {visible(error.message)}."
     lines = form.split("\n")
     end = ast.parse(form).body[0].end_lineno or 0
     parts = ["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions]
-    return "\n\n\n".join([*parts, *(_estimator(space) if is_estimator else ())])
+    return "\n\n\n".join([*parts, *classes])
 
 
 def _estimator(space: Space) -> tuple[str, str]:
@@ -97,10 +117,10 @@ def _estimator(space: Space) -> tuple[str, str]:
     return base, ESTIMATOR.format(kind=text(kind)).rstrip()
 
 
-def building(space: Space) -> Building:
-    """The code that builds the pipelines of a space.
+def building(space: Space, beside: str = "") -> Building:
+    """The code that builds the pipelines of a space, and stands with what is `beside` it in a module.
 
-    Raises BuildError for an abstract operator.
+    Raises BuildError for an abstract operator, and for one that is called like something else in the module.
     """
     writer = _Builder()
     steps = expression(Listed(tuple(writer.steps(space.root))), 4, 18)
@@ -112,7 +132,17 @@ def building(space: Space) -> Building:
         if codes
         else []
     )
-    return Building(writer.imports, "\n\n\n".join([*note, *(each.rstrip("\n") for each in functions)]))
+    text = "\n\n\n".join([*note, *(each.rstrip("\n") for each in functions)])
+    _check_names(writer.writer, f"{beside}\n\n{text}")
+    return Building(writer.imports, text)
+
+
+def _check_names(writer: Writer, code: str) -> None:
+    """Raise BuildError where an operator's class would hide, or be hidden by, what the code defines or stands on."""
+    defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)} | VALUES
+    for here, (package, name) in writer.members.items():
+        if here in defined or (here in STANDS_ON and not package.startswith("sklearn")):
+            raise BuildError(f"`{name}` of {package} is called like something that modules have", "rename the class")
 
 
 @dataclass(frozen=True, slots=True)

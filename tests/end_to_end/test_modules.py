@@ -111,3 +111,17 @@ def test_a_module_says_why_it_builds_nothing_and_what_it_keeps_in_part(tmp_path:
     assert "# There is no `build(configuration)` here: the abstract operator `Secret`" in ended.stdout
     assert "# defaults (lines 2, 1): optuna knows none" in ended.stdout
     compile(ended.stdout, "module", "exec")
+
+
+@pytest.mark.parametrize("name", ["Strings", "Step", "BaseEstimator"])
+def test_an_operator_that_is_called_like_what_modules_have_is_not_built_by_another(name: str, tmp_path: Path) -> None:
+    """It would hide that, or be hidden by it, and pipelines would be others in silence."""
+    own = (
+        "from sklearn.preprocessing import Binarizer\nclass NAME(Binarizer):\n    def __init__(self, k=1): self.k = k\n"
+    )
+    (tmp_path / "own_names.py").write_text(own.replace("NAME", name))
+    text = f"use own_names\nstage a = columns(text: TfidfVectorizer, numeric: {name} {{ k : int[1, 3] = 2 }})\n"
+    (tmp_path / "own.space").write_text(f"{text}stage e = GaussianNB\n")
+    options = ("--allow", "own_names", "--target", "optuna", "--format", "python")
+    ended = spacelang("compile", "own.space", *options, folder=tmp_path)
+    assert f"# There is no `build(configuration)` here: `{name}` of own_names is called like" in ended.stdout

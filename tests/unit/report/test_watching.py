@@ -1,5 +1,6 @@
 """What a search in Python shows while it goes on: a bar where somebody looks at it, lines where they are wanted."""
 
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -73,3 +74,9 @@ def test_the_text_of_a_space_is_a_space_and_no_file() -> None:
         sl.load("stage e = NoSuchOperator")
     with pytest.raises(sl.SpaceError, match=r"there is no such file"):
         sl.load("stage.space")
+
+
+def test_a_file_that_is_called_like_a_text_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("stage 2, k=3.space").write_text(SPACE, encoding="utf-8")
+    assert sl.load("stage 2, k=3.space").source.origin is not None

@@ -58,7 +58,7 @@ def _parts(structure: ast.Structure) -> Iterator[ast.Structure | _Optional]:
         case ast.Joined(sign="|", parts=parts):
             for part in parts:
                 yield from _parts(part)
-        case ast.Group(part=part, alias=None, annotations=()):
+        case ast.Parenthesised(part=part, alias=None, annotations=()):
             yield from _parts(part)
         case ast.Maybe(part=part):
             end = structure.span.end
@@ -76,7 +76,7 @@ def _alternative(part: ast.Structure) -> Alternative:
         case ast.Operator():
             name, span = _called(part.alias, part.name.text, part.name.span)
             return Alternative(name, span, part, part.annotations, part.alias)
-        case ast.Group():
+        case ast.Parenthesised():
             name, span = _called(part.alias, title(part.part), part.span)
             return Alternative(name, span, part.part, part.annotations, part.alias)
         case ast.Columns() | ast.Permute():
@@ -105,13 +105,13 @@ def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:
         case ast.Columns(parts=columns):
             for _, part in columns:
                 yield from mentioned(part)
-        case ast.Maybe(part=part) | ast.Group(part=part):
+        case ast.Maybe(part=part) | ast.Parenthesised(part=part):
             yield from mentioned(part)
 
 
 def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
     match domain:
-        case ast.Operator() | ast.Group() | ast.Nothing():
+        case ast.Operator() | ast.Parenthesised() | ast.Nothing():
             yield from mentioned(domain)
         case ast.UnionDomain():
             for part in domain.parts:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, TypeGuard
 from spacelang.analysis import annotations, given_defaults, given_values, mixtures, parameters
 from spacelang.analysis.domains import DomainReader, as_written
 from spacelang.analysis.drafts import PendingCondition, PendingPresence, PendingRule, Scope
-from spacelang.analysis.groups import Given
-from spacelang.analysis.judge import Judge
+from spacelang.analysis.groups import BodyMember
+from spacelang.analysis.judge import ParameterJudge
 from spacelang.analysis.places import Place
 from spacelang.analysis.values import NoValue, plain
-from spacelang.catalog.catalogue import Named, Opaque, Parameter, Required
-from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import CatalogueEntry, Named, Opaque, Parameter, Required
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import UnexpectedText
@@ -33,7 +32,7 @@ class BodyReader:
     def __init__(
         self,
         operators: "OperatorReader",
-        entry: Entry | None,
+        entry: CatalogueEntry | None,
         place: Place,
         declaration: ast.Abstract | None = None,
         declared: Collection[str] = (),
@@ -54,7 +53,7 @@ class BodyReader:
         self.children: list[ir.Hyperparameter | ir.Choice] = []
         self.fixed: list[tuple[str, ir.Fixed]] = []
 
-    def read(self, members: Sequence[Given]) -> None:
+    def read(self, members: Sequence[BodyMember]) -> None:
         """Read the members of the body, each in the sight of the module in whose text it stands."""
         groups = self._body.groups
         for given in members:
@@ -63,7 +62,7 @@ class BodyReader:
                     self._enter(given)
                     self._member(given.member)
 
-    def _enter(self, given: Given) -> None:
+    def _enter(self, given: BodyMember) -> None:
         """Let names mean what they mean in the text of a member; siblings are those of the body in any case."""
         self._operators = self._body.of(given.home)
         self._place, self.scope = self._body_place, self._body_scope
@@ -81,7 +80,7 @@ class BodyReader:
             case ast.Rule():
                 self._operators.draft.rules.append(PendingRule(member, self.scope))
 
-    def _judge_of(self, name: ast.Word) -> Judge:
+    def _judge_of(self, name: ast.Word) -> ParameterJudge:
         """What judges what a parameter is given; what keeps a space from setting it is reported."""
         self.names[name.text] = name
         reason = no_parameter(name.text)
@@ -91,7 +90,7 @@ class BodyReader:
         if self._declaration is not None and name.text not in self._declared:
             self._report_undeclared(name, self._declaration)
         parameter = None if self._entry is None else parameters.find(name, self._entry, self._report)
-        return Judge(self._report, self._entry, parameter)
+        return ParameterJudge(self._report, self._entry, parameter)
 
     def _report_undeclared(self, name: ast.Word, declaration: ast.Abstract) -> None:
         near = nearest(name.text, self._declared)
@@ -175,7 +174,7 @@ class BodyReader:
         is_named = judge.parameter is not None and isinstance(found, str) and found in judge.parameter.named
         self.fixed.append((name, ir.Named(str(found)) if is_named else found))
 
-    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.Dotted, judge: Judge) -> None:
+    def _fixed_operator(self, name: str, value: ast.OperatorValue | ast.Dotted, judge: ParameterJudge) -> None:
         inner_name, body = (value.name, value.body) if isinstance(value, ast.OperatorValue) else (value, None)
         inner = self._operators.read(inner_name, body, self._place.inside(name))
         if judge.takes_operator(self._operators.entry_of(inner), inner_name.span):
@@ -185,7 +184,7 @@ class BodyReader:
         else:
             self.scope.dubious.add(name)
 
-    def _nested(self, written: ast.Parameter, judge: Judge) -> None:
+    def _nested(self, written: ast.Parameter, judge: ParameterJudge) -> None:
         """A choice of operators as a value is a decision of its own."""
         if self._operators.alternatives is None:
             return  # What is read alone is judged where it is used: there is known where its alternatives stand.
@@ -212,7 +211,7 @@ class BodyReader:
             self.children.append(ir.Choice(name, place.address, place.key, branches, default, span=written.name.span))
 
     def _with_range(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: Judge
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterJudge
     ) -> tuple[ir.Branch, ...]:
         """The alternatives with the hyperparameter that a range among them is."""
         part = mixtures.range_in(written.domain)
@@ -227,7 +226,7 @@ class BodyReader:
         return tuple(replace(each, node=leaf) if each.name == ir.RANGE else each for each in branches)
 
     def _with_left(
-        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: Judge
+        self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterJudge
     ) -> tuple[ir.Branch, ...]:
         """The alternatives with the one that is taken where the condition does not hold: the library's default."""
         assert written.condition is not None

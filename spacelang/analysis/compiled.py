@@ -9,13 +9,13 @@ from itertools import combinations
 from typing import Any, Final
 
 from spacelang.analysis import parameters, roles, tasks, uses
-from spacelang.analysis.judge import Judge
+from spacelang.analysis.judge import ParameterJudge
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.report import Report
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.analysis.surroundings import MOST, Surroundings
 from spacelang.analysis.values import OperatorFinder
-from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import CatalogueEntry
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import OWN
 from spacelang.diagnostics.diagnostic import Diagnostic, in_order
@@ -188,7 +188,8 @@ class _SpaceJudge:
         given = {name: ast.Word(name, span) for name, span in spans.items()}
         given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
         judges = {
-            name: Judge(self._report, entry, parameters.find(word, entry, self._report)) for name, word in given.items()
+            name: ParameterJudge(self._report, entry, parameters.find(word, entry, self._report))
+            for name, word in given.items()
         }
         for name, value in operator.fixed:
             self._fixed(value, given[name].span, entry, judges[name])
@@ -200,10 +201,10 @@ class _SpaceJudge:
         parameters.check_parts(entry, given, self._report)
         parameters.check_required(called, entry, given, self._catalogue, self._report)
 
-    def _entry(self, operator: Operator) -> Entry | None:
+    def _entry(self, operator: Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
-    def _fixed(self, value: Value | Named | Operator, span: Span, entry: Entry, judge: Judge) -> None:
+    def _fixed(self, value: Value | Named | Operator, span: Span, entry: CatalogueEntry, judge: ParameterJudge) -> None:
         match value:
             case Operator():
                 judge.takes_operator(self._entry(value), span)
@@ -212,13 +213,13 @@ class _SpaceJudge:
             case _:
                 judge.takes(value, span)
 
-    def _decision(self, choice: Choice, entry: Entry, judge: Judge) -> None:
+    def _decision(self, choice: Choice, entry: CatalogueEntry, judge: ParameterJudge) -> None:
         judge.judge_branches(choice.branches, self._entry)
         for branch in choice.branches:
             if isinstance(branch.node, Hyperparameter):
                 self._hyperparameter(branch.node, entry, judge)
 
-    def _hyperparameter(self, node: Hyperparameter, entry: Entry, judge: Judge) -> None:
+    def _hyperparameter(self, node: Hyperparameter, entry: CatalogueEntry, judge: ParameterJudge) -> None:
         _check_named(node.named, entry, judge)
         for part in parts(node.domain):
             match part:
@@ -229,7 +230,7 @@ class _SpaceJudge:
                 case Grid() | Real():
                     self._range(part, node.span, judge)
 
-    def _range(self, part: Grid | Real, span: Span, judge: Judge) -> None:
+    def _range(self, part: Grid | Real, span: Span, judge: ParameterJudge) -> None:
         refusal = judge.refuses(part)
         if refusal is not None:
             operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
@@ -239,7 +240,7 @@ class _SpaceJudge:
             )
 
 
-def _check_named(names: tuple[str, ...], entry: Entry, judge: Judge) -> None:
+def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterJudge) -> None:
     for name in names:
         if judge.parameter is not None and name not in judge.parameter.named:
             problem = f"names `{name}`, which is no object for `{judge.parameter.name}` of `{entry.name}`"

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from spacelang.analysis.drafts import Branch, Said
+from spacelang.analysis.drafts import Branch, DraftConstraint
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, Or, references, scope
 from spacelang.ir.given import without
 from spacelang.ir.space import Constraint, Context, Space, Variable
 from spacelang.text import Span
 
 
-def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[Constraint, Said]:
+def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[Constraint, DraftConstraint]:
     """The constraint with a test of the branch that its body stands in, unless it says nothing elsewhere anyway.
 
     `branch` is the innermost one, None for what stands in no body of an alternative. A hyperparameter that is active
@@ -19,8 +19,8 @@ def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[
     owners = () if branch is None else _owners(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
     if not owners or owners[-1] in named:
-        return written, Said(written.expression)
-    said = Said(written.expression, owners)
+        return written, DraftConstraint(written.expression)
+    said = DraftConstraint(written.expression, owners)
     below = frozenset(each for each in scope(written.expression) if owners[-1] in space.variables[each].owners)
     if without(written.expression, below) == Constant(not written.forbidden):
         return written, said

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from typing import Final
 
 from spacelang.analysis import annotations
-from spacelang.analysis.judge import Judge
+from spacelang.analysis.judge import ParameterJudge
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.ranges import RangeReader
 from spacelang.analysis.report import Report
@@ -41,7 +41,7 @@ LONGEST: Final = 80
 class DomainReader:
     """Reads the domain of one parameter."""
 
-    def __init__(self, judge: Judge, report: Report) -> None:
+    def __init__(self, judge: ParameterJudge, report: Report) -> None:
         self._judge = judge
         self._report = report
 
@@ -67,7 +67,7 @@ class DomainReader:
             case ast.Nothing():
                 annotations.read(domain.annotations, "values", self._report)
                 return self._values(ast.Values((ast.Keyword(None, domain.span),), False, domain.span))
-            case ast.UnionDomain() | ast.Operator() | ast.Group():
+            case ast.UnionDomain() | ast.Operator() | ast.Parenthesised():
                 raise AssertionError("a domain with structures is a decision")
 
     def _values(self, domain: ast.Values) -> Categorical | None:
@@ -157,7 +157,7 @@ def largest(written: ast.Domain) -> tuple[Domain, ...]:
 
 
 def _unjudged(report: Report) -> DomainReader:
-    return DomainReader(Judge(report), report)
+    return DomainReader(ParameterJudge(report), report)
 
 
 def drawn_in(value: Value, domain: Domain) -> Value | Missing:

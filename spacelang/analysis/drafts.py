@@ -82,7 +82,7 @@ class PendingRule:
 
 
 @fact
-class Said:
+class DraftConstraint:
     """What a constraint says as it is written, and the branches that lead to the body it stands in, outermost first."""
 
     expression: Expr
@@ -107,7 +107,7 @@ class Draft:
     rules: list[PendingRule] = field(default_factory=list)
     present: dict[str, Presence] = field(default_factory=dict)
     """The conditions of nested decisions by their addresses, once they are read."""
-    said: list[Said] = field(default_factory=list)
+    said: list[DraftConstraint] = field(default_factory=list)
     """What the constraints of the space say, once they are read: one for each that is written, in their order. Behind
     them the space has those that say conditions of nested decisions."""
     branches: list[Branch] = field(default_factory=list)

@@ -27,7 +27,7 @@ Named: TypeAlias = ast.Parameter | ast.Fixed
 
 
 @fact
-class Given:
+class BodyMember:
     """A member of a body, the module whose text it stands in, and how it came here where it is not the body's own."""
 
     member: Named | ast.Rule
@@ -45,7 +45,7 @@ class _Body:
     """What is known of a body while its members are gathered."""
 
     own: dict[str, Named]
-    brought: dict[str, tuple[ast.Include, Given]] = field(default_factory=dict)
+    brought: dict[str, tuple[ast.Include, BodyMember]] = field(default_factory=dict)
     rules: set[int] = field(default_factory=set)
 
 
@@ -54,14 +54,14 @@ class GroupReader:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._opened: dict[int, tuple[Given, ...]] = {}
+        self._opened: dict[int, tuple[BodyMember, ...]] = {}
         self._open: list[ast.Params] = []
         self._reading: list[Named | ast.Rule] = []
         self._depth = 0
         self._endless: set[int] = set()
         self._brought = 0
 
-    def members(self, body: ast.Body, module: Module) -> tuple[Given, ...]:
+    def members(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
         """The members of a body in the text of a module, in order, every name once.
 
         A member of the body itself goes before what is included under its name. What is given twice, by the body or
@@ -71,21 +71,21 @@ class GroupReader:
 
     def members_of_use(
         self, declaration: ast.Abstract, home: Module, body: ast.Body | None, module: Module, used: Related
-    ) -> tuple[Given, ...]:
+    ) -> tuple[BodyMember, ...]:
         """The members of a use of an abstract operator: those of its declaration, unless the use has its own."""
         own = () if body is None else self.members(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._counted(declared, used)), *own)
 
-    def declared(self, declaration: ast.Abstract, home: Module) -> tuple[Given, ...]:
+    def declared(self, declaration: ast.Abstract, home: Module) -> tuple[BodyMember, ...]:
         """The members of an abstract operator as it is declared."""
         if id(declaration) not in self._opened:
             body = declaration.body
             self._opened[id(declaration)] = () if body is None else self.members(body, home)
         return self._opened[id(declaration)]
 
-    def opened(self, group: ast.Params, home: Module) -> tuple[Given, ...]:
+    def opened(self, group: ast.Params, home: Module) -> tuple[BodyMember, ...]:
         """The members of a group, those of the groups that it includes among them."""
         if id(group) not in self._opened:
             self._open.append(group)
@@ -93,7 +93,7 @@ class GroupReader:
             self._open.pop()
         return self._opened[id(group)]
 
-    def has_end(self, given: Given) -> bool:
+    def has_end(self, given: BodyMember) -> bool:
         """Whether a member may be read: not where it lies within itself, or too deep; that is reported."""
         span = given.member.span if given.through is None else given.through.span
         if any(given.member is other for other in self._reading):
@@ -109,7 +109,7 @@ class GroupReader:
         return True
 
     @contextmanager
-    def reading(self, given: Given) -> Iterator[None]:
+    def reading(self, given: BodyMember) -> Iterator[None]:
         """Let what is found in a member that came here say so, and be reported once, however many bodies have it."""
         before = len(self._report.found)
         self._reading.append(given.member)
@@ -120,7 +120,7 @@ class GroupReader:
         if given.through is not None:
             self._report.brought(before, given.through)
 
-    def _members(self, body: ast.Body, module: Module) -> Iterator[Given]:
+    def _members(self, body: ast.Body, module: Module) -> Iterator[BodyMember]:
         named = [member for member in body.members if isinstance(member, ast.Parameter | ast.Fixed)]
         here = _Body(by_name("parameter", named, self._report))
         for member in body.members:
@@ -128,12 +128,12 @@ class GroupReader:
                 case ast.Include():
                     yield from self._included(member, module, here)
                 case ast.Rule():
-                    yield Given(member, module)
+                    yield BodyMember(member, module)
                 case ast.Parameter() | ast.Fixed():
                     if here.own[member.name.text] is member:
-                        yield Given(member, module)
+                        yield BodyMember(member, module)
 
-    def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[Given]:
+    def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
         """What an `include` brings to a body; a group that comes on two ways brings its members once."""
         through = Related(include.span, "included here")
         for given in self._counted(self._group(include, module), through):
@@ -149,7 +149,7 @@ class GroupReader:
             if is_new:
                 yield replace(given, through=through)
 
-    def _counted(self, brought: tuple[Given, ...] | list[Given], through: Related) -> Iterator[Given]:
+    def _counted(self, brought: tuple[BodyMember, ...] | list[BodyMember], through: Related) -> Iterator[BodyMember]:
         self._brought += len(brought)
         if self._brought <= MOST_MEMBERS:
             yield from brought
@@ -157,7 +157,7 @@ class GroupReader:
             what, limit = "the number of members that are included", f"{MOST_MEMBERS:,}"
             self._report.add(TooLarge(primary=through.span, what=what, limit=limit))
 
-    def _group(self, include: ast.Include, module: Module) -> tuple[Given, ...]:
+    def _group(self, include: ast.Include, module: Module) -> tuple[BodyMember, ...]:
         home, name = module.home_of(include.name)
         group = home.groups.get(name)
         if group is None:
@@ -190,7 +190,7 @@ class GroupReader:
             EndlessInclude(primary=include.span, kind="group", name=group.name.text, circle=circle, related=related)
         )
 
-    def _report_ambiguous(self, include: ast.Include, member: Named, first: tuple[ast.Include, Given]) -> None:
+    def _report_ambiguous(self, include: ast.Include, member: Named, first: tuple[ast.Include, BodyMember]) -> None:
         other, given = first
         assert not isinstance(given.member, ast.Rule)
         self._report.add(

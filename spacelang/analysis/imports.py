@@ -14,7 +14,7 @@ from spacelang.diagnostics.syntax import MissingSeparator
 from spacelang.ir.domain import RESERVED
 from spacelang.syntax import ast
 from spacelang.syntax.parser import parse
-from spacelang.syntax.sources import LARGEST, Place, find_import, read_import
+from spacelang.syntax.sources import LARGEST, FoundImport, find_import, read_import
 from spacelang.text import Source, Span
 
 DEEPEST: Final = 16
@@ -105,7 +105,7 @@ class _Files:
         return found
 
 
-def _circle(place: Place, chain: tuple[Source, ...]) -> str | None:
+def _circle(place: FoundImport, chain: tuple[Source, ...]) -> str | None:
     """The names of the files along a circle that this import closes; None where it closes none."""
     paths = [None if source.origin is None else source.origin.path for source in chain]
     if place.origin.path not in paths:

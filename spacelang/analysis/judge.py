@@ -6,8 +6,7 @@ from typing import Final
 
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import near_value
-from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter
 from spacelang.catalog.wording import spell
 from spacelang.diagnostics.parameters import NoOperatorExpected, RefusedParameter, RejectedValue
 from spacelang.diagnostics.structure import NotSideBySide
@@ -16,7 +15,7 @@ from spacelang.ir.space import Branch, Choice, Hyperparameter, Kind, Node, Opera
 from spacelang.ir.value import Value
 from spacelang.text import Span
 
-EntryOf = Callable[[Operator], Entry | None]
+EntryOf = Callable[[Operator], CatalogueEntry | None]
 """What the catalogue says of an operator; None for one that it does not know."""
 
 _MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
@@ -36,13 +35,13 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
 """What other languages call the three constants."""
 
 
-class Judge:
+class ParameterJudge:
     """Judges what one parameter is given, and reports why something is not taken.
 
     All is taken where no catalogue knows the operator, or it has no such parameter: that is reported elsewhere.
     """
 
-    def __init__(self, report: Report, entry: Entry | None = None, parameter: Parameter | None = None) -> None:
+    def __init__(self, report: Report, entry: CatalogueEntry | None = None, parameter: Parameter | None = None) -> None:
         self.parameter = parameter
         self._known = None if entry is None or parameter is None else (entry, parameter)
         self._report = report
@@ -76,7 +75,7 @@ class Judge:
         )
         return False
 
-    def refuses(self, part: Grid | Real) -> tuple[Entry, Parameter, str] | None:
+    def refuses(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
         """By whom a range is not taken, and what is expected; None where it is."""
         if self._known is None:
             return None
@@ -89,7 +88,7 @@ class Judge:
         )
         return None if expected is None else (*self._known, f"expected {expected}")
 
-    def takes_operator(self, inner: Entry | None, span: Span) -> bool:
+    def takes_operator(self, inner: CatalogueEntry | None, span: Span) -> bool:
         """Whether the parameter takes an operator as its value; one that no catalogue knows is taken."""
         if self._known is None or inner is None:
             return True

@@ -21,7 +21,7 @@ Known: TypeAlias = Callable[[ast.Value], bool]
 def is_choice(domain: ast.Domain, known: Known) -> bool:
     """Whether a domain is a decision between alternatives: it has operators; `none` beside values is one of these."""
     match domain:
-        case ast.Operator() | ast.Nothing() | ast.Group():
+        case ast.Operator() | ast.Nothing() | ast.Parenthesised():
             return True
         case ast.UnionDomain(parts=parts):
             return any(is_choice(part, known) for part in parts if not isinstance(part, ast.Nothing))
@@ -34,10 +34,12 @@ def is_choice(domain: ast.Domain, known: Known) -> bool:
 def alternatives_in(domain: ast.Domain, known: Known, report: Report) -> list[Alternative]:
     """The alternatives of such a domain, each value of a set one of them; what cannot be one is reported."""
     match domain:
-        case ast.Operator() | ast.Nothing() | ast.Group():
+        case ast.Operator() | ast.Nothing() | ast.Parenthesised():
             return alternatives_of(domain)
         case ast.UnionDomain(parts=parts):
-            structures = tuple(part for part in parts if isinstance(part, ast.Operator | ast.Nothing | ast.Group))
+            structures = tuple(
+                part for part in parts if isinstance(part, ast.Operator | ast.Nothing | ast.Parenthesised)
+            )
             if len(structures) == len(parts):
                 return alternatives_of(ast.Joined("|", structures, domain.span))
             ranges = [part for part in parts if _is_range(part)]

@@ -26,7 +26,7 @@ class Module:
 
     source: Source
     file: ast.File
-    header: ast.Header | None = None
+    header: ast.SpaceName | None = None
     pipeline: ast.Pipeline | None = None
     task: ast.Task | None = None
     uses: tuple[ast.Use, ...] = ()
@@ -101,10 +101,10 @@ def read(
     )
 
 
-def _header(file: ast.File, report: Report) -> ast.Header | None:
-    found: ast.Header | None = None
+def _header(file: ast.File, report: Report) -> ast.SpaceName | None:
+    found: ast.SpaceName | None = None
     for place, item in enumerate(file.items):
-        if not isinstance(item, ast.Header):
+        if not isinstance(item, ast.SpaceName):
             continue
         if found is not None:
             related = (Related(found.span, "the first one"),)

@@ -7,13 +7,12 @@ from spacelang.analysis import mixtures, parameters
 from spacelang.analysis.alternatives import Alternative
 from spacelang.analysis.bodies import BodyReader
 from spacelang.analysis.drafts import Draft
-from spacelang.analysis.groups import Given, GroupReader
+from spacelang.analysis.groups import BodyMember, GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.places import Place
 from spacelang.analysis.report import Report
 from spacelang.analysis.values import OperatorFinder
-from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Parameter
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownImported
@@ -107,14 +106,14 @@ class OperatorReader:
         reader.read(self.groups.members_of_use(declaration, home, body, self._module, used))
         return ir.Operator(declaration.name.text, ir.ABSTRACT, tuple(reader.children), tuple(reader.fixed), name.span)
 
-    def read_alone(self, members: Sequence[Given]) -> None:
+    def read_alone(self, members: Sequence[BodyMember]) -> None:
         """Read what can be judged of members without knowing the operator around them: domains of values."""
         simple = [given for given in members if given.through is None and _is_simple(given.member)]
         BodyReader(self, None, Place("", "")).read(simple)
 
     def _find(
         self, name: ast.Dotted, home: Module, word: str, hint: str | None, others: Collection[str]
-    ) -> Entry | None:
+    ) -> CatalogueEntry | None:
         if word in home.damaged:
             return None
         if home is self._module:
@@ -123,7 +122,7 @@ class OperatorReader:
             self.report.add(unknown_imported(name, home, word))
         return None
 
-    def entry_of(self, operator: ir.Operator) -> Entry | None:
+    def entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
         """What the catalogue says of an operator; None for one that it does not know, or that is abstract."""
         return self._catalogue.entry(operator.catalogue, operator.name)
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Deprecation, Parameter, Required, Role
-from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, Parameter, Required, Role
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.policy import ANOTHER_NAME_OF
 from spacelang.diagnostics.diagnostic import Related
@@ -33,7 +32,7 @@ _OF_RANGES: Final = {
 """What is said of a range, and stands beside it as a member elsewhere."""
 
 
-def check_operator(name: ast.Dotted, entry: Entry, report: Report) -> None:
+def check_operator(name: ast.Dotted, entry: CatalogueEntry, report: Report) -> None:
     """Report an operator that its library gives up."""
     old = entry.deprecated
     if old is not None:
@@ -49,7 +48,7 @@ def check_operator(name: ast.Dotted, entry: Entry, report: Report) -> None:
         )
 
 
-def find(name: ast.Word, entry: Entry, report: Report) -> Parameter | None:
+def find(name: ast.Word, entry: CatalogueEntry, report: Report) -> Parameter | None:
     """The parameter of a name; what keeps a space from setting it, and what its library says of it, is reported."""
     parameter = entry.parameters.get(name.text)
     if parameter is None:
@@ -78,7 +77,7 @@ def find(name: ast.Word, entry: Entry, report: Report) -> Parameter | None:
     return parameter
 
 
-def check_parts(entry: Entry, given: Mapping[str, ast.Word], report: Report) -> None:
+def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: Report) -> None:
     """Report each parameter that is given as a whole and by a part of it as well."""
     for whole in entry.wholes:
         part = next((part.name for part in entry.parts(whole) if part.name in given), None)
@@ -89,7 +88,7 @@ def check_parts(entry: Entry, given: Mapping[str, ast.Word], report: Report) -> 
 
 
 def check_required(
-    name: ast.Dotted, entry: Entry, given: Mapping[str, ast.Word], catalogue: Catalogues, report: Report
+    name: ast.Dotted, entry: CatalogueEntry, given: Mapping[str, ast.Word], catalogue: Catalogues, report: Report
 ) -> None:
     """Report each parameter that the operator cannot be made without and that is not given."""
     for parameter in entry.parameters.values():
@@ -100,7 +99,7 @@ def check_required(
             )
 
 
-def _example(entry: Entry, parameter: Parameter, catalogue: Catalogues) -> str | None:
+def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
     """A well-known operator that a parameter takes and that suits its operator."""
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
@@ -110,7 +109,7 @@ def _example(entry: Entry, parameter: Parameter, catalogue: Catalogues) -> str |
     return None
 
 
-def _report_unknown(name: ast.Word, entry: Entry, report: Report) -> None:
+def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: Report) -> None:
     if name.text in entry.removed:
         instead = entry.removed[name.text]
         report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
@@ -121,7 +120,7 @@ def _report_unknown(name: ast.Word, entry: Entry, report: Report) -> None:
     report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
 
 
-def _inside(name: str, entry: Entry) -> str | None:
+def _inside(name: str, entry: CatalogueEntry) -> str | None:
     """How a parameter of an inner operator is set, where a name is that of scikit-learn's nested parameters."""
     outer, sign, inner = name.partition("__")
     parameter = entry.parameters.get(outer)

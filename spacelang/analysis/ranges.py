@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.arithmetic import folded, outcome, plain, unlimited
-from spacelang.analysis.judge import Judge
+from spacelang.analysis.judge import ParameterJudge
 from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import EXTREMES, Symbols
-from spacelang.catalog.rules import Piece
+from spacelang.catalog.rules import Stretch
 from spacelang.catalog.wording import spell
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
@@ -39,7 +39,7 @@ class _End:
 class RangeReader:
     """Reads the ranges of one parameter."""
 
-    def __init__(self, judge: Judge, report: Report) -> None:
+    def __init__(self, judge: ParameterJudge, report: Report) -> None:
         self._judge = judge
         self._report = report
 
@@ -75,7 +75,7 @@ class RangeReader:
         None where one of them is no number for any data.
         """
         reports = [Report(Symbols(sizes)) for sizes in EXTREMES]
-        readers = [cls(Judge(report), report) for report in reports]
+        readers = [cls(ParameterJudge(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
         if not lowers or not uppers:
@@ -250,7 +250,7 @@ class RangeReader:
         if refusal is None:
             return True
         entry, parameter, expected = refusal
-        wanted = Piece(found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open)))
+        wanted = Stretch(found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open)))
         legal = parameter.legal_part(wanted, integer=isinstance(found, Grid) and found.is_integral)
         symbols = (*lower.symbols, *upper.symbols)
         can_rewrite = legal is not None and written.step is None and not symbols
@@ -297,7 +297,7 @@ def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:
     return f"no {'integer' if written.kind == 'int' else 'number'} lies between {start} and {end}"
 
 
-def _rewritten(written: ast.Range, wanted: Piece, legal: Piece) -> str:
+def _rewritten(written: ast.Range, wanted: Stretch, legal: Stretch) -> str:
     """The range with the bounds drawn in that its parameter rejects, the others as they are written."""
     opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
     start, end = written.lower.span.text, written.upper.span.text

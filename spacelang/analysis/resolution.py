@@ -5,7 +5,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from spacelang.analysis.confinement import confined
-from spacelang.analysis.drafts import Draft, Said, Scope, stage_of, with_conditions
+from spacelang.analysis.drafts import Draft, DraftConstraint, Scope, stage_of, with_conditions
 from spacelang.analysis.expressions import ExpressionReader
 from spacelang.analysis.names import Names
 from spacelang.analysis.presence import MOST, Presence, constraints, with_defaults
@@ -78,7 +78,9 @@ def _constraints(
             constraint = Constraint(expression, rule.forbidden, rule.span)
             # After a mistake the space may lack what the body stands in, and nobody asks for its constraints.
             constraint, said = (
-                (constraint, Said(expression)) if report.has_errors else confined(constraint, scope.branch, space)
+                (constraint, DraftConstraint(expression))
+                if report.has_errors
+                else confined(constraint, scope.branch, space)
             )
             found.append(constraint)
             draft.said.append(said)

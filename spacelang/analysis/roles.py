@@ -8,8 +8,7 @@ from functools import reduce
 from typing import Final
 
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Operator as Entry
-from spacelang.catalog.catalogue import Role
+from spacelang.catalog.catalogue import CatalogueEntry, Role
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.structure import LateColumns, MixedEstimators, NotAnEstimator, NotATransformer
@@ -138,7 +137,7 @@ class _Judge:
                 MixedEstimators(primary=operator.span, operator=operator.name, role=roles[0], related=related)
             )
 
-    def _entry(self, operator: Operator) -> Entry | None:
+    def _entry(self, operator: Operator) -> CatalogueEntry | None:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
     def _has_none(self, step: Choice, roles: frozenset[Role]) -> bool:

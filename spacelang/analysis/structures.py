@@ -50,9 +50,9 @@ class StructureReader:
         match structure:
             case ast.Joined(sign="->", parts=parts):
                 return [step for part in parts for step in self.steps(part, spot)]
-            case ast.Group(alias=None, annotations=()):
+            case ast.Parenthesised(alias=None, annotations=()):
                 return self.steps(structure.part, spot)
-            case ast.Group():
+            case ast.Parenthesised():
                 return self._group(structure, spot)
             case ast.Operator():
                 return self._named(structure, spot)
@@ -188,13 +188,13 @@ class StructureReader:
 
     # ---- groups and choices
 
-    def _group(self, group: ast.Group, spot: Spot) -> list[ir.Node]:
+    def _group(self, group: ast.Parenthesised, spot: Spot) -> list[ir.Node]:
         """A group with a name or annotations: those of the decision that it is, else a name for what is inside."""
         part: ast.Structure = group.part
         if group.alias is not None and group.alias.text == OUTSIDE:
             annotations.read(group.annotations, "steps of the pipeline", self._report)
             return self.steps(part, self._stages.outside(spot))
-        while isinstance(part, ast.Group) and part.alias is None and not part.annotations:
+        while isinstance(part, ast.Parenthesised) and part.alias is None and not part.annotations:
             part = part.part
         if isinstance(part, ast.Maybe) or (isinstance(part, ast.Joined) and part.sign == "|"):
             advice = annotations.read(group.annotations, "stages", self._report)

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import Catalogue
-from spacelang.catalog.catalogue import Operator as Entry
+from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import OWN
 from spacelang.catalog.snapshot import SHIPPED, load
@@ -65,7 +64,7 @@ class OperatorFinder:
         self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
         self._report = report
 
-    def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> Entry | None:
+    def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> CatalogueEntry | None:
         """The operator of a name; where there is none, that is reported. `others` could stand there as well."""
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):

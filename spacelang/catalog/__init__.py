@@ -7,9 +7,9 @@ parameters can also be given by their parts.
 
 from spacelang.catalog.catalogue import (
     Catalogue,
+    CatalogueEntry,
     Named,
     Opaque,
-    Operator,
     Parameter,
     Required,
     Role,
@@ -18,9 +18,9 @@ from spacelang.catalog.snapshot import load
 
 __all__ = [
     "Catalogue",
+    "CatalogueEntry",
     "Named",
     "Opaque",
-    "Operator",
     "Parameter",
     "Required",
     "Role",

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from spacelang.catalog.catalogue import Operator, Parameter, Role
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter, Role
 from spacelang.catalog.policy import ANOTHER_NAME_OF, TAKES_CODE
-from spacelang.catalog.rules import Interval, Numbers, OfType, Options, Rule
+from spacelang.catalog.rules import Interval, NumberKind, OfType, Options, Rule
 from spacelang.ir.value import Value
 
 
@@ -28,16 +28,16 @@ class Supplement:
     refused: str | None = None
 
 
-SIZES: Final = Interval(Numbers.INTEGER, 1, math.inf, "left")
-COUNTS: Final = Interval(Numbers.INTEGER, 0, math.inf, "left")
-INTEGERS: Final = Interval(Numbers.INTEGER, -math.inf, math.inf, "neither")
-AMOUNTS: Final = Interval(Numbers.REAL, 0, math.inf, "left")
-SHARES: Final = Interval(Numbers.REAL, 0, 1, "right")
-CHANCES: Final = Interval(Numbers.REAL, 0, 1, "both")
-PARTS: Final = Interval(Numbers.REAL, 0, 1, "neither")
-BINS: Final = Interval(Numbers.INTEGER, 2, math.inf, "left")
-POSITIVE: Final = Interval(Numbers.REAL, 0, math.inf, "neither")
-SEEDS: Final = Interval(Numbers.INTEGER, 0, 2**32 - 1, "both")
+SIZES: Final = Interval(NumberKind.INTEGER, 1, math.inf, "left")
+COUNTS: Final = Interval(NumberKind.INTEGER, 0, math.inf, "left")
+INTEGERS: Final = Interval(NumberKind.INTEGER, -math.inf, math.inf, "neither")
+AMOUNTS: Final = Interval(NumberKind.REAL, 0, math.inf, "left")
+SHARES: Final = Interval(NumberKind.REAL, 0, 1, "right")
+CHANCES: Final = Interval(NumberKind.REAL, 0, 1, "both")
+PARTS: Final = Interval(NumberKind.REAL, 0, 1, "neither")
+BINS: Final = Interval(NumberKind.INTEGER, 2, math.inf, "left")
+POSITIVE: Final = Interval(NumberKind.REAL, 0, math.inf, "neither")
+SEEDS: Final = Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both")
 SWITCH: Final = Options((True, False))
 
 SET_BY_RUNTIME: Final = "the runtime sets it"
@@ -47,7 +47,7 @@ OF_MACHINE: Final = "it says something of one machine"
 OPENS_FILES: Final = "it opens files"
 
 _XGBOOST: Final[Mapping[str, Supplement]] = {
-    "base_score": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),)),
+    "base_score": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),)),
     "booster": Supplement((Options(("gbtree", "gblinear", "dart")),), "gbtree"),
     "callbacks": Supplement(refused=TAKES_CODE),
     "colsample_bylevel": Supplement((SHARES,), 1.0),
@@ -98,7 +98,7 @@ _LIGHTGBM: Final[Mapping[str, Supplement]] = {
     "min_child_weight": Supplement((AMOUNTS,)),
     "min_split_gain": Supplement((AMOUNTS,)),
     "n_estimators": Supplement((SIZES,)),
-    "num_leaves": Supplement((Interval(Numbers.INTEGER, 2, 131_072, "both"),)),
+    "num_leaves": Supplement((Interval(NumberKind.INTEGER, 2, 131_072, "both"),)),
     "random_state": Supplement((SEEDS, OfType(("RandomState",)))),
     "reg_alpha": Supplement((AMOUNTS,)),
     "reg_lambda": Supplement((AMOUNTS,)),
@@ -164,11 +164,11 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "leaf_estimation_backtracking": Supplement((Options(("No", "AnyImprovement")),), "AnyImprovement"),
     "leaf_estimation_iterations": Supplement((SIZES,)),
     "leaf_estimation_method": Supplement((Options(("Newton", "Gradient", "Exact", "Simple")),)),
-    "learning_rate": Supplement((Interval(Numbers.REAL, 1e-6, math.inf, "left"),)),
+    "learning_rate": Supplement((Interval(NumberKind.REAL, 1e-6, math.inf, "left"),)),
     "model_shrink_mode": Supplement((Options(("Constant", "Decreasing")),), "Constant"),
-    "model_shrink_rate": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    "model_shrink_rate": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     # How trees grow.
-    "depth": Supplement((Interval(Numbers.INTEGER, 0, 16, "both"),), 6),
+    "depth": Supplement((Interval(NumberKind.INTEGER, 0, 16, "both"),), 6),
     "grow_policy": Supplement((Options(("SymmetricTree", "Depthwise", "Lossguide")),), "SymmetricTree"),
     "max_leaves": Supplement((SIZES,), 31),
     "min_data_in_leaf": Supplement((SIZES,), 1),
@@ -189,29 +189,29 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "subsample": Supplement((SHARES,)),
     # Of histograms and of data.
     "allow_const_label": Supplement((SWITCH,), False),
-    "border_count": Supplement((Interval(Numbers.INTEGER, 1, 65_535, "both"),), 254),
+    "border_count": Supplement((Interval(NumberKind.INTEGER, 1, 65_535, "both"),), 254),
     "feature_border_type": Supplement(
         (Options(("Median", "Uniform", "UniformAndQuantiles", "MaxLogSum", "MinEntropy", "GreedyLogSum")),),
         "GreedyLogSum",
     ),
     "has_time": Supplement((SWITCH,), False),
     "nan_mode": Supplement((Options(("Forbidden", "Min", "Max")),), "Min"),
-    "sparse_features_conflict_fraction": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    "sparse_features_conflict_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     # Of categories, which a pipeline encodes before.
     "counter_calc_method": Supplement((Options(("Full", "SkipTest")),)),
     "ctr_history_unit": Supplement((Options(("Sample",)),)),
     "ctr_leaf_count_limit": Supplement((SIZES,)),
     "final_ctr_computation_mode": Supplement((Options(("Default",)),), "Default"),
-    "max_ctr_complexity": Supplement((Interval(Numbers.INTEGER, 0, 15, "both"),)),
+    "max_ctr_complexity": Supplement((Interval(NumberKind.INTEGER, 0, 15, "both"),)),
     "model_size_reg": Supplement((AMOUNTS,), 0.5),
-    "one_hot_max_size": Supplement((Interval(Numbers.INTEGER, 0, 65_535, "both"),)),
+    "one_hot_max_size": Supplement((Interval(NumberKind.INTEGER, 0, 65_535, "both"),)),
     "store_all_simple_ctr": Supplement((SWITCH,)),
     # Of permutations of the rows, and of boosting that is ordered by them.
     "approx_on_full_history": Supplement((SWITCH,)),
-    "fold_len_multiplier": Supplement((Interval(Numbers.REAL, 1, math.inf, "neither"),), 2.0),
+    "fold_len_multiplier": Supplement((Interval(NumberKind.REAL, 1, math.inf, "neither"),), 2.0),
     "fold_permutation_block": Supplement((COUNTS,)),
     # When it stops, by a share of the rows that is set aside.
-    "eval_fraction": Supplement((Interval(Numbers.REAL, 0, 1, "left"),), 0.0),
+    "eval_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     "od_pval": Supplement((CHANCES,), 0.0),
     "od_type": Supplement((Options(("IncToDec", "Iter")),), "IncToDec"),
     "od_wait": Supplement((SIZES,), 20),
@@ -246,8 +246,8 @@ _XGBOOST_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "top_k": Supplement((COUNTS,), 0),
     "updater": Supplement((Options(("shotgun", "coord_descent")),), "shotgun"),
     # Of objectives.
-    "huber_slope": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),), 1.0),
-    "tweedie_variance_power": Supplement((Interval(Numbers.REAL, 1, 2, "neither"),), 1.5),
+    "huber_slope": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 1.0),
+    "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "neither"),), 1.5),
     # Of all boosters.
     "seed_per_iteration": Supplement((SWITCH,), False),
 }
@@ -264,7 +264,7 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "linear_tree": Supplement((SWITCH,), False),
     "max_cat_threshold": Supplement((SIZES,), 32),
     "max_cat_to_onehot": Supplement((SIZES,), 4),
-    "max_delta_step": Supplement((Interval(Numbers.REAL, -math.inf, math.inf, "neither"),), 0.0),
+    "max_delta_step": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 0.0),
     "min_data_per_group": Supplement((SIZES,), 100),
     "path_smooth": Supplement((AMOUNTS,), 0.0),
     # Which rows a tree sees.
@@ -300,7 +300,7 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "reg_sqrt": Supplement((SWITCH,), False),
     "scale_pos_weight": Supplement((POSITIVE,), 1.0),
     "sigmoid": Supplement((POSITIVE,), 1.0),
-    "tweedie_variance_power": Supplement((Interval(Numbers.REAL, 1, 2, "left"),), 1.5),
+    "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "left"),), 1.5),
     # Of all boosters.
     "deterministic": Supplement((SWITCH,), False),
 }
@@ -356,7 +356,7 @@ OBJECTIVE: Final[Mapping[str, str]] = {"xgboost": "objective", "lightgbm": "obje
 """The parameter that takes one of them, by catalogue."""
 
 
-def supplemented(operator: Operator) -> Operator:
+def supplemented(operator: CatalogueEntry) -> CatalogueEntry:
     """The operator with all that is known of its parameters beside their names and defaults."""
     if operator.catalogue not in SUPPLEMENTS:
         return operator
@@ -366,7 +366,7 @@ def supplemented(operator: Operator) -> Operator:
     return replace(operator, parameters=parameters)
 
 
-def _supplemented(operator: Operator, parameter: Parameter) -> Parameter:
+def _supplemented(operator: CatalogueEntry, parameter: Parameter) -> Parameter:
     known = SUPPLEMENTS[operator.catalogue].get(parameter.name)
     if parameter.name == OBJECTIVE[operator.catalogue]:
         known = _objective(operator)
@@ -381,6 +381,6 @@ def _supplemented(operator: Operator, parameter: Parameter) -> Parameter:
     return replace(parameter, accepts=(*known.accepts, *none), default=default)
 
 
-def _objective(operator: Operator) -> Supplement:
+def _objective(operator: CatalogueEntry) -> Supplement:
     names = [name for role in sorted(operator.roles) for name in OBJECTIVES.get((operator.catalogue, role), ())]
     return Supplement((Options(tuple(names)),)) if names else Supplement(refused=TAKES_CODE)

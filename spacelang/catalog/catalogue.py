@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from spacelang.catalog.rules import Implements, OfType, Options, Piece, Rule, covers, legal_parts
+from spacelang.catalog.rules import Implements, OfType, Options, Rule, Stretch, covers, legal_parts
 from spacelang.catalog.wording import expectation
 from spacelang.facts import fact
 from spacelang.ir.value import Value
@@ -67,7 +67,7 @@ Default: TypeAlias = "Value | Named | Opaque | Required"
 
 
 @fact
-class Part:
+class TupleMember:
     """That a parameter is not the library's own, but a member of one that is a tuple of numbers, times a factor.
 
     The members of `whole` are its parts in the order in which the operator lists them.
@@ -96,7 +96,7 @@ class Parameter:
     deprecated: Deprecation | None = None
     refused: str | None = None
     withheld: tuple[tuple[str, str], ...] = ()
-    part: Part | None = None
+    part: TupleMember | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -145,15 +145,15 @@ class Parameter:
             return self.expected
         if self.accepts is None:
             return None
-        wanted = Piece(lower, upper, lower_open, upper_open)
+        wanted = Stretch(lower, upper, lower_open, upper_open)
         return None if covers(self.accepts, wanted, integer=integer) else self.expected
 
-    def legal_part(self, wanted: Piece, *, integer: bool) -> Piece | None:
+    def legal_part(self, wanted: Stretch, *, integer: bool) -> Stretch | None:
         """The longest stretch of a range that one rule takes whole; None where no rule takes more than a number."""
         parts = [part for rule in self.accepts or () for part in legal_parts(rule, wanted, integer=integer)]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
-    def rejects_operator(self, operator: "Operator") -> str | None:
+    def rejects_operator(self, operator: "CatalogueEntry") -> str | None:
         """None where this operator may be the value (one of the values, where it takes several), else what may be."""
         if self.several:
             return None if operator.methods.issuperset(_PREDICTING.methods) else expectation((_PREDICTING,), ())
@@ -189,7 +189,7 @@ _PREDICTING: Final = Implements(("fit", "predict"))
 """What ensembles ask of each of their estimators."""
 
 
-def _fits(operator: "Operator", rule: Rule) -> bool:
+def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
     match rule:
         case Implements(methods):
             return operator.methods.issuperset(methods)
@@ -200,7 +200,7 @@ def _fits(operator: "Operator", rule: Rule) -> bool:
 
 
 @fact
-class Operator:
+class CatalogueEntry:
     """One class of a library.
 
     `module` is the public module that holds it, `enabled_by` one to import before (experimental classes).
@@ -229,7 +229,7 @@ class Operator:
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
         return tuple(dict.fromkeys(found))
 
-    def rejects_operator(self, parameter: Parameter, operator: "Operator") -> str | None:
+    def rejects_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
         """None where an operator may be the value of a parameter (or one of the values), else what may be."""
         expected = parameter.rejects_operator(operator)
         if expected is not None or (self.name, parameter.name) in TAKING_BOTH:
@@ -255,11 +255,11 @@ class Catalogue:
     name: str
     distribution: str
     version: str
-    operators: Mapping[str, Operator]
+    operators: Mapping[str, CatalogueEntry]
     objects: Mapping[str, str] = field(default_factory=dict)
     scorers: Mapping[str, str] = field(default_factory=dict)
 
-    def get(self, name: str) -> Operator | None:
+    def get(self, name: str) -> CatalogueEntry | None:
         """The operator with exactly this name, or None."""
         return self.operators.get(name)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spacelang.catalog.catalogue import Catalogue, Operator
+from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Catalogues:
         """The scorers, which are scikit-learn's."""
         return self.own.scorers
 
-    def get(self, name: str) -> Operator | None:
+    def get(self, name: str) -> CatalogueEntry | None:
         """The operator that a name as written stands for; None where it stands for none or for several."""
         if name in self.own:
             return self.own.get(name)
@@ -40,7 +40,7 @@ class Catalogues:
         found = self._by_plain_name.get(name, ())
         return self.used[found[0]].get(name) if len(found) == 1 else None
 
-    def entry(self, catalogue: str, operator: str) -> Operator | None:
+    def entry(self, catalogue: str, operator: str) -> CatalogueEntry | None:
         """The operator of exactly this catalogue; None where the catalogue is not in sight or does not have it."""
         found = self.own if catalogue == self.own.name else self.used.get(catalogue)
         return None if found is None else found.get(operator)

@@ -8,11 +8,11 @@ from the text of a user.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spacelang.catalog.catalogue import Operator, Parameter, Part
-from spacelang.catalog.rules import Interval, Numbers
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter, TupleMember
+from spacelang.catalog.rules import Interval, NumberKind
 
-_SHARE: Final = (Interval(Numbers.REAL, 0, 1, "both"),)
-_PERCENT: Final = Part("quantile_range", 100.0)
+_SHARE: Final = (Interval(NumberKind.REAL, 0, 1, "both"),)
+_PERCENT: Final = TupleMember("quantile_range", 100.0)
 
 COMPOSED: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
     # The names and the fractions are auto-sklearn's.
@@ -24,7 +24,7 @@ COMPOSED: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
 """The parts of a parameter, in order, by operator and parameter; together their defaults are the library's."""
 
 
-def compose(operator: Operator, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def compose(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments as the operator's class takes them: the tuple in place of its parts.
 
     A part that is missing takes its default; where all are missing, so does the tuple, and the library's default

@@ -10,23 +10,23 @@ import numbers
 from collections.abc import Iterable
 from typing import Any, Final
 
-from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.catalog.rules import Implements, Interval, NumberKind, OfType, Options, Rule
 from spacelang.ir.value import Value
 
-_KINDS: Final = {"Integral": Numbers.INTEGER, "Real": Numbers.REAL, "RealNotInt": Numbers.FLOAT}
+_KINDS: Final = {"Integral": NumberKind.INTEGER, "Real": NumberKind.REAL, "RealNotInt": NumberKind.FLOAT}
 _KEYWORDS: Final[dict[str, tuple[Rule, ...]]] = {
     "array-like": (OfType(("array-like",)),),
     "sparse matrix": (OfType(("sparse matrix",)),),
     "random_state": (
-        Interval(Numbers.INTEGER, 0, 2**32 - 1, "both"),
+        Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both"),
         Options((None,)),
         OfType(("RandomState",)),
     ),
     "boolean": (Options((True, False)),),
-    "verbose": (Interval(Numbers.INTEGER, 0, math.inf, "left"), Options((True, False))),
+    "verbose": (Interval(NumberKind.INTEGER, 0, math.inf, "left"), Options((True, False))),
     # Splits given as an iterable of row numbers belong to one data set and have no place in a space.
     "cv_object": (
-        Interval(Numbers.INTEGER, 2, math.inf, "left"),
+        Interval(NumberKind.INTEGER, 2, math.inf, "left"),
         Options((None,)),
         OfType(("splitter",)),
     ),

@@ -17,11 +17,11 @@ from spacelang.catalog.boosting import supplemented
 from spacelang.catalog.catalogue import (
     OPERATOR_TYPES,
     Catalogue,
+    CatalogueEntry,
     Default,
     Deprecation,
     Named,
     Opaque,
-    Operator,
     Parameter,
     Required,
     Role,
@@ -164,12 +164,12 @@ def _kernels() -> Iterator[tuple[str, type]]:
             yield name, member
 
 
-def _operator(name: str, operator: type, library: str, version: str) -> Operator:
+def _operator(name: str, operator: type, library: str, version: str) -> CatalogueEntry:
     tags = _tags(operator) if library == "sklearn" else _tags_if_any(operator)
     parameters = {parameter.name: parameter for parameter in _parameters(name, operator, version)}
     removed = removals(name, version) if library == "sklearn" else {}
     deprecated = deprecated_class(operator.__doc__)
-    return Operator(
+    return CatalogueEntry(
         name=name,
         module=_public_module(operator),
         roles=_roles(operator, tags),

@@ -13,7 +13,7 @@ from spacelang.facts import fact
 from spacelang.ir.value import Value, is_number, same
 
 
-class Numbers(StrEnum):
+class NumberKind(StrEnum):
     """Which numbers an interval holds."""
 
     INTEGER = "integer"
@@ -30,7 +30,7 @@ Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 class Interval:
     """The numbers of one kind from `lower` to `upper`; infinite ends are infinities."""
 
-    numbers: Numbers
+    numbers: NumberKind
     lower: float
     upper: float
     closed: Closed
@@ -38,7 +38,7 @@ class Interval:
     @property
     def integer(self) -> bool:
         """Whether only integers are taken."""
-        return self.numbers is Numbers.INTEGER
+        return self.numbers is NumberKind.INTEGER
 
     @property
     def lower_open(self) -> bool:
@@ -54,7 +54,7 @@ class Interval:
         """Whether the value is a number of this kind that lies inside; no boolean and no NaN does."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        wanted = {Numbers.INTEGER: int, Numbers.REAL: int | float, Numbers.FLOAT: float}[self.numbers]
+        wanted = {NumberKind.INTEGER: int, NumberKind.REAL: int | float, NumberKind.FLOAT: float}[self.numbers]
         if not isinstance(value, wanted):
             return False
         above = value > self.lower or (value == self.lower and not self.lower_open)
@@ -121,7 +121,7 @@ def _is_of_type(value: Value, name: str) -> bool:
 
 
 @fact
-class Piece:
+class Stretch:
     """A stretch of numbers, for asking whether a whole range is covered."""
 
     lower: float
@@ -129,15 +129,15 @@ class Piece:
     lower_open: bool = False
     upper_open: bool = False
 
-    def integers(self) -> "Piece":
+    def integers(self) -> "Stretch":
         """The same integers with both ends included."""
-        return Piece(
+        return Stretch(
             _up(self.lower, excluded=self.lower_open),
             _down(self.upper, excluded=self.upper_open),
         )
 
 
-def covers(rules: Iterable[Rule], wanted: Piece, *, integer: bool) -> bool:
+def covers(rules: Iterable[Rule], wanted: Stretch, *, integer: bool) -> bool:
     """Whether every number of `wanted` (every integer of it) is taken by some rule."""
     pieces = [piece for rule in rules for piece in _pieces(rule, integer=integer)]
     if integer:
@@ -145,7 +145,7 @@ def covers(rules: Iterable[Rule], wanted: Piece, *, integer: bool) -> bool:
     return _covers_reals(pieces, wanted)
 
 
-def legal_parts(rule: Rule, wanted: Piece, *, integer: bool) -> Iterator[Piece]:
+def legal_parts(rule: Rule, wanted: Stretch, *, integer: bool) -> Iterator[Stretch]:
     """What a rule takes of a range: pieces with more than one number in them."""
     for piece in _pieces(rule, integer=integer):
         found = _common(piece, wanted)
@@ -155,32 +155,32 @@ def legal_parts(rule: Rule, wanted: Piece, *, integer: bool) -> Iterator[Piece]:
             yield found
 
 
-def _common(left: Piece, right: Piece) -> Piece:
+def _common(left: Stretch, right: Stretch) -> Stretch:
     lower, lower_open = max((left.lower, left.lower_open), (right.lower, right.lower_open))
     upper, upper_closed = min((left.upper, not left.upper_open), (right.upper, not right.upper_open))
-    return Piece(lower, upper, lower_open, not upper_closed)
+    return Stretch(lower, upper, lower_open, not upper_closed)
 
 
-def _pieces(rule: Rule, *, integer: bool) -> Iterator[Piece]:
+def _pieces(rule: Rule, *, integer: bool) -> Iterator[Stretch]:
     match rule:
         case Interval():
-            unsuitable = Numbers.FLOAT if integer else Numbers.INTEGER
+            unsuitable = NumberKind.FLOAT if integer else NumberKind.INTEGER
             if rule.numbers is not unsuitable:
-                yield Piece(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
+                yield Stretch(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
         case Options():
             for value in rule.values:
                 if isinstance(value, int | float) and not isinstance(value, bool):
-                    yield Piece(value, value)
+                    yield Stretch(value, value)
         case OfType():
             if {"number", "int" if integer else "float"} & set(rule.names):
-                yield Piece(-math.inf, math.inf)
+                yield Stretch(-math.inf, math.inf)
         case Implements():
             return
         case _:
             assert_never(rule)
 
 
-def _covers_integers(pieces: list[Piece], wanted: Piece) -> bool:
+def _covers_integers(pieces: list[Stretch], wanted: Stretch) -> bool:
     reached = wanted.lower - 1
     for piece in sorted((piece.integers() for piece in pieces), key=lambda piece: piece.lower):
         if piece.lower <= reached + 1:
@@ -188,7 +188,7 @@ def _covers_integers(pieces: list[Piece], wanted: Piece) -> bool:
     return reached >= wanted.upper
 
 
-def _covers_reals(pieces: list[Piece], wanted: Piece) -> bool:
+def _covers_reals(pieces: list[Stretch], wanted: Stretch) -> bool:
     # Everything below `reached` is covered, and `reached` itself where `included`.
     reached, included = wanted.lower, wanted.lower_open
     for piece in sorted(pieces, key=lambda piece: (piece.lower, piece.lower_open)):

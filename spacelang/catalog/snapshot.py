@@ -14,19 +14,19 @@ from typing import Any, Final, cast
 
 from spacelang.catalog.catalogue import (
     Catalogue,
+    CatalogueEntry,
     Default,
     Deprecation,
     Named,
     Opaque,
-    Operator,
     Parameter,
-    Part,
     Required,
     Role,
+    TupleMember,
     installed_version,
 )
 from spacelang.catalog.policy import OBJECTS
-from spacelang.catalog.rules import Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.catalog.rules import Implements, Interval, NumberKind, OfType, Options, Rule
 from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1
@@ -121,7 +121,7 @@ def _line(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_operator(operator: Operator) -> dict[str, object]:
+def _write_operator(operator: CatalogueEntry) -> dict[str, object]:
     optional = {
         "missing": operator.accepts_missing,
         "categories": operator.accepts_categories,
@@ -229,7 +229,7 @@ def _check_module(module: object, library: str, path: str) -> None:
         raise SnapshotError(path, f"the module {module!r} is not one of {library}")
 
 
-class _Operators(Mapping[str, Operator]):
+class _Operators(Mapping[str, CatalogueEntry]):
     """The operators of a snapshot, each decoded when it is first asked for."""
 
     __slots__ = ("_decoded", "_library", "_path", "_raw")
@@ -238,9 +238,9 @@ class _Operators(Mapping[str, Operator]):
         self._raw = raw
         self._library = library
         self._path = path
-        self._decoded: dict[str, Operator] = {}
+        self._decoded: dict[str, CatalogueEntry] = {}
 
-    def __getitem__(self, name: str) -> Operator:
+    def __getitem__(self, name: str) -> CatalogueEntry:
         if name not in self._decoded:
             self._decoded[name] = self._decode(name)
         return self._decoded[name]
@@ -254,7 +254,7 @@ class _Operators(Mapping[str, Operator]):
     def __contains__(self, name: object) -> bool:
         return name in self._raw
 
-    def _decode(self, name: str) -> Operator:
+    def _decode(self, name: str) -> CatalogueEntry:
         raw = self._raw[name]
         try:
             operator = _read_operator(name, raw)
@@ -266,8 +266,8 @@ class _Operators(Mapping[str, Operator]):
         return operator
 
 
-def _read_operator(name: str, raw: dict[str, Any]) -> Operator:
-    return Operator(
+def _read_operator(name: str, raw: dict[str, Any]) -> CatalogueEntry:
+    return CatalogueEntry(
         name=name,
         module=raw["module"],
         roles=frozenset(map(Role, raw["roles"])),
@@ -299,12 +299,12 @@ def _read_deprecation(raw: list[Any] | None) -> Deprecation | None:
     return None if raw is None else Deprecation(*raw)
 
 
-def _read_part(raw: object) -> Part | None:
+def _read_part(raw: object) -> TupleMember | None:
     match raw:
         case None:
             return None
         case [str(whole), int() | float() as factor]:
-            return Part(whole, factor)
+            return TupleMember(whole, factor)
         case _:
             raise ValueError(f"{raw!r} is not a part")
 
@@ -328,7 +328,7 @@ def _read_rule(raw: list[Any]) -> Rule:
         case ["methods", *methods]:
             return Implements(tuple(methods))
         case [numbers, lower, upper, ("left" | "right" | "both" | "neither") as closed]:
-            return Interval(Numbers(numbers), _bound(lower, -math.inf), _bound(upper, math.inf), closed)
+            return Interval(NumberKind(numbers), _bound(lower, -math.inf), _bound(upper, math.inf), closed)
         case _:
             raise ValueError(f"{raw!r} is not a rule")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final, assert_never
 
-from spacelang.catalog.rules import SEQUENCES, Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.catalog.rules import SEQUENCES, Implements, Interval, NumberKind, OfType, Options, Rule
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
 
@@ -22,7 +22,7 @@ _TYPES: Final = {
     "EditedNearestNeighbours": "an operator `EditedNearestNeighbours`",
     "TomekLinks": "an operator `TomekLinks`",
 }
-_KINDS: Final = {Numbers.INTEGER: "an integer", Numbers.REAL: "a number", Numbers.FLOAT: "a float"}
+_KINDS: Final = {NumberKind.INTEGER: "an integer", NumberKind.REAL: "a number", NumberKind.FLOAT: "a float"}
 
 
 def expectation(rules: Iterable[Rule], named: tuple[str, ...]) -> str:

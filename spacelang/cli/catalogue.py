@@ -14,7 +14,7 @@ OWN: Final = "sklearn"
 """The catalogue that is shown without a package: that of scikit-learn."""
 
 if TYPE_CHECKING:
-    from spacelang.catalog.catalogue import Catalogue, Default, Operator
+    from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
 
 
 def command(
@@ -117,7 +117,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
         typer.echo(f"  {name:<32}{', '.join(sorted(entry.roles))}")
 
 
-def _show_one(entry: "Operator", as_json: bool) -> None:
+def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
     parameters = [
         (p.name, _default(p.default), p.expected, p.part.whole if p.part else None) for p in entry.parameters.values()
     ]

@@ -8,7 +8,7 @@ from spacelang.diagnostics.fixes import fixes
 from spacelang.text import Span
 
 
-class Place(TypedDict):
+class PlaceRecord(TypedDict):
     """A half-open range of a file; lines and columns count from 1, columns in characters."""
 
     file: str
@@ -18,13 +18,13 @@ class Place(TypedDict):
     end_column: int
 
 
-class RelatedRecord(Place):
+class RelatedRecord(PlaceRecord):
     """Another place that has to do with a problem."""
 
     message: str
 
 
-class FixRecord(Place):
+class FixRecord(PlaceRecord):
     """A replacement that an editor may offer under its title, and that cures the problem by itself.
 
     The range is given twice: `start` and `end` are offsets in characters from 0, from a range of no length text is
@@ -37,7 +37,7 @@ class FixRecord(Place):
     text: str
 
 
-class Record(Place):
+class DiagnosticRecord(PlaceRecord):
     """One diagnostic; a file that could not be read has the empty range at its beginning."""
 
     code: str
@@ -50,13 +50,13 @@ class Record(Place):
     fixes: list[FixRecord]
 
 
-def records(diagnostics: Iterable[Diagnostic]) -> list[Record]:
+def records(diagnostics: Iterable[Diagnostic]) -> list[DiagnosticRecord]:
     """One record for each diagnostic, in the same order."""
     return [_record(diagnostic) for diagnostic in diagnostics]
 
 
-def _record(diagnostic: Diagnostic) -> Record:
-    return Record(
+def _record(diagnostic: Diagnostic) -> DiagnosticRecord:
+    return DiagnosticRecord(
         code=diagnostic.code,
         severity=str(diagnostic.severity),
         message=diagnostic.message,
@@ -78,6 +78,8 @@ def _fix(fix: Fix) -> FixRecord:
     return FixRecord(title=title, **_place(fix.span), start=fix.span.start, end=fix.span.end, text=fix.text)
 
 
-def _place(span: Span) -> Place:
+def _place(span: Span) -> PlaceRecord:
     end_line, end_column = span.source.position(span.end)
-    return Place(file=span.source.name, line=span.line, column=span.column, end_line=end_line, end_column=end_column)
+    return PlaceRecord(
+        file=span.source.name, line=span.line, column=span.column, end_line=end_line, end_column=end_column
+    )

@@ -46,7 +46,7 @@ CHOICE: Final = "choice_1"
 """What the first choice at a place is called that has no name."""
 
 
-Alternative: TypeAlias = ast.Nothing | ast.Operator | ast.Group
+Alternative: TypeAlias = ast.Nothing | ast.Operator | ast.Parenthesised
 Marks: TypeAlias = tuple[ast.Annotation, ...]
 
 _NONE: Final = ast.Nothing((), NOWHERE)
@@ -94,7 +94,7 @@ class _Writer:
         """The syntax tree of the space."""
         space = self._space
         called = None if not space.title else ast.Text(space.title, NOWHERE)
-        head: list[ast.Item] = [ast.Header(named(space.name), called, NOWHERE)] if is_word(space.name) else []
+        head: list[ast.Item] = [ast.SpaceName(named(space.name), called, NOWHERE)] if is_word(space.name) else []
         used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
         head += [ast.Use(dotted(each), NOWHERE) for each in sorted({name for name, _ in used} - {OWN, ABSTRACT})]
         head += [ast.Abstract(named(name), None, NOWHERE) for catalogue, name in sorted(used) if catalogue == ABSTRACT]
@@ -346,8 +346,8 @@ def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> as
     return ast.Joined(sign, tuple(_group(part) if _sign(part) else part for part in parts), NOWHERE)
 
 
-def _group(part: ast.Structure, name: str | None = None, marks: Marks = ()) -> ast.Group:
-    return ast.Group(part, None if name is None else named(name), marks, NOWHERE)
+def _group(part: ast.Structure, name: str | None = None, marks: Marks = ()) -> ast.Parenthesised:
+    return ast.Parenthesised(part, None if name is None else named(name), marks, NOWHERE)
 
 
 def _marks(

@@ -27,7 +27,7 @@ def write(shape: Shape, naming: Naming, name: str, origin: str) -> tuple[str, li
         members.setdefault(path, []).extend(several)
     groups, shared = share(members, naming.operators, naming.file)
     blocks = [
-        f"# Imported from {_one_line(origin)}.\n" + _text([ast.Header(ast.Word(name, NOWHERE), None, NOWHERE)]),
+        f"# Imported from {_one_line(origin)}.\n" + _text([ast.SpaceName(ast.Word(name, NOWHERE), None, NOWHERE)]),
         *[_text([group]) for group in groups],
         *_components(shape, naming, shared),
         *_pipeline(naming),

@@ -201,7 +201,7 @@ class Maybe:
 
 
 @fact
-class Group:
+class Parenthesised:
     """A structure in parentheses."""
 
     part: "Structure"
@@ -229,7 +229,7 @@ class Permute:
     labels: tuple[Word | None, ...] = ()
 
 
-Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Group | Columns | Permute
+Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Parenthesised | Columns | Permute
 
 
 # ---- domains and bodies
@@ -273,7 +273,7 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | Booleans | Values | UnionDomain | Nothing | Operator | Group
+Domain: TypeAlias = Range | Booleans | Values | UnionDomain | Nothing | Operator | Parenthesised
 """The last three are structures as values: a nested decision."""
 
 
@@ -331,7 +331,7 @@ class Body:
 
 
 @fact
-class Header:
+class SpaceName:
     """`space name "title"`."""
 
     name: Word
@@ -410,7 +410,7 @@ class Task:
     span: Span = field(compare=False, repr=False)
 
 
-Item: TypeAlias = Header | Import | Use | Params | Abstract | Stage | Pipeline | Rule | Task
+Item: TypeAlias = SpaceName | Import | Use | Params | Abstract | Stage | Pipeline | Rule | Task
 
 
 @fact

@@ -38,9 +38,9 @@ class Builder:
     def file(self, children: list[Child]) -> ast.File:
         return ast.File(tuple(children), Span(self.source, 0, len(self.source.text)))
 
-    def header(self, children: list[Child]) -> ast.Header:
+    def header(self, children: list[Child]) -> ast.SpaceName:
         title = self._text(children[2]) if len(children) > 2 else None
-        return ast.Header(self._word(children[1]), title, self._span(children))
+        return ast.SpaceName(self._word(children[1]), title, self._span(children))
 
     def import_(self, children: list[Child]) -> ast.Import:
         return ast.Import(self._text(children[1]), self._alias(children), self._span(children))
@@ -83,10 +83,10 @@ class Builder:
 
     nothing_part = nothing
 
-    def group(self, children: list[Child]) -> ast.Group:
+    def group(self, children: list[Child]) -> ast.Parenthesised:
         annotations = _only(children, ast.Annotation)
         part = self._decision(children[1:3]) if _is(children[1], "VBAR") else children[1]
-        return ast.Group(part, self._alias(children), annotations, self._span(children))
+        return ast.Parenthesised(part, self._alias(children), annotations, self._span(children))
 
     group_part = group
 

@@ -38,7 +38,7 @@ class Unexpected:
 
 
 @fact
-class Outcome:
+class ParseOutcome:
     """What the builder made of the text, or where that ends to be one of the language."""
 
     value: Any
@@ -55,7 +55,7 @@ class Driver:
         self._rules = [(symbol, size, _make(builder, name, parts)) for symbol, size, name, parts in tables.rules]
         self._lexer = Lexer(tables)
 
-    def read(self, text: str) -> Outcome:
+    def read(self, text: str) -> ParseOutcome:
         """What a text says, up to the first terminal that does not fit."""
         actions, rules = self._states, self._rules
         states, values = [0], list[Any]()
@@ -76,8 +76,8 @@ class Driver:
                 states.append(actions[states[-1]][symbol])
             else:
                 whole = values[0] if values and isinstance(values[0], list) else []
-                return Outcome(whole, Unexpected(token, self._accepted(states)))
-        return Outcome(values[0], None)
+                return ParseOutcome(whole, Unexpected(token, self._accepted(states)))
+        return ParseOutcome(values[0], None)
 
     def _accepted(self, states: Sequence[int]) -> frozenset[str]:
         known = (name for name in self._states[states[-1]] if name.isupper())

@@ -28,7 +28,7 @@ class Idiom:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class IdiomMatch:
     """An idiom in a text, from `start` to `end`."""
 
     idiom: Idiom

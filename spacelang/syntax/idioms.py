@@ -7,7 +7,7 @@ taken for one.
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.syntax.idiom import Idiom, Said, idiom_of
+from spacelang.syntax.idiom import Idiom, IdiomMatch, idiom_of
 from spacelang.syntax.remedies import (
     TICKED,
     as_alternatives,
@@ -29,7 +29,7 @@ _MOST: Final = 400
 """So many characters around a mistake are looked at."""
 
 
-def idiom_at(text: str, place: int) -> Said | None:
+def idiom_at(text: str, place: int) -> IdiomMatch | None:
     """The idiom that a place belongs to, the first of the list; None where it belongs to none."""
     start = text.rfind("\n", 0, place) + 1
     for idiom in IDIOMS:
@@ -39,7 +39,7 @@ def idiom_at(text: str, place: int) -> Said | None:
             begin, end = match.span("at" if "at" in idiom.pattern.groupindex else 0)
             fits = idiom.behind is None or idiom.behind.search(text, start, begin)
             if begin <= place < end and fits:
-                return Said(idiom, match, begin, end)
+                return IdiomMatch(idiom, match, begin, end)
     return None
 
 

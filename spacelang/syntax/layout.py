@@ -69,7 +69,7 @@ Document: TypeAlias = Lexeme | Gap | Break | Group | Indented | Either
 
 
 @dataclass(slots=True)
-class Row:
+class LayoutLine:
     """A line to be: its text, or a comment alone, and the comment behind the text, which may go on below."""
 
     indent: int
@@ -136,7 +136,7 @@ _Pending: TypeAlias = tuple[int, bool, Document]
 class Writer:
     """Writes documents; `rows` are the lines so far."""
 
-    rows: list[Row] = field(default_factory=lambda: [Row(0)])
+    rows: list[LayoutLine] = field(default_factory=lambda: [LayoutLine(0)])
     gap: str = ""
     """Spaces to come, if the line goes on."""
 
@@ -168,7 +168,7 @@ class Writer:
     def comment(self, comment: Comment, indent: int, *, blank: bool) -> None:
         """Write a comment on a line of its own."""
         self._new_row(indent)
-        self.rows[-1] = Row(indent, comment.text, blank=blank)
+        self.rows[-1] = LayoutLine(indent, comment.text, blank=blank)
         self._new_row(indent)
 
     def _break(self, part: Break, indent: int, flat: bool, stack: list[_Pending]) -> None:
@@ -202,9 +202,9 @@ class Writer:
 
     def _new_row(self, indent: int) -> None:
         if self.rows[-1].text:
-            self.rows.append(Row(indent))
+            self.rows.append(LayoutLine(indent))
         else:
-            self.rows[-1] = Row(indent)
+            self.rows[-1] = LayoutLine(indent)
         self.gap = ""
         self.keeps_blank = False
 
@@ -258,7 +258,7 @@ def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending
 # ---- rows
 
 
-def text_of(rows: Sequence[Row]) -> str:
+def text_of(rows: Sequence[LayoutLine]) -> str:
     """The lines of rows; comments behind lines that follow one another begin in one column."""
     lines: list[str] = []
     runs = list(_runs(rows))
@@ -278,9 +278,9 @@ def text_of(rows: Sequence[Row]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def _runs(rows: Sequence[LayoutLine]) -> Iterator[list[LayoutLine]]:
     """Rows that follow one another at one indent without anything between."""
-    run: list[Row] = []
+    run: list[LayoutLine] = []
     for row in rows:
         if run and (row.blank or row.indent != run[-1].indent or row.is_comment):
             yield run
@@ -290,7 +290,7 @@ def _runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield run
 
 
-def _comment_column(run: Sequence[Row]) -> int:
+def _comment_column(run: Sequence[LayoutLine]) -> int:
     """The column of the comments of a run; 0, right behind each line, where a common one would make lines too long."""
     commented = [
         (row.indent + len(row.text) + _BEFORE_COMMENT, max(map(len, row.comments))) for row in run if row.comments

@@ -14,7 +14,7 @@ from spacelang.syntax.terminals import describe_token, expectation, keywords
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
-    from spacelang.syntax.idiom import Said
+    from spacelang.syntax.idiom import IdiomMatch
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")
@@ -68,7 +68,7 @@ class Mistake:
         return not self.found
 
     @property
-    def said(self) -> "Said | None":
+    def said(self) -> "IdiomMatch | None":
         """The custom of another language that it is; their patterns are made only where there is a mistake."""
         from spacelang.syntax.idioms import idiom_at
 

@@ -11,7 +11,18 @@ from typing import Final, assert_never
 
 from spacelang.syntax import ast
 from spacelang.syntax.cursor import Cursor
-from spacelang.syntax.layout import INDENT, Break, Document, Either, Gap, Indented, Row, Writer, is_broken, text_of
+from spacelang.syntax.layout import (
+    INDENT,
+    Break,
+    Document,
+    Either,
+    Gap,
+    Indented,
+    LayoutLine,
+    Writer,
+    is_broken,
+    text_of,
+)
 from spacelang.syntax.layout import group as grouped
 from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalised
 from spacelang.syntax.reading import read
@@ -44,7 +55,7 @@ def format_text(text: str) -> str:
         raise ValueError("a text with syntax errors has no layout")
     layout = _Layout(lexemes(text))
     blocks = [layout.block(item, following) for item, following in pairwise((*reading.items, None)) if item is not None]
-    rows: list[Row] = []
+    rows: list[LayoutLine] = []
     for place, block in enumerate(blocks):
         if place and _apart(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
             block[0].blank = True
@@ -53,14 +64,14 @@ def format_text(text: str) -> str:
     return text_of(rows)
 
 
-def _apart(before: ast.Item, item: ast.Item, rows: Sequence[Row], following: Sequence[Row]) -> bool:
+def _apart(before: ast.Item, item: ast.Item, rows: Sequence[LayoutLine], following: Sequence[LayoutLine]) -> bool:
     """Whether an empty line stands between two items in any case."""
     if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _ALIKE):
         return True
     return not isinstance(item, ast.Rule) and (_is_long(rows) or _is_long(following))
 
 
-def _is_long(rows: Sequence[Row]) -> bool:
+def _is_long(rows: Sequence[LayoutLine]) -> bool:
     return sum(not row.text.startswith("#") for row in rows) > 1
 
 
@@ -69,7 +80,7 @@ class _Layout(Cursor):
 
     # ---- items
 
-    def block(self, item: ast.Item, following: ast.Item | None) -> list[Row]:
+    def block(self, item: ast.Item, following: ast.Item | None) -> list[LayoutLine]:
         """The lines of an item, with the comments before it and the indented ones right behind it."""
         last = self.index(following.span.start) if following is not None else len(self.lexemes) - 1
         tail = _tail(self.lexemes[last])
@@ -81,7 +92,7 @@ class _Layout(Cursor):
         rows = writer.rows
         return rows if rows[-1].text else rows[:-1]
 
-    def end(self) -> list[Row]:
+    def end(self) -> list[LayoutLine]:
         """The comments at the end of the file."""
         writer = Writer()
         for comment in self.lexemes[-1].leading:
@@ -90,7 +101,7 @@ class _Layout(Cursor):
 
     def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
         match item:
-            case ast.Header() | ast.Import() | ast.Use():
+            case ast.SpaceName() | ast.Import() | ast.Use():
                 return self.upto(item.span.end)
             case ast.Params(body=body):
                 return [*self.upto(body.span.start), Gap(), *self._body(body, long=True)]
@@ -159,7 +170,7 @@ class _Layout(Cursor):
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.Maybe(part=part):
                 return [*self._structure(part), *self.upto(structure.span.end)]
-            case ast.Group(part=part):
+            case ast.Parenthesised(part=part):
                 return self._enclosed([part], structure)
             case ast.Columns(parts=pairs):
                 return self._enclosed([part for _, part in pairs], structure)
@@ -177,10 +188,10 @@ class _Layout(Cursor):
         return inside
 
     def _enclosed(
-        self, parts: Sequence[ast.Structure], structure: ast.Group | ast.Columns | ast.Permute
+        self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.Columns | ast.Permute
     ) -> list[Document]:
         """Structures in parentheses, each with what stands before it."""
-        head: list[Document] = [self.take()] if isinstance(structure, ast.Group) else [self.take(), self.take()]
+        head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
         for place, part in enumerate(parts):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
@@ -281,7 +292,7 @@ class _Layout(Cursor):
                 return [*head, *self._list(values)]
             case ast.Booleans():
                 return self.upto(domain.span.end)
-            case ast.Nothing() | ast.Operator() | ast.Group():
+            case ast.Nothing() | ast.Operator() | ast.Parenthesised():
                 return self._structure(domain)
             case _:
                 assert_never(domain)

@@ -15,7 +15,7 @@ _IN_USE = Lock()
 
 
 @fact
-class Reading:
+class ReadItems:
     """The items before the first mistake (all, where there is none), the bodies in them, and the mistake."""
 
     items: tuple[ast.Item, ...]
@@ -26,18 +26,18 @@ class Reading:
     error: Unexpected | None
 
 
-def read(source: Source, text: str, shift: int = 0) -> Reading:
+def read(source: Source, text: str, shift: int = 0) -> ReadItems:
     """What `text` says, which stands at `shift` in the source."""
     driver, builder = _driver()
     with _IN_USE:
         builder.begin(source, shift)
         outcome = driver.read(text)
         if outcome.error is None:
-            return Reading(outcome.value.items, tuple(builder.bodies), builder.deepest, None)
+            return ReadItems(outcome.value.items, tuple(builder.bodies), builder.deepest, None)
         items = tuple(outcome.value)
         end = items[-1].span.end if items else shift
         bodies = tuple(body for body in builder.bodies if body.span.end <= end)
-        return Reading(items, bodies, builder.deepest if items else None, outcome.error)
+        return ReadItems(items, bodies, builder.deepest if items else None, outcome.error)
 
 
 @cache

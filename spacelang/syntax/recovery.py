@@ -13,7 +13,7 @@ from typing import Final
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.syntax.driver import Unexpected
 from spacelang.syntax.mistakes import SPACE, Mistake, diagnose, locate
-from spacelang.syntax.reading import Reading, read
+from spacelang.syntax.reading import ReadItems, read
 from spacelang.text import Source
 
 MISTAKES_AN_ITEM: Final = 20
@@ -41,15 +41,15 @@ class _Progress:
     """What has been read so far."""
 
     source: Source
-    readings: list[Reading]
+    readings: list[ReadItems]
     mistakes: list[Diagnostic] = field(default_factory=list)
     damaged: set[str] = field(default_factory=set)
     left: int = MOST_CHARACTERS
 
 
 def recover(
-    source: Source, reading: Reading, error: Unexpected
-) -> tuple[Reading, tuple[Diagnostic, ...], frozenset[str]]:
+    source: Source, reading: ReadItems, error: Unexpected
+) -> tuple[ReadItems, tuple[Diagnostic, ...], frozenset[str]]:
     """What can be read of a text whose reading ended with `error`, all mistakes, and the names of what is damaged."""
     text = _without_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
@@ -63,8 +63,8 @@ def recover(
     return _together(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
 
 
-def _together(readings: Sequence[Reading], error: Unexpected) -> Reading:
-    return Reading(
+def _together(readings: Sequence[ReadItems], error: Unexpected) -> ReadItems:
+    return ReadItems(
         tuple(item for reading in readings for item in reading.items),
         tuple(body for reading in readings for body in reading.bodies),
         max((reading.deepest for reading in readings if reading.deepest is not None), default=None),

@@ -80,14 +80,14 @@ def source_of(name: str, content: bytes) -> Source | Diagnostic:
 
 
 @fact
-class Place:
+class FoundImport:
     """Where a file that is imported was found, and the name under which it is shown."""
 
     name: str
     origin: Origin
 
 
-def find_import(reference: str, importer: Source, at: Span) -> Place | Diagnostic:
+def find_import(reference: str, importer: Source, at: Span) -> FoundImport | Diagnostic:
     """The place of a file that another one imports, or why it may not be read or is not there; opens nothing.
 
     A bundled name, else a path from the importing file on that stays, links resolved, below the folder of the first
@@ -95,7 +95,7 @@ def find_import(reference: str, importer: Source, at: Span) -> Place | Diagnosti
     """
     if reference in bundled():
         root = Path(os.path.realpath(folder("spaces")))
-        return Place(reference, Origin(root / f"{reference}.space", root))
+        return FoundImport(reference, Origin(root / f"{reference}.space", root))
     if importer.origin is None:
         reason = "a text that is no file has no folder to look in"
         return UnreadableImport(primary=at, path=reference, reason=reason, near=nearest(reference, bundled()))
@@ -110,10 +110,10 @@ def find_import(reference: str, importer: Source, at: Span) -> Place | Diagnosti
     if not real.is_relative_to(importer.origin.root):
         return OutsideImport(primary=at, path=reference, reason="it is a link that leads out of the folder")
     name = str(Path(importer.name).parent / reference)
-    return Place(name, Origin(real, importer.origin.root))
+    return FoundImport(name, Origin(real, importer.origin.root))
 
 
-def read_import(place: Place, reference: str, at: Span) -> Source | Diagnostic:
+def read_import(place: FoundImport, reference: str, at: Span) -> Source | Diagnostic:
     """The text of a file that another one imports, or why it cannot be had; never raises."""
     match _content(place.origin.path):
         case str() as text:

@@ -33,7 +33,7 @@ def spell_file(file: ast.File) -> str:
 def spell_item(item: ast.Item) -> str:
     """An item of a file."""
     match item:
-        case ast.Header(name=name, title=title):
+        case ast.SpaceName(name=name, title=title):
             return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
         case ast.Import(path=path):
             return f"import {spell_text(path.value)}{spell_alias(item)}"
@@ -236,7 +236,7 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
         case ast.Maybe(part=part):
             inner = spell_structure(part, 3)
             return f"({inner})?" if isinstance(part, ast.Maybe) else f"{inner}?"
-        case ast.Group(part=part, annotations=annotations):
+        case ast.Parenthesised(part=part, annotations=annotations):
             return f"({spell_structure(part)}){spell_alias(structure)}{spell_annotations(annotations)}"
         case ast.Columns(parts=parts, annotations=annotations):
             text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
@@ -262,7 +262,7 @@ def spell_selector(selector: ast.Word | ast.Text) -> str:
     return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
 
 
-def spell_alias(node: ast.Operator | ast.Group | ast.Import) -> str:
+def spell_alias(node: ast.Operator | ast.Parenthesised | ast.Import) -> str:
     """` as name` or nothing."""
     return f" as {spell_name(node.alias)}" if node.alias is not None else ""
 
@@ -321,7 +321,7 @@ def spell_condition(condition: ast.Expression | None) -> str:
 def takes_annotations(domain: ast.Domain) -> bool:
     """Whether an annotation right behind a domain belongs to its last part."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
-    return isinstance(last, ast.Operator | ast.Nothing | ast.Group)
+    return isinstance(last, ast.Operator | ast.Nothing | ast.Parenthesised)
 
 
 def spell_domain(domain: ast.Domain) -> str:
@@ -335,7 +335,7 @@ def spell_domain(domain: ast.Domain) -> str:
             return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
         case ast.UnionDomain(parts=parts):
             return " | ".join(map(spell_domain, parts))
-        case ast.Nothing() | ast.Operator() | ast.Group():
+        case ast.Nothing() | ast.Operator() | ast.Parenthesised():
             return spell_structure(domain)
         case _:
             assert_never(domain)

@@ -13,7 +13,7 @@ def title(structure: ast.Structure) -> str:
             return "none"
         case ast.Operator():
             return structure.name.text if structure.alias is None else structure.alias.text
-        case ast.Group():
+        case ast.Parenthesised():
             return f"({title(structure.part)})" if structure.alias is None else structure.alias.text
         case ast.Maybe():
             return f"{title(structure.part)}?"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.catalog import Catalogue, Operator, Role
+from spacelang.catalog import Catalogue, CatalogueEntry, Role
 from spacelang.catalog.catalogues import Catalogues
 
 NAMES = ("A", "B", "C", "D")
@@ -11,7 +11,7 @@ PACKAGES = ("one", "two", "three")
 
 
 def catalogue(package: str, names: frozenset[str]) -> Catalogue:
-    operators = {name: Operator(name, f"{package}.part", frozenset({Role.TRANSFORMER})) for name in sorted(names)}
+    operators = {name: CatalogueEntry(name, f"{package}.part", frozenset({Role.TRANSFORMER})) for name in sorted(names)}
     return Catalogue(package, package, "1", operators)
 
 

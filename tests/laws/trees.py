@@ -146,9 +146,9 @@ def _step(draw: st.DrawFn, depth: int) -> ast.Structure:
             return ast.Permute(parts, draw(annotations), NOWHERE, labels if any(labels) else ())
 
 
-def groups(depth: int) -> st.SearchStrategy[ast.Group]:
+def groups(depth: int) -> st.SearchStrategy[ast.Parenthesised]:
     single = structures(depth - 1, 1).map(lambda part: ast.Joined("|", (part,), NOWHERE))
-    return st.builds(ast.Group, structures(depth - 1) | single, called, annotations, nowhere)
+    return st.builds(ast.Parenthesised, structures(depth - 1) | single, called, annotations, nowhere)
 
 
 # ---- domains and bodies
@@ -223,7 +223,7 @@ settings = st.one_of(
     st.builds(lambda name, limits: ast.Setting("limit", (name, *limits), NOWHERE), words(), tuples(quantities, 1)),
 )
 items = st.one_of(
-    st.builds(ast.Header, words(), st.none() | texts, nowhere),
+    st.builds(ast.SpaceName, words(), st.none() | texts, nowhere),
     st.builds(ast.Import, texts, names, nowhere),
     st.builds(ast.Use, dotted(NOT_WORDS), nowhere),
     st.builds(ast.Params, words(), bodies(DEPTH), nowhere),

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from spacelang.catalog import Catalogue, Role
-from spacelang.catalog import Operator as Entry
+from spacelang.catalog import Catalogue, CatalogueEntry, Role
 from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
 from spacelang.catalog.resolve import named_object, operator_class
 from spacelang.ir.space import ABSTRACT, Choice, Hyperparameter, Kind, Node, Operator, Product, operators
@@ -41,7 +40,7 @@ def catalogue(name: str) -> Catalogue:
         raise BuildError(str(error)) from error
 
 
-def entry(operator: Operator) -> Entry:
+def entry(operator: Operator) -> CatalogueEntry:
     """What the catalogue says about an operator; raises BuildError for one that it does not know."""
     if operator.catalogue == ABSTRACT:
         span = operator.span
@@ -55,7 +54,7 @@ def entry(operator: Operator) -> Entry:
 
 
 @cache
-def _entry(catalogue_name: str, name: str) -> Entry:
+def _entry(catalogue_name: str, name: str) -> CatalogueEntry:
     """Looked up once: every trial asks for all of its operators."""
     found = catalogue(catalogue_name).get(name)
     if found is None:

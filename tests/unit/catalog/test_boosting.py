@@ -14,7 +14,7 @@ import pytest
 import xgboost
 
 import spacelang as sl
-from spacelang.catalog import Operator, load
+from spacelang.catalog import CatalogueEntry, load
 from spacelang.catalog.boosting import HANDED_ON, OBJECTIVE, SUPPLEMENTS
 from spacelang.catalog.rules import Interval, Options
 
@@ -88,7 +88,7 @@ stage estimator = CatBoostClassifier {
 }"""
 
 
-def entry(library: str) -> Operator:
+def entry(library: str) -> CatalogueEntry:
     return load(library).operators[NAMES[library]]
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.catalog import Named, Opaque, Operator, Required, Role, load
+from spacelang.catalog import CatalogueEntry, Named, Opaque, Required, Role, load
 from spacelang.catalog.history import REMOVALS, release
 
 
-def operator(name: str) -> Operator:
+def operator(name: str) -> CatalogueEntry:
     found = load().get(name)
     assert found is not None
     return found

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.catalog.rules import Closed, Implements, Interval, Numbers, OfType, Options, Rule
+from spacelang.catalog.rules import Closed, Implements, Interval, NumberKind, OfType, Options, Rule
 
 INF = math.inf
-COUNT = Interval(Numbers.INTEGER, 1, INF, "left")
-SHARE = Interval(Numbers.FLOAT, 0, 1, "right")
-POSITIVE = Interval(Numbers.REAL, 0, INF, "neither")
+COUNT = Interval(NumberKind.INTEGER, 1, INF, "left")
+SHARE = Interval(NumberKind.FLOAT, 0, 1, "right")
+POSITIVE = Interval(NumberKind.REAL, 0, INF, "neither")
 
 
 def ints(lower: int, upper: int, closed: Closed) -> Interval:
-    return Interval(Numbers.INTEGER, lower, upper, closed)
+    return Interval(NumberKind.INTEGER, lower, upper, closed)
 
 
 def parameter(*rules: Rule, named: tuple[str, ...] = ()) -> Parameter:
@@ -29,7 +29,7 @@ def parameter(*rules: Rule, named: tuple[str, ...] = ()) -> Parameter:
         (COUNT, [1, 2, 10**30], [0, 1.0, True, "1", None, INF]),
         (SHARE, [1.0, 0.5], [0.0, 1, 1.1, False, math.nan]),
         (POSITIVE, [1, 0.1], [0, 0.0, -1, INF, math.nan, True]),
-        (Interval(Numbers.REAL, 0, INF, "right"), [INF, 1], [0]),
+        (Interval(NumberKind.REAL, 0, INF, "right"), [INF, 1], [0]),
         (Options(("a", True, None)), ["a", True, None], [1, "b", False]),
         (Options((INF,)), [INF], [-INF, "inf"]),
         (OfType(("str",)), ["anything"], [1, None]),
@@ -62,9 +62,9 @@ def test_takes(rule: Rule, taken: list, not_taken: list) -> None:
         ((SHARE,), 1, 1, {"integer": True}, False),
         ((COUNT, SHARE), 0.5, 2.0, {"integer": False}, False),
         ((COUNT, SHARE), 1, 5, {"integer": True}, True),
-        ((Interval(Numbers.REAL, 0, 1, "both"), Interval(Numbers.REAL, 1, 2, "right")), 0, 2, {}, True),
-        ((Interval(Numbers.REAL, 0, 1, "left"), Interval(Numbers.REAL, 1, 2, "right")), 0, 2, {}, False),
-        ((Interval(Numbers.REAL, 0, 1, "left"), Interval(Numbers.REAL, 1, 2, "neither")), 0, 1, {}, False),
+        ((Interval(NumberKind.REAL, 0, 1, "both"), Interval(NumberKind.REAL, 1, 2, "right")), 0, 2, {}, True),
+        ((Interval(NumberKind.REAL, 0, 1, "left"), Interval(NumberKind.REAL, 1, 2, "right")), 0, 2, {}, False),
+        ((Interval(NumberKind.REAL, 0, 1, "left"), Interval(NumberKind.REAL, 1, 2, "neither")), 0, 1, {}, False),
         ((ints(0, 3, "both"), ints(4, 9, "both")), 2, 6, {"integer": True}, True),
         ((ints(0, 3, "left"), ints(4, 9, "both")), 2, 6, {"integer": True}, False),
         ((ints(0, 3, "left"), Options((3,)), ints(4, 9, "both")), 2, 6, {"integer": True}, True),
@@ -83,7 +83,7 @@ BOUNDS = st.integers(-4, 4)
 RULES = st.one_of(
     st.builds(
         Interval,
-        st.sampled_from(Numbers),
+        st.sampled_from(NumberKind),
         BOUNDS,
         BOUNDS,
         st.sampled_from(["left", "right", "both", "neither"]),
@@ -119,8 +119,8 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
         ((OfType(("callable",)),), ("chi2", "f_classif"), "`chi2` or `f_classif`"),
         ((OfType(("Kernel",)), Options((None,))), (), "a kernel or `none`"),
         ((OfType(("list", "str", "tuple")),), (), "a string or a tuple"),
-        ((Interval(Numbers.REAL, -INF, INF, "neither"),), (), "a number"),
-        ((Interval(Numbers.REAL, 0.5, 1.0, "both"),), (), "a number in [0.5, 1]"),
+        ((Interval(NumberKind.REAL, -INF, INF, "neither"),), (), "a number"),
+        ((Interval(NumberKind.REAL, 0.5, 1.0, "both"),), (), "a number in [0.5, 1]"),
         ((Options((INF,)),), (), "`inf`"),
         ((OfType(("dict",)),), (), "nothing that a space can say"),
     ],

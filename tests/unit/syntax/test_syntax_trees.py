@@ -26,8 +26,8 @@ def operator(name: str) -> ast.Operator:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('space a "T"', ast.Header(word("a"), ast.Text("T", NOWHERE), NOWHERE)),
-        ("space a", ast.Header(word("a"), None, NOWHERE)),
+        ('space a "T"', ast.SpaceName(word("a"), ast.Text("T", NOWHERE), NOWHERE)),
+        ("space a", ast.SpaceName(word("a"), None, NOWHERE)),
         ('import "b.space" as b', ast.Import(ast.Text("b.space", NOWHERE), word("b"), NOWHERE)),
         ("use a.b", ast.Use(dotted("a.b"), NOWHERE)),
         ("abstract A", ast.Abstract(word("A"), None, NOWHERE)),
@@ -69,7 +69,7 @@ def test_precedence_of_structure(text: str, expected: str) -> None:
 
 def test_groups_columns_and_permutations() -> None:
     group = structure("(A | none) as x @weight(0.5)")
-    assert isinstance(group, ast.Group)
+    assert isinstance(group, ast.Parenthesised)
     assert group.alias == word("x")
     assert group.annotations[0].span.text == "@weight(0.5)"
     columns = structure('columns(numeric: A -> B, "x.*": none,)')
@@ -120,7 +120,7 @@ def test_other_domains() -> None:
     assert domain("none") == ast.Nothing((), NOWHERE)
     union = domain("{none} | int[2, 50] | A { x = 1 } | (A -> B)")
     assert isinstance(union, ast.UnionDomain)
-    assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.Operator, ast.Group]
+    assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.Operator, ast.Parenthesised]
 
 
 def test_a_parameter_with_everything() -> None:

@@ -13,7 +13,7 @@ from spacelang.targets import TARGETS
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
-    from spacelang.targets._lowered import Entry, Lowered, Target
+    from spacelang.targets._lowered import Lowered, ReportEntry, Target
 
 MOST_PLACES: Final = 5
 """So many further places of one construct are shown."""
@@ -57,12 +57,12 @@ def document_of(
 
 def lowered(name: str, target: "Target", structures: Structures, *, strict: bool = False) -> "Lowered[Any, Any]":
     """The same for a configured target."""
-    from spacelang.targets._lowered import RefusedError, Status, of_origin
+    from spacelang.targets._lowered import Preservation, RefusedError, of_origin
 
     try:
         result = of_origin(target, structures)
     except RefusedError as error:
-        raise RefusalError(_diagnostics(name, error.report, {Status.REFUSED, *_if(strict)})) from error
+        raise RefusalError(_diagnostics(name, error.report, {Preservation.REFUSED, *_if(strict)})) from error
     if found := _diagnostics(name, result.report, _if(strict)):
         raise RefusalError(found)
     return result
@@ -73,32 +73,32 @@ def in_python(name: str, lowered: "Lowered[Any, Any]", space: "Space") -> str:
 
     What the form keeps only in part stands at its end.
     """
-    from spacelang.targets._lowered import Status
+    from spacelang.targets._lowered import Preservation
 
     found = lowered.form.to_python()
     if hasattr(type(lowered.form), "native"):
         from spacelang.report.building import module
 
         found = module(found, space, is_estimator=name == "sklearn")
-    lost = (entry for entry in lowered.report if entry.status is Status.APPROXIMATED)
+    lost = (entry for entry in lowered.report if entry.status is Preservation.APPROXIMATED)
     told = [f"# {visible(f'{entry.construct}{entry.place}: {entry.message}')}" for entry in lost]
     return "\n".join([found, *(["", "# This form keeps in part only:", *told] if told else [])])
 
 
 def _if(strict: bool) -> "set[Any]":
-    from spacelang.targets._lowered import Status
+    from spacelang.targets._lowered import Preservation
 
-    return {Status.APPROXIMATED} if strict else set()
+    return {Preservation.APPROXIMATED} if strict else set()
 
 
-def _diagnostics(name: str, report: Iterable["Entry"], wanted: "set[Any]") -> tuple[Diagnostic, ...]:
+def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Any]") -> tuple[Diagnostic, ...]:
     return tuple(_diagnostic(name, entry) for entry in report if entry.status in wanted)
 
 
-def _diagnostic(name: str, entry: "Entry") -> Diagnostic:
-    from spacelang.targets._lowered import Status
+def _diagnostic(name: str, entry: "ReportEntry") -> Diagnostic:
+    from spacelang.targets._lowered import Preservation
 
-    kind = RefusedConstruct if entry.status is Status.REFUSED else ApproximatedConstruct
+    kind = RefusedConstruct if entry.status is Preservation.REFUSED else ApproximatedConstruct
     first, *others = entry.spans
     related = tuple(Related(span, "and here") for span in others[:MOST_PLACES])
     return kind(target=name, construct=entry.construct, reason=entry.message, primary=first, related=related)

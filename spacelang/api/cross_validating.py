@@ -67,7 +67,7 @@ class Splits:
 
 
 @dataclass(slots=True)
-class Run:
+class CrossValidatedSearch:
     """A search on its way, of trials that scikit-learn evaluates, of which `failed` out of `made` failed."""
 
     prepared: Prepared

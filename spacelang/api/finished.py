@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class ReopenedRun:
     """A stored run with what its trials were evaluated on; it may still go on, and is as it was when it was read.
 
     `rows` are those that trials might see, `reading` is how their file was read.
@@ -139,7 +139,7 @@ def take_up(
     test: float | None = None,
     reading: Reading | None = None,
     allow: Iterable[str] = (),
-) -> Finished:
+) -> ReopenedRun:
     """A stored run with its data: `data`, `target`, `reading`, and the share `test`, are as they were when it began.
 
     Without them they are what the store says; its data is then a set that scikit-learn ships or a file in this folder.
@@ -158,7 +158,7 @@ def take_up(
     said = _options(header, reference, DataOptions(target, test), reading)
     table = load_dataset(reference, said.target, said.reading)
     rows = Rows(_seen(header, table, task_kind(space.checked.root), said.test))
-    return Finished(path, header, outcome, space, _over(header, space, rows)[1], rows, said.reading)
+    return ReopenedRun(path, header, outcome, space, _over(header, space, rows)[1], rows, said.reading)
 
 
 def _outcome(run: StoredRun) -> Outcome:

@@ -32,7 +32,7 @@ class InitialError(SpaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InitialConfiguration:
     """A configuration as it was given: where it begins, and where each of its values stands, as far as that is known.
 
     Without `values` it is the default configuration of the space.
@@ -43,7 +43,7 @@ class Given:
     places: Mapping[str, Span] = field(default_factory=dict)
 
 
-Read: TypeAlias = Given | NoConfigurations
+Read: TypeAlias = InitialConfiguration | NoConfigurations
 """What was read of one: a configuration, or why it is none."""
 
 
@@ -55,7 +55,7 @@ def read_initial(initial: Initial) -> tuple[Read, ...]:
     """
     match initial:
         case "default":
-            return (Given(None, Span(Source(DEFAULT, ""), 0, 0)),)
+            return (InitialConfiguration(None, Span(Source(DEFAULT, ""), 0, 0)),)
         case str() | PathLike():
             return _of_file(fspath(initial))
         case Mapping():
@@ -73,7 +73,7 @@ def members_of(
 
     `lacks` says why a member cannot be evaluated, and nothing where it can.
     """
-    found: dict[Configuration, Given] = {}
+    found: dict[Configuration, InitialConfiguration] = {}
     mistakes: list[Diagnostic] = []
     for each in given:
         if isinstance(each, NoConfigurations):
@@ -96,7 +96,7 @@ def members_of(
     return tuple(found)
 
 
-def _mistakes(space: Space, given: Given) -> Iterator[Diagnostic]:
+def _mistakes(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
     assert given.values is not None
     for wrong in exclusions(space.checked, given.values):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
@@ -107,7 +107,7 @@ def _mistakes(space: Space, given: Given) -> Iterator[Diagnostic]:
 # ---- what programs give
 
 
-def _of_program(given: tuple[Any, ...]) -> tuple[Given, ...]:
+def _of_program(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
     """Configurations as a program holds them: they are shown one a line."""
     strange = next((each for each in given if not isinstance(each, Mapping)), None)
     if strange is not None:
@@ -115,7 +115,7 @@ def _of_program(given: tuple[Any, ...]) -> tuple[Given, ...]:
     values = [configuration_of(each) for each in given]
     source = Source("initial", "\n".join(each.identity for each in values))
     return tuple(
-        Given(each, Span(source, start, start + len(each.identity)))
+        InitialConfiguration(each, Span(source, start, start + len(each.identity)))
         for each, start in zip(values, source.line_starts, strict=False)
     )
 
@@ -158,7 +158,7 @@ def _configuration(document: Located) -> Read:
     nested = next((each for each in document.value.values() if _has_objects(each)), None)
     if nested is not None:
         return NoConfigurations(primary=nested.span, problem="an object is not a value of a configuration")
-    return Given(
+    return InitialConfiguration(
         Configuration({key: _value(each) for key, each in document.value.items()}),
         Span(document.span.source, document.span.start, document.span.start + 1),
         {key: each.span for key, each in document.value.items()},

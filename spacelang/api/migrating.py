@@ -23,7 +23,7 @@ from spacelang.runtime.storing.store import Store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spacelang.api.finished import Finished
+    from spacelang.api.finished import ReopenedRun
     from spacelang.api.space import Space
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.storing.stored_run import StoredRun
@@ -112,12 +112,12 @@ class TakenOver:
 
 
 def take_over(
-    finished: "Finished", space: "Space", store: str | PathLike[str], *, most: int | None = None
+    finished: "ReopenedRun", space: "Space", store: str | PathLike[str], *, most: int | None = None
 ) -> TakenOver:
     """Begin a run over a changed space in a new store, with the trials of a run as those that it has made.
 
     It is a run by the same optimizer on the same data, judged alike; to go on with it is to resume it. Raises
-    InputError where no trial is a member, StoreError for a store that is there already, and as `Finished.over` does.
+    InputError where no trial is a member, StoreError for a store that is there already, and as `ReopenedRun.over` does.
     """
     bound, objective = finished.over(space)
     with Store.read(finished.store) as run:
@@ -138,7 +138,7 @@ def take_over(
     return TakenOver(migrated, tuple(same), tuple(anew))
 
 
-def _is_same(finished: "Finished", record: Record, objective: "DataObjective", moved: Moved) -> bool:
+def _is_same(finished: "ReopenedRun", record: Record, objective: "DataObjective", moved: Moved) -> bool:
     """Whether a trial had all rows, and what it becomes is the same pipeline, to the last parameter."""
     before = record.trial.request
     if before.fidelity is not None and before.fidelity < finished.header.training_size:

@@ -20,7 +20,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from spacelang.api.asking import Asked, asking
-from spacelang.api.cross_validating import SCORE, Run, Splits, Tried, searched_scores, task_scorer, task_splitter
+from spacelang.api.cross_validating import (
+    SCORE,
+    CrossValidatedSearch,
+    Splits,
+    Tried,
+    searched_scores,
+    task_scorer,
+    task_splitter,
+)
 from spacelang.api.executing import trial_limits, unenforced
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial import Initial, read_initial
@@ -123,7 +131,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def estimator(self) -> SpaceEstimator:
         """The estimator whose parameters are searched: the default configuration of the space."""
-        run: Run | None = getattr(self, "_run", None)
+        run: CrossValidatedSearch | None = getattr(self, "_run", None)
         return SpaceEstimator(self._space().checked) if run is None else run.estimator
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:  # noqa: N803 - scikit-learn's names
@@ -222,7 +230,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         named = self.scoring if isinstance(self.scoring, str) else several.get(self.refit, self.refit)
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
-    def _begun(self, space: Space, features: Any, labels: Any, seed: int) -> "Run":
+    def _begun(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"the space is subject to `{bound}`, which no scorer gives: use `spacelang.search`")
@@ -252,4 +260,4 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         form = form_of(features, objective.dataset.features, objective.preparation)
         kind = SpaceEstimator if self.error_score == "raise" else Tried
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
-        return Run(prepared, estimator, (features, labels), self._checked_cv_orig, budget.seconds)
+        return CrossValidatedSearch(prepared, estimator, (features, labels), self._checked_cv_orig, budget.seconds)

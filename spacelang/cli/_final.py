@@ -26,7 +26,7 @@ Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
 
 
 @dataclass(frozen=True)
-class Ending:
+class EndedSearch:
     """A search on some data that has ended, and the executor of its trials."""
 
     data: str

@@ -7,7 +7,7 @@ import typer
 from spacelang.cli._shared import note
 
 if TYPE_CHECKING:
-    from spacelang.api.finished import Finished
+    from spacelang.api.finished import ReopenedRun
     from spacelang.cli._options import FoundOptions
     from spacelang.runtime.ensembles.assembling import Choice
     from spacelang.runtime.history import Record
@@ -18,7 +18,7 @@ KeptTestOption = Annotated[
 ]
 
 
-def chosen_of(finished: "Finished", options: "FoundOptions") -> "Record | Choice":
+def chosen_of(finished: "ReopenedRun", options: "FoundOptions") -> "Record | Choice":
     """The trial of a rank, or those that vote; raises InputError where there are none."""
     return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank)
 
@@ -30,7 +30,7 @@ def numbers_of(chosen: "Record | Choice") -> list[int]:
     return [each.record.index for each in chosen.members] if isinstance(chosen, Choice) else [chosen.index]
 
 
-def provenance(finished: "Finished", chosen: "Record | Choice") -> list[str]:
+def provenance(finished: "ReopenedRun", chosen: "Record | Choice") -> list[str]:
     """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions."""
     from spacelang.ir.task import describe_bound
     from spacelang.report.stored import measured
@@ -49,7 +49,7 @@ def provenance(finished: "Finished", chosen: "Record | Choice") -> list[str]:
     return [*said, f"of a search of `{header.space}` on {header.data}", f"with {versions}"]
 
 
-def tell(finished: "Finished", said: list[str]) -> None:
+def tell(finished: "ReopenedRun", said: list[str]) -> None:
     """Tell it, and which versions have changed."""
     for line in said:
         note(line)

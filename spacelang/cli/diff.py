@@ -13,7 +13,7 @@ from spacelang.cli._shared import colours, load, print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:
-    from spacelang.forms.difference import Comparison, Difference
+    from spacelang.forms.difference import Difference, SpaceDifference
 
 
 def command(
@@ -40,7 +40,7 @@ def command(
         raise typer.Exit(BAD_INPUT)
 
 
-def _document(first: str, second: str, found: "Comparison") -> dict[str, object]:
+def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, object]:
     return {
         "first": first,
         "second": second,
@@ -64,7 +64,7 @@ def _document(first: str, second: str, found: "Comparison") -> dict[str, object]
     }
 
 
-def _print(first: str, second: str, found: "Comparison") -> None:
+def _print(first: str, second: str, found: "SpaceDifference") -> None:
     red, green, bold, end = ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if colours(sys.stdout) else ("",) * 4
     print(f"{red}- {visible(first)}{end}\n{green}+ {visible(second)}{end}\n")
     for heading, lines in groupby(sorted(_lines(found), key=lambda line: line[0]), key=lambda line: line[1]):
@@ -77,7 +77,7 @@ def _print(first: str, second: str, found: "Comparison") -> None:
     print(_counts(found))
 
 
-def _lines(found: "Comparison") -> Iterator[tuple[tuple[int, int], str, str, str]]:
+def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str, str]]:
     """What is printed of each difference: where it comes in the order, its heading, its sign and its text."""
     headings: dict[str, int] = {}
     for place, each in enumerate(found.differences):
@@ -107,7 +107,7 @@ def _said(difference: "Difference", text: str) -> str:
             return f"{aspect.value} of {path}: {text}"
 
 
-def _counts(found: "Comparison") -> str:
+def _counts(found: "SpaceDifference") -> str:
     rows = [("only the first", found.only_first), ("only the second", found.only_second), ("both", found.both)]
     if found.both is None:
         rows = [("the first", found.first), ("the second", found.second)]

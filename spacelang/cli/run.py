@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._dataless import is_dataless, is_table, refuse, tell
-from spacelang.cli._final import Ending
+from spacelang.cli._final import EndedSearch
 from spacelang.cli._options import (
     InitialOptions,
     JsonOption,
@@ -150,7 +150,7 @@ def command(  # noqa: PLR0913 - one argument an option
     prepared = prepared_for(experiment.by(optimizer, settings(set_)))
     # Also where nobody reads on: the best pipeline is fitted and tested yet.
     with outlasting(), searching(prepared, kept) as (found, crew):
-        status = tell(found, as_json=json) if without else Ending(data, found, crew).tell(as_json=json)
+        status = tell(found, as_json=json) if without else EndedSearch(data, found, crew).tell(as_json=json)
     raise typer.Exit(status)
 
 

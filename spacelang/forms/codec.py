@@ -30,7 +30,7 @@ from spacelang.forms.json_fields import (
     whole,
     word,
 )
-from spacelang.forms.standing import MOST_LINES, Object, Reading, Writing, line
+from spacelang.forms.standing import MOST_LINES, Object, ReadingContext, WritingContext, line
 from spacelang.ir.value import to_json as value_to_json
 
 T = TypeVar("T")
@@ -40,13 +40,13 @@ NEEDED: Final = object()
 """What is usual of a key that is never left out."""
 
 
-class Form(Protocol[T_co]):
+class DocumentForm(Protocol[T_co]):
     """What a part of a document looks like."""
 
-    def read(self, value: object, path: str, around: Reading, /) -> T_co:
+    def read(self, value: object, path: str, around: ReadingContext, /) -> T_co:
         """What a value stands for; raises DefinitionError, whose paths begin with `path`, for what has another form."""
 
-    def write(self, thing: Any, around: Writing, /) -> object:
+    def write(self, thing: Any, around: WritingContext, /) -> object:
         """The value that stands for a thing, as the JSON module takes it: read, it is the same thing again."""
 
     def schema(self, defined: Object, /) -> Object:
@@ -60,10 +60,10 @@ class Scalar(Generic[T]):
     convert: Callable[[object, str], T]
     described: Object
 
-    def read(self, value: object, path: str, _: Reading) -> T:
+    def read(self, value: object, path: str, _: ReadingContext) -> T:
         return self.convert(value, path)
 
-    def write(self, thing: Any, _: Writing) -> object:
+    def write(self, thing: Any, _: WritingContext) -> object:
         return value_to_json(thing)
 
     def schema(self, _: Object) -> Object:
@@ -75,17 +75,17 @@ class Defined(Generic[T]):
     """A form that a schema has under a name, and that may be inside of itself."""
 
     name: str
-    made: Callable[[], Form[T]]
+    made: Callable[[], DocumentForm[T]]
 
     @cached_property
-    def form(self) -> Form[T]:
+    def form(self) -> DocumentForm[T]:
         """The form itself."""
         return self.made()
 
-    def read(self, value: object, path: str, around: Reading) -> T:
+    def read(self, value: object, path: str, around: ReadingContext) -> T:
         return self.form.read(value, path, around)
 
-    def write(self, thing: Any, around: Writing) -> object:
+    def write(self, thing: Any, around: WritingContext) -> object:
         return self.form.write(thing, around)
 
     def schema(self, defined: Object) -> Object:
@@ -99,14 +99,14 @@ class Defined(Generic[T]):
 class Via(Generic[T]):
     """What `make` makes of a thing that has a form; `take` leads back."""
 
-    form: Form[Any]
+    form: DocumentForm[Any]
     make: Callable[[Any], T]
     take: Callable[[T], object]
 
-    def read(self, value: object, path: str, around: Reading) -> T:
+    def read(self, value: object, path: str, around: ReadingContext) -> T:
         return self.make(self.form.read(value, path, around))
 
-    def write(self, thing: Any, around: Writing) -> object:
+    def write(self, thing: Any, around: WritingContext) -> object:
         return self.form.write(self.take(thing), around)
 
     def schema(self, defined: Object) -> Object:
@@ -120,13 +120,13 @@ class Via(Generic[T]):
 class Items(Generic[T]):
     """A list, a tuple where it is read, of so many things of one form; `called` is what messages call them."""
 
-    form: Form[T]
+    form: DocumentForm[T]
     least: int = 0
     most: int | None = None
     called: str = "members"
     distinct: bool = False
 
-    def read(self, value: object, path: str, around: Reading) -> tuple[T, ...]:
+    def read(self, value: object, path: str, around: ReadingContext) -> tuple[T, ...]:
         given = of_kind(value, path, list, "a list")
         if not self.least <= len(given) <= (len(given) if self.most is None else self.most):
             at_most = f"at most {self.most}" if self.least != self.most else f"{self.most}"
@@ -137,7 +137,7 @@ class Items(Generic[T]):
             raise DefinitionError(f"{path}[{place}]", f"is one more `{found[place]}`")
         return found
 
-    def write(self, thing: Any, around: Writing) -> object:
+    def write(self, thing: Any, around: WritingContext) -> object:
         return [self.form.write(item, around) for item in thing]
 
     def schema(self, defined: Object) -> Object:
@@ -149,23 +149,23 @@ class Items(Generic[T]):
 class Members(Generic[T]):
     """An object, pairs where it is read, of things of one form under names that `called` lets pass."""
 
-    form: Form[T]
+    form: DocumentForm[T]
     called: Callable[[object, str], str]
 
-    def read(self, value: object, path: str, around: Reading) -> tuple[tuple[str, T], ...]:
+    def read(self, value: object, path: str, around: ReadingContext) -> tuple[tuple[str, T], ...]:
         given = members(value, path)
         names = [self.called(name, path) for name in given]
         things = _all_read(self.form, ((each, f"{path}.{name}") for name, each in given.items()), around)
         return tuple(zip(names, things, strict=True))
 
-    def write(self, thing: Any, around: Writing) -> object:
+    def write(self, thing: Any, around: WritingContext) -> object:
         return {name: self.form.write(each, around) for name, each in thing}
 
     def schema(self, defined: Object) -> Object:
         return {"type": "object", "additionalProperties": self.form.schema(defined)}
 
 
-def _all_read(form: Form[T], values: Iterable[tuple[object, str]], around: Reading) -> tuple[T, ...]:
+def _all_read(form: DocumentForm[T], values: Iterable[tuple[object, str]], around: ReadingContext) -> tuple[T, ...]:
     """The things that values at their paths stand for; what is wrong with any of them is told together."""
     found: list[T] = []
     wrong: list[DefinitionError] = []
@@ -184,10 +184,10 @@ def _all_read(form: Form[T], values: Iterable[tuple[object, str]], around: Readi
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a record: it stands for the part `of`, called as it is if empty, and is left out where that is usual."""
+    """A key of an object: it stands for the part `of`, called as it is if empty, and is left out where that is usual."""
 
     name: str
-    form: Form[Any]
+    form: DocumentForm[Any]
     about: str = ""
     usual: object = NEEDED
     of: str = ""
@@ -198,18 +198,18 @@ class Key:
 
 
 Parts = dict[str, Any]
-"""What the keys of a record stand for; where one is left out, what is usual."""
+"""What the keys of an object stand for; where one is left out, what is usual."""
 
 
 @dataclass(frozen=True)
-class Record(Generic[T]):
+class KeyedObject(Generic[T]):
     """An object with these keys and no others; `make` leads from its parts to the thing, `take` to those of its parts
     that are not its attributes. What is `placed` has a span: its last keys are a file and a line.
     """
 
     about: str
     keys: tuple[Key, ...]
-    make: Callable[[Parts, str, Reading], T]
+    make: Callable[[Parts, str, ReadingContext], T]
     take: Callable[[T], Mapping[str, Any]] | None = None
     placed: bool = False
     beyond: Object = field(default_factory=dict)
@@ -224,7 +224,7 @@ class Record(Generic[T]):
     def _known(self) -> dict[str, Key]:
         return {key.name: key for key in self.all_keys}
 
-    def read(self, value: object, path: str, around: Reading) -> T:
+    def read(self, value: object, path: str, around: ReadingContext) -> T:
         given = members(value, path)
         wrong = [*check_keys(given, path, self._known)]
         if self.placed:
@@ -245,7 +245,7 @@ class Record(Generic[T]):
             raise together(wrong)
         return self.make(parts, path, around)
 
-    def write(self, thing: Any, around: Writing) -> Object:
+    def write(self, thing: Any, around: WritingContext) -> Object:
         where, around = around.inside(thing.span) if self.placed else ({}, around)
         own = {} if self.take is None else self.take(thing)
         written: Object = {}
@@ -267,18 +267,18 @@ class Record(Generic[T]):
         }
 
 
-def made(kind: Callable[..., T]) -> Callable[[Parts, str, Reading], T]:
+def made(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Makes things whose attributes are the parts."""
     return lambda parts, _, __: kind(**parts)
 
 
-def made_there(kind: Callable[..., T]) -> Callable[[Parts, str, Reading], T]:
+def made_there(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
     """Makes things with a span."""
     return lambda parts, _, around: kind(**parts, span=around.span())
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(Generic[T]):
+class TaggedUnion(Generic[T]):
     """Objects of several kinds, each with a key of its own; `which` is the key for a thing.
 
     What is no object is `plain`, and so is what has no such key, if there is something plain.
@@ -286,16 +286,16 @@ class OneOf(Generic[T]):
 
     about: str
     what: str
-    kinds: Mapping[str, Form[T]]
+    kinds: Mapping[str, DocumentForm[T]]
     which: Callable[[T], str]
-    plain: Form[T] | None = None
+    plain: DocumentForm[T] | None = None
 
-    def read(self, value: object, path: str, around: Reading) -> T:
+    def read(self, value: object, path: str, around: ReadingContext) -> T:
         if self.plain is not None and not isinstance(value, dict):
             return self.plain.read(value, path, around)
         return self.kinds[one_of(value, path, self.kinds, self.what)].read(value, path, around)
 
-    def write(self, thing: Any, around: Writing) -> object:
+    def write(self, thing: Any, around: WritingContext) -> object:
         kind = self.which(thing)
         form = self.kinds[kind] if kind else self.plain
         assert form is not None

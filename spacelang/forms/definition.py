@@ -14,13 +14,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from spacelang.forms.codec import NAME, TEXT, Defined, Form, Items, Key, OneOf, Parts, Record, Scalar
+from spacelang.forms.codec import NAME, TEXT, Defined, DocumentForm, Items, Key, KeyedObject, Parts, Scalar, TaggedUnion
 from spacelang.forms.definition_expressions import EXPRESSION
 from spacelang.forms.definition_nodes import NODE
 from spacelang.forms.definition_task import TASK
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.forms.soundness import check
-from spacelang.forms.standing import Object, Reading, Writing, told_lines
+from spacelang.forms.standing import Object, ReadingContext, WritingContext, told_lines
 from spacelang.ir.space import Constraint, Space
 from spacelang.text import NOWHERE
 
@@ -33,7 +33,7 @@ MOST_NESTED: Final = 400
 
 def to_json(space: Space) -> Object:
     """The definition of a space as the JSON module takes it: `from_json(to_json(space)) == space`."""
-    around = Writing((_file(space), 0))
+    around = WritingContext((_file(space), 0))
     for constraint in space.constraints:
         if constraint.span.source is not NOWHERE.source:
             # Its text, which is there as well, is that of all its lines.
@@ -59,7 +59,7 @@ def from_json(definition: object, path: str = "definition") -> Space:
     try:
         given = definition if isinstance(definition, dict) else {}
         lines = told_lines(given.get("lines", {}), f"{path}.lines")
-        around = Reading((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
+        around = ReadingContext((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
         space = _DEFINITION.read(definition, path, around)
         check(space, around.paths)
     except RecursionError:
@@ -84,19 +84,19 @@ def _said(constraint: Constraint) -> str:
     return "" if constraint.span.source is NOWHERE.source else constraint.span.text.replace("\r\n", "\n")
 
 
-def _constraint(kind: str, about: str) -> Record[Constraint]:
-    def make(parts: Parts, path: str, around: Reading) -> Constraint:
+def _constraint(kind: str, about: str) -> KeyedObject[Constraint]:
+    def make(parts: Parts, path: str, around: ReadingContext) -> Constraint:
         around.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
         span = around.span(parts["said"])
         return Constraint(replace(parts["expression"], span=span), kind == "forbid", span)
 
     keys = (Key(kind, EXPRESSION, of="expression"), Key("text", TEXT, "The constraint as it is written.", "", "said"))
-    return Record(about, keys, make, lambda constraint: {"said": _said(constraint)}, placed=True)
+    return KeyedObject(about, keys, make, lambda constraint: {"said": _said(constraint)}, placed=True)
 
 
-_CONSTRAINT: Final[Form[Constraint]] = Defined(
+_CONSTRAINT: Final[DocumentForm[Constraint]] = Defined(
     "constraint",
-    lambda: OneOf(
+    lambda: TaggedUnion(
         "What no configuration may be, or what every one must; it applies where all hyperparameters that it names are "
         "active.",
         "a constraint",
@@ -117,12 +117,12 @@ _LINES: Final[Object] = {
 }
 
 
-def _space(parts: Parts, _: str, __: Reading) -> Space:
+def _space(parts: Parts, _: str, __: ReadingContext) -> Space:
     """The space; what its file and its lines say has been read before."""
     return Space(parts["name"], parts["root"], parts["constraints"], parts["title"], parts["task"])
 
 
-_DEFINITION: Final = Record(
+_DEFINITION: Final = KeyedObject(
     "The whole space: what was checked, with every name resolved and every bound a number. It can be loaded without "
     "its text.",
     (
@@ -143,4 +143,4 @@ _DEFINITION: Final = Record(
     lambda space: {"file": _file(space), "lines": None},
 )
 
-DEFINITION: Final[Form[Space]] = Defined("definition", lambda: _DEFINITION)
+DEFINITION: Final[DocumentForm[Space]] = Defined("definition", lambda: _DEFINITION)

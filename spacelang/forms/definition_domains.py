@@ -9,19 +9,19 @@ from spacelang.forms.codec import (
     REAL,
     VALUE,
     Defined,
-    Form,
+    DocumentForm,
     Items,
     Key,
-    OneOf,
+    KeyedObject,
     Parts,
-    Record,
     Scalar,
+    TaggedUnion,
     at_least,
     made,
     words,
 )
 from spacelang.forms.json_fields import DefinitionError, number, whole
-from spacelang.forms.standing import Object, Reading
+from spacelang.forms.standing import Object, ReadingContext
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, contains, grid
 from spacelang.ir.prior import DISTRIBUTIONS, NORMAL, UNIFORM, Prior, named, prior_of
 from spacelang.ir.value import Value, identity
@@ -29,12 +29,12 @@ from spacelang.ir.value import Value, identity
 T = TypeVar("T")
 
 
-def _integers(parts: Parts, path: str, _: Reading) -> Grid | Real:
+def _integers(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
     lower, upper = _ends(parts, f"{path}.int")
     return _sound(Grid(lower, upper, parts["log"], parts["step"]), path)
 
 
-def _floats(parts: Parts, path: str, _: Reading) -> Grid | Real:
+def _floats(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
     lower, upper = _ends(parts, f"{path}.float")
     is_open, log, step = ("lower" in parts["open"], "upper" in parts["open"]), parts["log"], parts["step"]
     if step is None:
@@ -73,10 +73,10 @@ def _range(domain: Grid | Real) -> Object:
     return {"ends": (domain.lower, domain.upper), "open": ends or (), "log": domain.log, "step": None}
 
 
-def _of_values(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, Reading], T]:
+def _of_values(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, ReadingContext], T]:
     """Makes finite sets; what is named twice is refused."""
 
-    def make(parts: Parts, path: str, _: Reading) -> T:
+    def make(parts: Parts, path: str, _: ReadingContext) -> T:
         seen: set[object] = set()
         for place, each in enumerate(parts["values"]):
             if identity(each) in seen:
@@ -92,8 +92,8 @@ _STEP: Final = "From the lower bound on; "
 _SIDES: Final = Items(words("lower", "upper"), most=2)
 _SET: Final = Items(VALUE, least=1, called="values")
 
-_SIMPLE: Final[dict[str, Form[Any]]] = {
-    "int": Record(
+_SIMPLE: Final[dict[str, DocumentForm[Any]]] = {
+    "int": KeyedObject(
         "The integers from the first to the second number, both included.",
         (
             Key("int", Items(Scalar(whole, {"type": "integer"}), 2, 2, "bounds"), of="ends"),
@@ -103,7 +103,7 @@ _SIMPLE: Final[dict[str, Form[Any]]] = {
         _integers,
         _grid,
     ),
-    "float": Record(
+    "float": KeyedObject(
         "The numbers from the first to the second.",
         (
             Key("float", Items(REAL, 2, 2, "bounds"), of="ends"),
@@ -114,10 +114,10 @@ _SIMPLE: Final[dict[str, Form[Any]]] = {
         _floats,
         _range,
     ),
-    "set": Record(
+    "set": KeyedObject(
         "A finite set of values without an order.", (Key("set", _SET, of="values"),), _of_values(Categorical, "set")
     ),
-    "ordered": Record(
+    "ordered": KeyedObject(
         "A finite set of values in their order.", (Key("ordered", _SET, of="values"),), _of_values(Ordinal, "ordered")
     ),
 }
@@ -139,16 +139,16 @@ def _kind_of_domain(domain: Domain) -> str:
             assert_never(domain)
 
 
-_SIMPLE_DOMAIN: Final[Form[Any]] = Defined(
-    "simpleDomain", lambda: OneOf("A domain without parts.", "a domain without parts", _SIMPLE, _kind_of_domain)
+_SIMPLE_DOMAIN: Final[DocumentForm[Any]] = Defined(
+    "simpleDomain", lambda: TaggedUnion("A domain without parts.", "a domain without parts", _SIMPLE, _kind_of_domain)
 )
-DOMAIN: Final[Form[Domain]] = Defined("domain", lambda: _DOMAIN)
-_UNION: Final = Record(
+DOMAIN: Final[DocumentForm[Domain]] = Defined("domain", lambda: _DOMAIN)
+_UNION: Final = KeyedObject(
     "Several domains side by side, without a value in common.",
     (Key("union", Items(_SIMPLE_DOMAIN, least=2, called="parts"), of="parts"),),
     made(Union),
 )
-_DOMAIN: Final[Form[Domain]] = OneOf(
+_DOMAIN: Final[DocumentForm[Domain]] = TaggedUnion(
     "The values that a hyperparameter may take.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
 )
 
@@ -156,7 +156,7 @@ _DOMAIN: Final[Form[Domain]] = OneOf(
 # ---- annotations
 
 
-def _prior(parts: Parts, path: str, _: Reading) -> Prior:
+def _prior(parts: Parts, path: str, _: ReadingContext) -> Prior:
     found = prior_of(parts["distribution"], parts["parameters"])
     if found is None:
         wanted = "a mean and a deviation above 0" if parts["distribution"] == NORMAL else "no parameters"
@@ -174,9 +174,9 @@ def _has(distribution: str, parameters: Object) -> Object:
     return {"properties": {"distribution": {"const": distribution}, "parameters": parameters}}
 
 
-PRIOR: Final[Form[Prior]] = Defined(
+PRIOR: Final[DocumentForm[Prior]] = Defined(
     "prior",
-    lambda: Record(
+    lambda: KeyedObject(
         "Where good values are expected: `normal` has a mean and a deviation, on the logarithmic scale where the "
         "domain is logarithmic; with `uniform` all values are alike.",
         (

@@ -4,7 +4,19 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, assert_never
 
-from spacelang.forms.codec import NAME, TEXT, VALUE, Defined, Form, Items, Key, OneOf, Record, Via, made
+from spacelang.forms.codec import (
+    NAME,
+    TEXT,
+    VALUE,
+    Defined,
+    DocumentForm,
+    Items,
+    Key,
+    KeyedObject,
+    TaggedUnion,
+    Via,
+    made,
+)
 from spacelang.forms.standing import Object
 from spacelang.ir.expr import (
     RELATIONS,
@@ -24,7 +36,7 @@ from spacelang.ir.expr import (
 )
 from spacelang.ir.rationals import FUNCTIONS, OPERATIONS
 
-EXPRESSION: Final[Form[Expr]] = Defined("expression", lambda: _EXPRESSION)
+EXPRESSION: Final[DocumentForm[Expr]] = Defined("expression", lambda: _EXPRESSION)
 
 
 def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each kind
@@ -51,31 +63,31 @@ def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each
             assert_never(expression)
 
 
-def _signed(kind: Callable[..., Expr], sign: str, about: str) -> Record[Expr]:
+def _signed(kind: Callable[..., Expr], sign: str, about: str) -> KeyedObject[Expr]:
     """Two expressions with a sign between them."""
     sides = Key(sign, Items(EXPRESSION, 2, 2, "sides"), of="sides")
-    return Record(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
+    return KeyedObject(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
 
 
 def _sides(expression: Any) -> Object:
     return {"sides": (expression.left, expression.right)}
 
 
-def _called(function: Any) -> Record[Expr]:
+def _called(function: Any) -> KeyedObject[Expr]:
     several = function in VARIADIC
     arguments = Items(EXPRESSION, 2 if several else 1, None if several else 1, "arguments")
     about = "A function of numbers." if several else "A function of a number."
-    return Record(about, (Key(function, arguments, of="arguments"),), lambda parts, _, __: Call(function, **parts))
+    return KeyedObject(about, (Key(function, arguments, of="arguments"),), lambda parts, _, __: Call(function, **parts))
 
 
-def _one(about: str, kind: Callable[..., Expr], *keys: Key) -> Record[Expr]:
-    return Record(about, keys, made(kind))
+def _one(about: str, kind: Callable[..., Expr], *keys: Key) -> KeyedObject[Expr]:
+    return KeyedObject(about, keys, made(kind))
 
 
 _ADDRESS: Final = "Its address."
 _TERMS: Final = Items(EXPRESSION)
 
-_EXPRESSION: Final[Form[Expr]] = OneOf(
+_EXPRESSION: Final[DocumentForm[Expr]] = TaggedUnion(
     "An expression, a value being a constant; an atom over an inactive hyperparameter is false.",
     "an expression",
     {

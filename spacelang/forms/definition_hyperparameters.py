@@ -3,17 +3,28 @@
 from dataclasses import replace
 from typing import Final
 
-from spacelang.forms.codec import NAME, PARAMETER, VALUE, Defined, Form, Items, Key, Parts, Record, at_least
+from spacelang.forms.codec import (
+    NAME,
+    PARAMETER,
+    VALUE,
+    Defined,
+    DocumentForm,
+    Items,
+    Key,
+    KeyedObject,
+    Parts,
+    at_least,
+)
 from spacelang.forms.definition_domains import DOMAIN, PRIOR
 from spacelang.forms.definition_expressions import EXPRESSION
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.forms.standing import Reading
+from spacelang.forms.standing import ReadingContext
 from spacelang.ir.domain import Missing, describe
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Hyperparameter
 
 
-def called(kind: str, form: Form[str], about: str) -> tuple[Key, ...]:
+def called(kind: str, form: DocumentForm[str], about: str) -> tuple[Key, ...]:
     """The keys of what a decision or hyperparameter is called."""
     key = (
         "What configurations call it, where that is not the address; shared only with what is never active together "
@@ -31,21 +42,21 @@ def other_key(node: Hyperparameter | Choice) -> str | None:
     return None if node.key == node.address else node.key
 
 
-def note(parts: Parts, path: str, around: Reading) -> None:
+def note(parts: Parts, path: str, around: ReadingContext) -> None:
     """Note the address; the key is the same one where no other is given."""
     around.paths.add(parts["address"], path)
     parts["key"] = parts["key"] or parts["address"]
 
 
-def _condition(parts: Parts, path: str, around: Reading) -> Expr:
+def _condition(parts: Parts, path: str, around: ReadingContext) -> Expr:
     when: Expr = parts["when"]
     around.paths.expressions.append((f"{path}.when", when))
     return replace(when, span=around.span())
 
 
-_CONDITION: Final[Form[Expr]] = Defined(
+_CONDITION: Final[DocumentForm[Expr]] = Defined(
     "condition",
-    lambda: Record(
+    lambda: KeyedObject(
         "When a hyperparameter is active.",
         (Key("when", EXPRESSION),),
         _condition,
@@ -55,7 +66,7 @@ _CONDITION: Final[Form[Expr]] = Defined(
 )
 
 
-def _hyperparameter(parts: Parts, path: str, around: Reading) -> Hyperparameter:
+def _hyperparameter(parts: Parts, path: str, around: ReadingContext) -> Hyperparameter:
     domain = parts["domain"]
     parts["default"] = domain.find(parts["default"])
     if isinstance(parts["default"], Missing):
@@ -67,9 +78,9 @@ def _hyperparameter(parts: Parts, path: str, around: Reading) -> Hyperparameter:
     return Hyperparameter(**parts, span=around.span(parts["name"]))
 
 
-HYPERPARAMETER: Final[Form[Hyperparameter]] = Defined(
+HYPERPARAMETER: Final[DocumentForm[Hyperparameter]] = Defined(
     "hyperparameter",
-    lambda: Record(
+    lambda: KeyedObject(
         "One parameter of an operator, active where its operator is reached and its condition holds.",
         (
             *called("hyperparameter", PARAMETER, "The name of the parameter."),

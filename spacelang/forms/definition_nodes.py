@@ -17,21 +17,21 @@ from spacelang.forms.codec import (
     TEXT,
     VALUE,
     Defined,
-    Form,
+    DocumentForm,
     Items,
     Key,
+    KeyedObject,
     Members,
-    OneOf,
     Parts,
-    Record,
     Scalar,
+    TaggedUnion,
     Via,
     made,
     words,
 )
 from spacelang.forms.definition_hyperparameters import HYPERPARAMETER, called, note, other_key
 from spacelang.forms.json_fields import DefinitionError, parameter, twice
-from spacelang.forms.standing import Object, Reading
+from spacelang.forms.standing import Object, ReadingContext
 from spacelang.ir.space import (
     MOST_STEPS,
     NOTHING,
@@ -75,19 +75,19 @@ def _kind_of(node: Node) -> str:
             assert_never(node)
 
 
-NODE: Final[Form[Node]] = Defined("node", lambda: _NODE)
+NODE: Final[DocumentForm[Node]] = Defined("node", lambda: _NODE)
 
 
-def _product(kind: Kind, about: str, *keys: Key) -> Form[Product]:
+def _product(kind: Kind, about: str, *keys: Key) -> DocumentForm[Product]:
     """Steps that all belong to a pipeline."""
 
-    def make(parts: Parts, path: str, around: Reading) -> Product:
+    def make(parts: Parts, path: str, around: ReadingContext) -> Product:
         if kind is Kind.COLUMNS:
             _check_number(parts, "selectors", path)
         return Product(kind, **parts, span=around.span())
 
     children = Key(kind.value, Items(NODE), of="children")
-    return Defined(kind.value, lambda: Record(about, (children, *keys), make, placed=True))
+    return Defined(kind.value, lambda: KeyedObject(about, (children, *keys), make, placed=True))
 
 
 def _check_number(parts: Parts, of_each: str, path: str) -> None:
@@ -105,11 +105,11 @@ def _pattern(value: object, path: str) -> str:
     return pattern
 
 
-_SELECTOR: Final[Form[Selector]] = OneOf(
+_SELECTOR: Final[DocumentForm[Selector]] = TaggedUnion(
     "",
     "a selector",
     {
-        "pattern": Record(
+        "pattern": KeyedObject(
             "The columns in whose names a regular expression is found.",
             (Key("pattern", Scalar(_pattern, TEXT.described)),),
             lambda parts, _, __: Selector("pattern", **parts),
@@ -126,22 +126,24 @@ _SELECTOR: Final[Form[Selector]] = OneOf(
 _FIRST: Final = Key("first", FLAG, "Whether it should be decided before the others.", False)
 
 
-def _decision(form: Form[str]) -> Record[Choice]:
+def _decision(form: DocumentForm[str]) -> KeyedObject[Choice]:
     about = "The alternative that is taken first; the first one where it is left out."
     alternatives = Key("alternatives", Items(_ALTERNATIVE, 1, called="alternatives"), of="branches")
     keys = (*called("decision", form, "Its own name."), alternatives, Key("default", TEXT, about, None), _FIRST)
-    return Record("A decision: exactly one of the alternatives is taken.", keys, _choice, _choice_parts, placed=True)
+    return KeyedObject(
+        "A decision: exactly one of the alternatives is taken.", keys, _choice, _choice_parts, placed=True
+    )
 
 
-_DECISION: Final[Form[Choice]] = Defined("decision", lambda: _decision(TERM))
-_NESTED: Final[Form[Choice]] = Defined("decision", lambda: _decision(PARAMETER))
+_DECISION: Final[DocumentForm[Choice]] = Defined("decision", lambda: _decision(TERM))
+_NESTED: Final[DocumentForm[Choice]] = Defined("decision", lambda: _decision(PARAMETER))
 
 
 def _choice_parts(node: Choice) -> Object:
     return {"key": other_key(node), "default": node.branches[node.default].name if node.default else None}
 
 
-def _choice(parts: Parts, path: str, around: Reading) -> Choice:
+def _choice(parts: Parts, path: str, around: ReadingContext) -> Choice:
     names = [branch.name for branch in parts["branches"]]
     again = twice(names)
     if again is not None:
@@ -154,15 +156,15 @@ def _choice(parts: Parts, path: str, around: Reading) -> Choice:
     return Choice(**{**parts, "default": names.index(default)}, span=around.span(parts["name"]))
 
 
-def _branch(parts: Parts, path: str, around: Reading) -> Branch:
+def _branch(parts: Parts, path: str, around: ReadingContext) -> Branch:
     if parts["value"] is not None and parts["node"] != NOTHING:
         raise DefinitionError(f"{path}.value", "is a value beside what is taken")
     return Branch(**parts, span=around.span(parts["name"]))
 
 
-_ALTERNATIVE: Final[Form[Branch]] = Defined(
+_ALTERNATIVE: Final[DocumentForm[Branch]] = Defined(
     "alternative",
-    lambda: Record(
+    lambda: KeyedObject(
         "One alternative of a decision.",
         (
             Key("alternative", NAME, "Its name.", of="name"),
@@ -213,7 +215,7 @@ def _permuted(node: Product) -> Object:
     return {"children": steps, "order": _Order(order, _orders(node.labels))}
 
 
-def _permutation(parts: Parts, path: str, around: Reading) -> Product:
+def _permutation(parts: Parts, path: str, around: ReadingContext) -> Product:
     _check_number(parts, "labels", path)
     labels, order = parts["labels"], parts.pop("order")
     around.paths.orders += factorial(len(labels))
@@ -223,7 +225,7 @@ def _permutation(parts: Parts, path: str, around: Reading) -> Product:
     return Product(Kind.PERMUTATION, children, around.span(), **parts)
 
 
-def _waiting(parts: Parts, path: str, around: Reading) -> Callable[[tuple[Branch, ...]], Choice]:
+def _waiting(parts: Parts, path: str, around: ReadingContext) -> Callable[[tuple[Branch, ...]], Choice]:
     """The decision of an order as soon as all orders are known."""
 
     def order(orders: tuple[Branch, ...]) -> Choice:
@@ -238,9 +240,9 @@ def _waiting(parts: Parts, path: str, around: Reading) -> Callable[[tuple[Branch
     return order
 
 
-_ORDER: Final[Form[Any]] = Defined(
+_ORDER: Final[DocumentForm[Any]] = Defined(
     "order",
-    lambda: Record(
+    lambda: KeyedObject(
         "The decision of the order of a permutation. Alternatives that are left out are all orders of the labels, each "
         "called by its labels with commas between.",
         (
@@ -255,9 +257,9 @@ _ORDER: Final[Form[Any]] = Defined(
     ),
 )
 
-_PERMUTATION: Final[Form[Product]] = Defined(
+_PERMUTATION: Final[DocumentForm[Product]] = Defined(
     "permutation",
-    lambda: Record(
+    lambda: KeyedObject(
         "Steps in an order that is decided.",
         (
             Key("permutation", Items(NODE, most=MOST_STEPS, called="steps"), of="children"),
@@ -278,7 +280,7 @@ _PERMUTATION: Final[Form[Product]] = Defined(
 # ---- operators and hyperparameters
 
 
-def _operator(parts: Parts, path: str, around: Reading) -> Operator:
+def _operator(parts: Parts, path: str, around: ReadingContext) -> Operator:
     names = [*(name for name, _ in parts["fixed"]), *(child.name for child in parts["children"])]
     again = twice(names)
     if again is not None:
@@ -287,14 +289,14 @@ def _operator(parts: Parts, path: str, around: Reading) -> Operator:
     return Operator(**parts, span=around.span(parts["name"]))
 
 
-_OPERATOR: Final[Form[Operator]] = Defined("operator", lambda: _OPERATOR_ITSELF)
-_NAMED: Final[Form[Named]] = Defined(
+_OPERATOR: Final[DocumentForm[Operator]] = Defined("operator", lambda: _OPERATOR_ITSELF)
+_NAMED: Final[DocumentForm[Named]] = Defined(
     "named",
-    lambda: Record(
+    lambda: KeyedObject(
         "A function or object that the catalogue lists by name.", (Key("named", NAME, of="name"),), made(Named)
     ),
 )
-_FIXED: Final[Form[Fixed]] = OneOf(
+_FIXED: Final[DocumentForm[Fixed]] = TaggedUnion(
     "",
     "an operator or a named object",
     {"operator": _OPERATOR, "named": _NAMED},
@@ -303,7 +305,7 @@ _FIXED: Final[Form[Fixed]] = OneOf(
 )
 
 
-_OPERATOR_ITSELF: Final[Form[Operator]] = Record(
+_OPERATOR_ITSELF: Final[DocumentForm[Operator]] = KeyedObject(
     "One step that a library provides.",
     (
         Key("operator", TERM, "The name of the class.", of="name"),
@@ -319,7 +321,7 @@ _OPERATOR_ITSELF: Final[Form[Operator]] = Record(
         Key(
             "parameters",
             Items(
-                OneOf(
+                TaggedUnion(
                     "",
                     "a hyperparameter or a decision",
                     {"hyperparameter": HYPERPARAMETER, "decision": _NESTED},
@@ -334,7 +336,7 @@ _OPERATOR_ITSELF: Final[Form[Operator]] = Record(
     _operator,
     placed=True,
 )
-_NODE: Final[Form[Node]] = OneOf(
+_NODE: Final[DocumentForm[Node]] = TaggedUnion(
     "A part of the pipeline.",
     "a node",
     {

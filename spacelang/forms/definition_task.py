@@ -8,20 +8,20 @@ from spacelang.forms.codec import (
     POSITIVE,
     TEXT,
     Defined,
-    Form,
+    DocumentForm,
     Items,
     Key,
-    OneOf,
+    KeyedObject,
     Parts,
-    Record,
     Scalar,
+    TaggedUnion,
     at_least,
     made,
     made_there,
     words,
 )
 from spacelang.forms.json_fields import DefinitionError, positive, real
-from spacelang.forms.standing import Reading
+from spacelang.forms.standing import ReadingContext
 from spacelang.ir.task import (
     UNLIMITED,
     Bound,
@@ -36,7 +36,7 @@ from spacelang.ir.task import (
 )
 
 
-def _bound(parts: Parts, path: str, around: Reading) -> Bound:
+def _bound(parts: Parts, path: str, around: ReadingContext) -> Bound:
     parts["measure"] = measure = Measure(parts["measure"])
     for key in ("scorer", "column"):
         if measure is Measure.DISPARITY and not parts[key]:
@@ -48,9 +48,9 @@ def _bound(parts: Parts, path: str, around: Reading) -> Bound:
     return Bound(**parts, span=around.span())
 
 
-_BOUND: Final[Form[Bound]] = Defined(
+_BOUND: Final[DocumentForm[Bound]] = Defined(
     "bound",
-    lambda: Record(
+    lambda: KeyedObject(
         "A bound that trials should keep to.",
         (
             Key("measure", words(*(measure.value for measure in Measure))),
@@ -69,9 +69,9 @@ _BOUND: Final[Form[Bound]] = Defined(
 )
 
 
-def _goal(direction: Any, about: str) -> Record[Goal]:
+def _goal(direction: Any, about: str) -> KeyedObject[Goal]:
     from_one = Key("from_one", FLAG, f"Whether it is 1 minus the scorer that is {direction}d.", False)
-    return Record(
+    return KeyedObject(
         about,
         (Key(direction, NAME, of="scorer"), from_one),
         lambda parts, _, around: Goal(direction, **parts, span=around.span()),
@@ -79,7 +79,7 @@ def _goal(direction: Any, about: str) -> Record[Goal]:
     )
 
 
-_GOAL: Final[Form[Goal]] = OneOf(
+_GOAL: Final[DocumentForm[Goal]] = TaggedUnion(
     "A scorer that is minimised or maximised.",
     "a goal",
     {"minimize": _goal("minimize", "To minimise."), "maximize": _goal("maximize", "To maximise.")},
@@ -103,22 +103,22 @@ def _factor(value: object, path: str) -> float:
 
 _SHARE: Final = Scalar(_share, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
 
-_VALIDATION: Final[Form[Declared]] = OneOf(
+_VALIDATION: Final[DocumentForm[Declared]] = TaggedUnion(
     "How trials are validated.",
     "a validation",
     {
-        "holdout": Record(
+        "holdout": KeyedObject(
             "One split.",
             (Key("holdout", _SHARE, "The share of the rows that is held out.", of="share"),),
             made(Holdout),
         ),
-        "cv": Record(
+        "cv": KeyedObject(
             "Cross-validation.", (Key("cv", at_least(2), "The number of folds.", of="folds"),), made(CrossValidation)
         ),
     },
     lambda validation: "holdout" if isinstance(validation, Holdout) else "cv",
 )
-_FIDELITY: Final = Record(
+_FIDELITY: Final = KeyedObject(
     "Training rows as a resource.",
     (
         Key("first", at_least(1), "The rows of a first training."),
@@ -131,15 +131,15 @@ _FIDELITY: Final = Record(
     made_there(Fidelity),
     placed=True,
 )
-_LIMITS: Final = Record(
+_LIMITS: Final = KeyedObject(
     "What a single trial and a whole run may take.",
     tuple(Key(name, POSITIVE, usual=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")),
     made(Limits),
 )
 
-TASK: Final[Form[Task]] = Defined(
+TASK: Final[DocumentForm[Task]] = Defined(
     "task",
-    lambda: Record(
+    lambda: KeyedObject(
         "What a search is to reach, how it judges trials, and what it may spend.",
         (
             Key("kind", words("classification", "regression")),

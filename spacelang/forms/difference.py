@@ -65,7 +65,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SpaceDifference:
     """How two spaces differ. `both` is None where what they have in common cannot be counted exactly.
 
     A structure counts as common where both spaces give every decision the same alternative by name, and each has
@@ -88,9 +88,9 @@ class Comparison:
         return None if self.both is None else self.second - self.both
 
 
-def compare(first: Structures, second: Structures) -> Comparison:
+def compare(first: Structures, second: Structures) -> SpaceDifference:
     """How two spaces differ; the work grows with what they have in common and is as for counting one of them."""
-    return Comparison(
+    return SpaceDifference(
         differences(first.space, second.space), first.count, second.count, common(first.space, second.space)
     )
 

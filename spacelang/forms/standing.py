@@ -18,13 +18,13 @@ MOST_LINES: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WritingContext:
     """What is around a part that is written: the place where it stands, and the texts of all lines mentioned so far."""
 
     place: Place = ("", 0)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
-    def inside(self, span: Span) -> tuple[Object, "Writing"]:
+    def inside(self, span: Span) -> tuple[Object, "WritingContext"]:
         """The keys that say where a thing stands, as far as it is not where this is, and what is around its parts."""
         if span.source is NOWHERE.source:
             return {}, self
@@ -33,7 +33,7 @@ class Writing:
         if place == self.place:
             return {}, self
         file: Object = {} if place[0] == self.place[0] else {"file": place[0]}
-        return {**file, "line": place[1]}, Writing(place, self.lines)
+        return {**file, "line": place[1]}, WritingContext(place, self.lines)
 
     def mention(self, span: Span, last: int) -> None:
         """Keep the texts of the lines from the first of a span to the last one."""
@@ -43,7 +43,7 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingContext:
     """What is around a part that is read: the place where it stands, and what has been read of the document."""
 
     place: Place = ("", 0)
@@ -51,7 +51,7 @@ class Reading:
     known: frozenset[Place] = frozenset()
     paths: Paths = field(default_factory=Paths)
 
-    def inside(self, given: Object, path: str) -> "Reading":
+    def inside(self, given: Object, path: str) -> "ReadingContext":
         """What is around the parts of an object: what its keys do not say of its place is as for this."""
         if "file" not in given and "line" not in given:
             return self
@@ -62,7 +62,7 @@ class Reading:
             if (file, number) not in self.known:
                 problem = f"is a line of `{file}` that `lines` does not have"
                 raise DefinitionError(f"{path}.line", problem, "add its text there, or leave `line` out")
-        return Reading((file, number), self.sources, self.known, self.paths)
+        return ReadingContext((file, number), self.sources, self.known, self.paths)
 
     def span(self, said: str = "") -> Span:
         """The span of what is said, beginning in this line; of the whole line where its text does not say it."""

@@ -5,7 +5,7 @@ from typing import Literal, assert_never
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.foreign import ActiveWithoutParent, AdviceLost, NothingToImport
 from spacelang.importers._expressions import Expressions, is_boolean, number, written_value
-from spacelang.importers._foreign import Parameter, Range, Values
+from spacelang.importers._foreign import ForeignParameter, ForeignRange, ForeignValues
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape
 from spacelang.syntax import ast
@@ -49,7 +49,7 @@ class Bodies:
 
     def _tell_weights(self) -> None:
         for name, parameter in self._shape.space.parameters.items():
-            weights = parameter.domain.weights if isinstance(parameter.domain, Values) else None
+            weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
             if weights is not None and len(set(weights)) > 1 and not is_kept:
                 lost = AdviceLost(primary=parameter.span, what="the weights of the values", name=name, verb="are")
@@ -73,7 +73,7 @@ class Bodies:
         written = domain(parameter)
         return ast.Parameter(word, written, default, None if when is True else when, _prior(parameter), NOWHERE)
 
-    def _choice(self, parameter: Parameter, path: Path) -> ast.Domain:
+    def _choice(self, parameter: ForeignParameter, path: Path) -> ast.Domain:
         # Operators of a catalogue, which have their bodies there, are alternatives of stages only.
         structure = alternatives(parameter, path, self._naming, {})
         match structure:
@@ -85,13 +85,15 @@ class Bodies:
                 raise AssertionError
 
 
-def alternatives(parameter: Parameter, path: Path, naming: Naming, bodies: dict[Path, ast.Body]) -> ast.Structure:
+def alternatives(
+    parameter: ForeignParameter, path: Path, naming: Naming, bodies: dict[Path, ast.Body]
+) -> ast.Structure:
     """The alternatives of a decision, with its default and the weights that it has for them.
 
     Abstract operators have their bodies where they are declared, those of a catalogue here.
     """
     values = parameter.domain
-    assert isinstance(values, Values)
+    assert isinstance(values, ForeignValues)
     default = values.place(parameter.default)
     weights = values.weights if values.weights is not None and min(values.weights) > 0 else None
     parts: list[ast.Structure] = []
@@ -111,14 +113,14 @@ def alternatives(parameter: Parameter, path: Path, naming: Naming, bodies: dict[
     return parts[0] if len(parts) == 1 else ast.Joined("|", tuple(parts), NOWHERE)
 
 
-def domain(parameter: Parameter) -> ast.Domain:
+def domain(parameter: ForeignParameter) -> ast.Domain:
     """The domain of a hyperparameter."""
     match parameter.domain:
-        case Range(kind=kind, lower=lower, upper=upper, log=log, step=step):
+        case ForeignRange(kind=kind, lower=lower, upper=upper, log=log, step=step):
             word = ast.Word("log", NOWHERE) if log else None
             spaced = None if step is None else number(step)
             return ast.Range(kind, number(lower), number(upper), False, False, word, spaced, NOWHERE)
-        case Values(readings=readings, ordered=ordered):
+        case ForeignValues(readings=readings, ordered=ordered):
             if len(readings) == 2 and not ordered and is_boolean(parameter.domain):
                 return ast.Booleans(NOWHERE)
             return ast.Values(tuple(map(value, readings)), ordered, NOWHERE)
@@ -126,7 +128,7 @@ def domain(parameter: Parameter) -> ast.Domain:
             assert_never(parameter.domain)
 
 
-def _prior(parameter: Parameter) -> tuple[ast.Annotation, ...]:
+def _prior(parameter: ForeignParameter) -> tuple[ast.Annotation, ...]:
     if parameter.prior is None:
         return ()
     return (_mark("prior", dotted("normal"), *map(number, parameter.prior)),)

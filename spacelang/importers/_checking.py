@@ -14,13 +14,13 @@ from spacelang.importers._foreign import (
     Condition,
     Conditional,
     Every,
+    ForeignParameter,
+    ForeignRange,
     ForeignSpace,
-    Parameter,
-    Range,
+    ForeignValues,
     Relation,
     Some,
     Test,
-    Values,
     changed,
     tests,
 )
@@ -39,7 +39,7 @@ class Sound:
     """A foreign space without contradictions; conditions speak of hyperparameters with more than one value only."""
 
     name: str
-    parameters: dict[str, Parameter]
+    parameters: dict[str, ForeignParameter]
     """In an order in which what a condition names comes before what it is the condition of."""
 
     file_order: tuple[str, ...]
@@ -56,7 +56,7 @@ class _Checker:
     def __init__(self, foreign: ForeignSpace) -> None:
         self.foreign = foreign
         self.problems: list[Diagnostic] = []
-        self.parameters: dict[str, Parameter] = {}
+        self.parameters: dict[str, ForeignParameter] = {}
         self._suggested = 0
 
     def declare(self) -> None:
@@ -71,17 +71,17 @@ class _Checker:
                 self.parameters[parameter.name] = parameter
                 self._declaration(parameter)
 
-    def _declaration(self, parameter: Parameter) -> None:
+    def _declaration(self, parameter: ForeignParameter) -> None:
         name, domain = parameter.name, parameter.domain
         match domain:
-            case Range(lower=lower, upper=upper):
+            case ForeignRange(lower=lower, upper=upper):
                 if lower > upper:
                     return self._contradiction(parameter.span, f"the range of `{name}` is empty")
                 if domain.log and lower <= 0:
                     return self._contradiction(
                         parameter.span, f"the range of `{name}` is logarithmic and reaches {lower}"
                     )
-            case Values(values=values):
+            case ForeignValues(values=values):
                 if len(set(map(identity, values))) < len(values):
                     return self._contradiction(parameter.span, f"`{name}` has a value twice")
                 unwritable = next((value for value in values if not _is_writable(value)), None)
@@ -101,11 +101,11 @@ class _Checker:
         domain = self._domain(test.parameter, test.span)
         if domain is None:
             return test
-        if test.operator not in ("in", "!=") and isinstance(domain, Values) and not _has_order(domain):
+        if test.operator not in ("in", "!=") and isinstance(domain, ForeignValues) and not _has_order(domain):
             self._contradiction(test.span, f"the values of `{test.parameter}` have no order")
             return test
         values = tuple(_typed(value, domain) for value in test.values)
-        ordering = isinstance(domain, Range) and test.operator not in ("in", "!=")
+        ordering = isinstance(domain, ForeignRange) and test.operator not in ("in", "!=")
         for value in values:
             if value not in domain and not (ordering and is_number(value)):
                 problem = f"`{value}` is not a value of `{test.parameter}`"
@@ -128,7 +128,7 @@ class _Checker:
                     assert_never(literal)
         return replace(clause, literals=tuple(checked))
 
-    def _domain(self, name: str, span: Span) -> Range | Values | None:
+    def _domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
         if name in self.parameters:
             return self.parameters[name].domain
         self._suggested += 1
@@ -171,7 +171,7 @@ def check(foreign: ForeignSpace) -> tuple[Sound | None, list[Diagnostic]]:
     return (None if wrong else sound), wrong
 
 
-def _in_order(parameters: dict[str, Parameter], parents: dict[str, set[str]]) -> Iterator[str]:
+def _in_order(parameters: dict[str, ForeignParameter], parents: dict[str, set[str]]) -> Iterator[str]:
     """Parents first, and otherwise as the file has them."""
     places = {name: place for place, name in enumerate(parameters)}
     sorter = TopologicalSorter(parents)
@@ -182,7 +182,9 @@ def _in_order(parameters: dict[str, Parameter], parents: dict[str, set[str]]) ->
         sorter.done(*ready)
 
 
-def _without_constants(parameters: dict[str, Parameter], conditions: dict[str, Condition]) -> dict[str, Condition]:
+def _without_constants(
+    parameters: dict[str, ForeignParameter], conditions: dict[str, Condition]
+) -> dict[str, Condition]:
     """Conditions over constants that are always active are decided."""
     settled = {
         name
@@ -192,7 +194,7 @@ def _without_constants(parameters: dict[str, Parameter], conditions: dict[str, C
     return {child: decide(condition, parameters, settled) for child, condition in conditions.items()}
 
 
-def decide(condition: Condition, parameters: dict[str, Parameter], constants: set[str]) -> Condition:
+def decide(condition: Condition, parameters: dict[str, ForeignParameter], constants: set[str]) -> Condition:
     """A condition in which comparisons with these constants are replaced by what they are."""
 
     def decided(test: Test) -> Condition:
@@ -204,14 +206,14 @@ def decide(condition: Condition, parameters: dict[str, Parameter], constants: se
     return changed(condition, decided)
 
 
-def holds(test: Test, parameter: Parameter, value: Value) -> bool:
+def holds(test: Test, parameter: ForeignParameter, value: Value) -> bool:
     """Whether a comparison holds for a value of its hyperparameter."""
     if test.operator in ("in", "!="):
         among = any(identity(value) == identity(own) for own in test.values)
         return among == (test.operator == "in")
     left: Any = value
     right: Any = test.values[0]
-    if isinstance(parameter.domain, Values) and parameter.domain.ordered:
+    if isinstance(parameter.domain, ForeignValues) and parameter.domain.ordered:
         left, right = parameter.domain.place(left), parameter.domain.place(right)
     return RELATIONS[test.operator](left, right)
 
@@ -230,7 +232,7 @@ def _forbidden(space: Sound) -> list[Diagnostic]:
     ]
 
 
-def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, Parameter]) -> bool:
+def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, ForeignParameter]) -> bool:
     match condition:
         case Test(parameter=name, operator=sign):
             # As ConfigSpace 1.2 has it, `!=` holds where there is nothing to compare.
@@ -243,7 +245,7 @@ def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[st
             assert_never(condition)
 
 
-def _applies(literal: Test | Relation, values: dict[str, Value], parameters: dict[str, Parameter]) -> bool:
+def _applies(literal: Test | Relation, values: dict[str, Value], parameters: dict[str, ForeignParameter]) -> bool:
     if isinstance(literal, Test):
         return literal.parameter in values and _is_true(literal, values, parameters)
     left: Any = values.get(literal.left)
@@ -258,9 +260,9 @@ def without(space: Sound, name: str, value: Value) -> Sound:
     """The space without one value of a set, which no configuration has anyway."""
     parameter = space.parameters[name]
     domain = parameter.domain
-    assert isinstance(domain, Values)
+    assert isinstance(domain, ForeignValues)
     kept = [place for place, own in enumerate(domain.values) if identity(own) != identity(value)]
-    smaller = Values(
+    smaller = ForeignValues(
         tuple(domain.values[place] for place in kept),
         tuple(domain.readings[place] for place in kept),
         domain.ordered,
@@ -298,9 +300,9 @@ def _unasked(condition: Condition, name: str, value: Value) -> Condition:
     return changed(condition, less)
 
 
-def _typed(value: Value, domain: Range | Values) -> Value:
+def _typed(value: Value, domain: ForeignRange | ForeignValues) -> Value:
     """A word as the number that a range takes; a value as the domain has it."""
-    if isinstance(domain, Values):
+    if isinstance(domain, ForeignValues):
         return next((own for own in domain.values if identity(own) == identity(value)), value)
     read = number(value) if isinstance(value, str) else value
     if not is_number(read):
@@ -320,12 +322,12 @@ def _last(span: Span, text: str) -> Span:
     return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
 
 
-def _has_order(domain: Values) -> bool:
+def _has_order(domain: ForeignValues) -> bool:
     return domain.ordered or all(map(is_number, domain.values))
 
 
-def _is_numeric(domain: Range | Values | None) -> bool:
-    return isinstance(domain, Range) or (domain is not None and all(map(is_number, domain.values)))
+def _is_numeric(domain: ForeignRange | ForeignValues | None) -> bool:
+    return isinstance(domain, ForeignRange) or (domain is not None and all(map(is_number, domain.values)))
 
 
 def _is_writable(value: Value) -> bool:

@@ -9,7 +9,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.foreign import CannotBeSaid, NothingToImport
 from spacelang.grouping import grouped
 from spacelang.importers._expressions import Expressions
-from spacelang.importers._foreign import Clause, Relation, Test, Values
+from spacelang.importers._foreign import Clause, ForeignValues, Relation, Test
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape, agree
 from spacelang.syntax import ast
@@ -20,7 +20,7 @@ MOST_RULES: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _ClauseTable:
     """Clauses that differ in values only: the hyperparameters, and for each row the places of its values."""
 
     sets: dict[str, frozenset[int]]
@@ -56,26 +56,26 @@ class Constraints:
                 self.diagnostics.append(NothingToImport(primary=table.span, what=what))
         return found
 
-    def _table(self, clause: Clause) -> _Table:
+    def _table(self, clause: Clause) -> _ClauseTable:
         sets: dict[str, frozenset[int]] = {}
         others: list[Test | Relation] = []
         for literal in clause.literals:
             domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, Test) else None
-            if isinstance(literal, Test) and isinstance(domain, Values) and literal.operator == "in":
+            if isinstance(literal, Test) and isinstance(domain, ForeignValues) and literal.operator == "in":
                 places = frozenset(map(domain.place, literal.values))
                 sets[literal.parameter] = sets.get(literal.parameter, places) & places
             elif literal not in others:
                 others.append(literal)
         speaking = [name for name in (*sets, *_names(tuple(others))) if name not in self._shape.fixed]
         silent = [name for name in sets if name in self._shape.fixed and self._is_beside(name, speaking)]
-        return _Table({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
+        return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
 
     def _is_beside(self, constant: str, names: list[str]) -> bool:
         """Whether a constant is active wherever one of these is, so that a clause may leave it out."""
         paths = self._shape.paths
         return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
 
-    def _rules(self, table: _Table) -> Iterator[tuple[Path, ast.Rule]]:
+    def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.Rule]]:
         """A clause, once for every combination of bodies in which the things that it names may be active together."""
         if not all(table.sets.values()):
             return
@@ -88,7 +88,7 @@ class Constraints:
                 yield rule
 
     def _rule(
-        self, table: _Table, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
+        self, table: _ClauseTable, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
     ) -> tuple[Path, ast.Rule] | None:
         taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
         if any(name in taken and taken[name] not in places for name, places in decisions.items()):
@@ -116,18 +116,18 @@ class Constraints:
         homes = set(speaking.values())
         return homes.pop() if len(homes) == 1 and not decisions else ROOT
 
-    def _is_certain(self, table: _Table, name: str) -> bool:
+    def _is_certain(self, table: _ClauseTable, name: str) -> bool:
         """Whether what the clause says of a hyperparameter holds wherever its body is reached."""
         return name in self._shape.fixed and name in table.sets and name not in _names(table.others)
 
-    def _literals(self, table: _Table, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
+    def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
         def called(name: str) -> ast.Dotted:
             return self._expressions.name(name, speaking[name], is_sibling=speaking[name] == home)
 
         for name, places in table.sets.items():
             if name in speaking:
                 domain = self._shape.space.parameters[name].domain
-                assert isinstance(domain, Values)
+                assert isinstance(domain, ForeignValues)
                 values = tuple(domain.values[place] for place in sorted(places))
                 yield self._expressions.compare(Test(name, "in", values, table.span), called(name))
         for other in table.others:
@@ -151,23 +151,23 @@ def _agree_all(paths: tuple[Path, ...]) -> bool:
 # ---- saying together what differs in one value
 
 
-def _merged(tables: list[_Table]) -> list[_Table]:
+def _merged(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     """Fewer clauses that forbid the same, of whichever order of merging leaves the fewest."""
     by_names = grouped(((*sorted(table.sets), table.others), table) for table in _without_weaker(tables))
-    found: list[_Table] = []
+    found: list[_ClauseTable] = []
     for several in by_names.values():
         names = list(several[0].sets)
         orders = (names, names[::-1])
         ways = [_folded(several, order) for order in orders]
-        fewest: list[_Table] = min(ways, key=len)
+        fewest: list[_ClauseTable] = min(ways, key=len)
         found.extend(fewest)
     return _without_weaker(found)
 
 
-def _folded(tables: list[_Table], order: list[str]) -> list[_Table]:
+def _folded(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
     """Rows that agree in all but one column become one row, column after column."""
     for name in order:
-        rows: dict[tuple[object, ...], _Table] = {}
+        rows: dict[tuple[object, ...], _ClauseTable] = {}
         for table in tables:
             rest = tuple((other, places) for other, places in sorted(table.sets.items()) if other != name)
             known = rows.get(rest)
@@ -175,19 +175,19 @@ def _folded(tables: list[_Table], order: list[str]) -> list[_Table]:
                 rows[rest] = table
             else:
                 joined = {**known.sets, name: known.sets[name] | table.sets[name]}
-                rows[rest] = _Table(joined, known.others, known.span)
+                rows[rest] = _ClauseTable(joined, known.others, known.span)
         tables = list(rows.values())
     return tables
 
 
-def _without_weaker(tables: list[_Table]) -> list[_Table]:
+def _without_weaker(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     """Clauses that others do not imply already."""
     if len(tables) > 1_000:
         return tables
     return [table for table in tables if not any(_implies(other, table) for other in tables if other is not table)]
 
 
-def _implies(stronger: _Table, weaker: _Table) -> bool:
+def _implies(stronger: _ClauseTable, weaker: _ClauseTable) -> bool:
     """Whether all that the weaker clause forbids is forbidden by the other one."""
     if not set(stronger.others) <= set(weaker.others) or not stronger.sets.keys() <= weaker.sets.keys():
         return False

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from spacelang.importers._checking import holds
-from spacelang.importers._foreign import Condition, Every, Parameter, Range, Some, Test, Values
+from spacelang.importers._foreign import Condition, Every, ForeignParameter, ForeignRange, ForeignValues, Some, Test
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import ROOT, Path, Shape, agree
 from spacelang.ir.value import Value
@@ -56,7 +56,7 @@ class Expressions:
         domain = parameter.domain
         if test.operator == "in":
             values = test.values
-        elif isinstance(domain, Range):
+        elif isinstance(domain, ForeignRange):
             return ast.Binary(test.operator, name, number(test.values[0]), NOWHERE)
         else:
             values = tuple(given for given in domain.values if holds(test, parameter, given))
@@ -84,7 +84,7 @@ class Expressions:
     def _takes(self, test: Test, path: Path) -> ast.Expression | bool:
         name = test.parameter
         domain = self._shape.space.parameters[name].domain
-        assert isinstance(domain, Values)
+        assert isinstance(domain, ForeignValues)
         places = [domain.place(value) for value in test.values]
         taken = dict(path).get(name)
         if taken is not None:
@@ -118,15 +118,17 @@ def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression
     return open_terms[0] if len(open_terms) == 1 else ast.Logical("or" if deciding else "and", open_terms, NOWHERE)
 
 
-def is_boolean(domain: Range | Values) -> bool:
+def is_boolean(domain: ForeignRange | ForeignValues) -> bool:
     """Whether a domain has truth values only."""
-    return isinstance(domain, Values) and all(isinstance(one, bool) for one in domain.readings)
+    return isinstance(domain, ForeignValues) and all(isinstance(one, bool) for one in domain.readings)
 
 
-def written_value(parameter: Parameter, given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
+def written_value(
+    parameter: ForeignParameter, given: Value
+) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
     """How the `.space` file writes a value of a hyperparameter."""
     domain = parameter.domain
-    return number(given) if isinstance(domain, Range) else value(domain.readings[domain.place(given)])
+    return number(given) if isinstance(domain, ForeignRange) else value(domain.readings[domain.place(given)])
 
 
 def number(given: Value) -> ast.Number:

@@ -11,7 +11,7 @@ from spacelang.text import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ForeignRange:
     """The numbers from `lower` to `upper`, both included; spaced by `step` where there is one."""
 
     kind: Literal["float", "int"]
@@ -27,7 +27,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ForeignValues:
     """These values, each with what a `.space` file calls it; in an order where they are `ordered`."""
 
     values: tuple[Value, ...]
@@ -43,11 +43,11 @@ class Values:
         return [identity(own) for own in self.values].index(identity(value))
 
 
-Domain: TypeAlias = Range | Values
+Domain: TypeAlias = ForeignRange | ForeignValues
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ForeignParameter:
     """One hyperparameter; `prior` is the mean and deviation of a normal distribution."""
 
     name: str
@@ -60,7 +60,7 @@ class Parameter:
     def is_constant(self) -> bool:
         """Whether there is one value only."""
         domain = self.domain
-        return len(domain.values) == 1 if isinstance(domain, Values) else domain.lower == domain.upper
+        return len(domain.values) == 1 if isinstance(domain, ForeignValues) else domain.lower == domain.upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Clause:
     span: Span = field(compare=False, repr=False)
 
 
-Declaration: TypeAlias = Parameter | Conditional | Clause
+Declaration: TypeAlias = ForeignParameter | Conditional | Clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class ForeignSpace:
     """All that a file says; `diagnostics` are what its reader has to say of it."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ForeignParameter, ...]
     conditionals: tuple[Conditional, ...]
     clauses: tuple[Clause, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -146,8 +146,8 @@ def tests(condition: Condition) -> Iterator[Test]:
 def size_of(declaration: Declaration) -> int:
     """How many values a declaration names."""
     match declaration:
-        case Parameter(domain=domain):
-            return len(domain.values) if isinstance(domain, Values) else 1
+        case ForeignParameter(domain=domain):
+            return len(domain.values) if isinstance(domain, ForeignValues) else 1
         case Conditional(condition=condition):
             return sum(len(test.values) for test in tests(condition))
         case Clause(literals=literals):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from spacelang.importers._foreign import Parameter, Range, Values
+from spacelang.importers._foreign import ForeignParameter, ForeignRange, ForeignValues
 from spacelang.importers._naming import Naming
 from spacelang.importers._shape import Path, Shape
 from spacelang.ir.configuration import Configuration
@@ -20,7 +20,7 @@ _Steps: TypeAlias = set[tuple[str, _Identity]]
 class _Way:
     """The way of one hyperparameter: its keys by the foreign decisions that lead there, and its values."""
 
-    parameter: Parameter
+    parameter: ForeignParameter
     is_fixed: bool
     is_decision: bool
     keys: tuple[tuple[frozenset[tuple[str, _Identity]], str], ...]
@@ -40,7 +40,7 @@ class _Way:
     def translate(self, value: Value, table: dict[_Identity, Value]) -> Value:
         """A value on one side as it is on the other; raises ValueError for what is no value."""
         domain = self.parameter.domain
-        if isinstance(domain, Range) and value in domain:
+        if isinstance(domain, ForeignRange) and value in domain:
             assert isinstance(value, int | float)
             return int(value) if domain.kind == "int" else float(value)
         if (known := identity(value)) not in table:
@@ -99,11 +99,11 @@ class Imported:
         """The ways of all hyperparameters, decisions before what they lead to."""
         return tuple(map(self._way, self.shape.space.parameters.values()))
 
-    def _way(self, parameter: Parameter) -> _Way:
+    def _way(self, parameter: ForeignParameter) -> _Way:
         name, domain = parameter.name, parameter.domain
         is_fixed, is_decision = name in self.shape.fixed, name in self.shape.decisions
         keys = tuple((self._leading(path), self.naming.key(name, path)) for path in self.shape.paths[name])
-        if isinstance(domain, Range):
+        if isinstance(domain, ForeignRange):
             return _Way(parameter, is_fixed, is_decision, keys, {}, {})
         ours = domain.readings
         if is_decision:
@@ -118,5 +118,5 @@ class Imported:
 
     def _value(self, decision: str, place: int | str) -> _Identity:
         domain = self.shape.space.parameters[decision].domain
-        assert isinstance(domain, Values)
+        assert isinstance(domain, ForeignValues)
         return identity(domain.values[int(place)])

@@ -16,7 +16,7 @@ from spacelang.diagnostics.foreign import (
 )
 from spacelang.importers import IMPORTERS
 from spacelang.importers._checking import Sound, check, without
-from spacelang.importers._foreign import Declaration, ForeignSpace, Values, size_of
+from spacelang.importers._foreign import Declaration, ForeignSpace, ForeignValues, size_of
 from spacelang.importers._imported import Imported
 from spacelang.importers._names import identifier
 from spacelang.importers._naming import Naming, name_all
@@ -113,7 +113,7 @@ def _without(
     for one in dead:
         parameter = shape.space.parameters[names[one.stage]]
         domain = parameter.domain
-        assert isinstance(domain, Values)
+        assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)
         what = f"the value `{domain.values[place]}` of `{parameter.name}` is always forbidden"
         left_out.append(NothingToImport(primary=parameter.span, what=what))

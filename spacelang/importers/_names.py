@@ -18,7 +18,7 @@ CHOICE: Final = "__choice__"
 """How auto-sklearn and its relatives end the name of a choice between components."""
 
 
-class Names:
+class UniqueNames:
     """The names of one scope: words, or of `parameters`, which may be what can stand in backticks."""
 
     def __init__(self, taken: frozenset[str] = frozenset(), *, parameters: bool = False) -> None:

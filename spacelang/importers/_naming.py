@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.importers._foreign import Parameter, Values
-from spacelang.importers._names import Names, parts_of, wishes
+from spacelang.importers._foreign import ForeignParameter, ForeignValues
+from spacelang.importers._names import UniqueNames, parts_of, wishes
 from spacelang.importers._readings import read_words
 from spacelang.importers._shape import ROOT, Path, Shape
 from spacelang.ir.value import Value
@@ -31,7 +31,7 @@ class Naming:
     known: frozenset[Path]
     """The paths whose operators a catalogue knows; all others are abstract."""
 
-    file: Names
+    file: UniqueNames
     """What names the file has."""
 
     def address(self, path: Path) -> str:
@@ -59,7 +59,7 @@ def name_all(shape: Shape, space_name: str, catalogue: Catalogue, *, use_catalog
 
     Where the catalogue is not used, every operator is abstract; none of these is called like a class.
     """
-    file = Names(frozenset(catalogue))
+    file = UniqueNames(frozenset(catalogue))
     members: dict[tuple[str, Path], str] = {}
     stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
     for stage in stages:
@@ -119,12 +119,12 @@ def _in_pipeline_order(shape: Shape, stages: list[str]) -> tuple[Path, ...]:
 
 
 def _name_members(shape: Shape, members: dict[tuple[str, Path], str]) -> None:
-    scopes: dict[Path, Names] = {}
+    scopes: dict[Path, UniqueNames] = {}
     for name in shape.space.file_order:
         for path in shape.paths[name]:
             if path != ROOT:
                 below = _prefix(shape, path)
-                members[name, path] = scopes.setdefault(path, Names(parameters=True)).add(*wishes(name, below))
+                members[name, path] = scopes.setdefault(path, UniqueNames(parameters=True)).add(*wishes(name, below))
 
 
 def _prefix(shape: Shape, path: Path) -> tuple[str, ...]:
@@ -133,16 +133,21 @@ def _prefix(shape: Shape, path: Path) -> tuple[str, ...]:
     if not decision:
         return parts_of(str(place))
     domain = shape.space.parameters[decision].domain
-    assert isinstance(domain, Values)
+    assert isinstance(domain, ForeignValues)
     return (*parts_of(decision), str(domain.values[int(place)]))
 
 
 def _name_alternatives(
-    parameter: Parameter, path: Path, bodies: frozenset[Path], members: dict[tuple[str, Path], str], *, is_last: bool
+    parameter: ForeignParameter,
+    path: Path,
+    bodies: frozenset[Path],
+    members: dict[tuple[str, Path], str],
+    *,
+    is_last: bool,
 ) -> list[str]:
     domain = parameter.domain
-    assert isinstance(domain, Values)
-    scope = Names()
+    assert isinstance(domain, ForeignValues)
+    scope = UniqueNames()
     decision = members[parameter.name, path]
     named: list[str] = []
     for place, value in enumerate(domain.values):

@@ -10,7 +10,17 @@ from typing import Final, TypeAlias
 
 from spacelang.grouping import grouped
 from spacelang.importers._checking import Sound
-from spacelang.importers._foreign import ALWAYS, Condition, Every, Parameter, Some, Test, Values, every, tests
+from spacelang.importers._foreign import (
+    ALWAYS,
+    Condition,
+    Every,
+    ForeignParameter,
+    ForeignValues,
+    Some,
+    Test,
+    every,
+    tests,
+)
 from spacelang.importers._names import CHOICE, parts_of, shared
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
@@ -79,7 +89,7 @@ class _Finder:
         variants = self._lonely & self.decisions
         return Shape(self.space, frozenset(self.decisions), variants, self.paths, self.conditions, frozenset(fixed))
 
-    def _place(self, parameter: Parameter, condition: Condition) -> None:
+    def _place(self, parameter: ForeignParameter, condition: Condition) -> None:
         name = parameter.name
         conjuncts = condition.terms if isinstance(condition, Every) else (condition,)
         paths = self._bodies(name, conjuncts)
@@ -134,9 +144,9 @@ class _Finder:
     def _places(self, test: Test) -> tuple[int, ...]:
         return tuple(sorted(set(map(self._domain(test).place, test.values))))
 
-    def _domain(self, test: Test) -> Values:
+    def _domain(self, test: Test) -> ForeignValues:
         domain = self.space.parameters[test.parameter].domain
-        assert isinstance(domain, Values)
+        assert isinstance(domain, ForeignValues)
         return domain
 
     def _is_implied(self, term: Condition, paths: tuple[Path, ...]) -> bool:
@@ -177,13 +187,13 @@ def _lonely(space: Sound) -> frozenset[str]:
     )
 
 
-def _may_decide(parameter: Parameter) -> bool:
-    return isinstance(parameter.domain, Values) and not parameter.domain.ordered
+def _may_decide(parameter: ForeignParameter) -> bool:
+    return isinstance(parameter.domain, ForeignValues) and not parameter.domain.ordered
 
 
-def _is_of_words(parameter: Parameter) -> bool:
+def _is_of_words(parameter: ForeignParameter) -> bool:
     domain = parameter.domain
-    if not isinstance(domain, Values) or domain.ordered or len(domain.values) < 2:
+    if not isinstance(domain, ForeignValues) or domain.ordered or len(domain.values) < 2:
         return False
     return all(reading is None or (isinstance(reading, str) and reading.isidentifier()) for reading in domain.readings)
 

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Final, TypeAlias
 
 from spacelang.grouping import grouped
-from spacelang.importers._names import Names
+from spacelang.importers._names import UniqueNames
 from spacelang.importers._shape import Path
 from spacelang.syntax import ast
 from spacelang.text import NOWHERE
@@ -19,7 +19,7 @@ _LONGEST_NAME: Final = 40
 Bodies: TypeAlias = dict[Path, list[ast.Member]]
 
 
-def share(bodies: Bodies, operators: dict[Path, str], names: Names) -> tuple[list[ast.Params], Bodies]:
+def share(bodies: Bodies, operators: dict[Path, str], names: UniqueNames) -> tuple[list[ast.Params], Bodies]:
     """Groups of members that exactly the same bodies have, and the bodies with includes."""
     groups: list[ast.Params] = []
     shared = {path: list(members) for path, members in bodies.items()}
@@ -91,7 +91,7 @@ def _references(expression: ast.Expression) -> Iterator[str]:
             return
 
 
-def _name(users: list[str], members: list[ast.Member], names: Names) -> str:
+def _name(users: list[str], members: list[ast.Member], names: UniqueNames) -> str:
     """By what the operators' names begin with, or by what is in the group."""
     columns = zip(*(user.split("_") for user in users), strict=False)
     common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))

@@ -11,12 +11,12 @@ from spacelang.importers._foreign import (
     Condition,
     Conditional,
     Domain,
+    ForeignParameter,
+    ForeignRange,
     ForeignSpace,
-    Parameter,
-    Range,
+    ForeignValues,
     Relation,
     Test,
-    Values,
     conjoined,
     every,
     some,
@@ -66,7 +66,7 @@ class _Reader:
         self._diagnostics: list[Diagnostic] = []
 
     def read(self, document: Located) -> ForeignSpace:
-        parameters: list[Parameter] = []
+        parameters: list[ForeignParameter] = []
         conditionals: list[Conditional] = []
         clauses: list[Clause] = []
         name = ""
@@ -90,7 +90,7 @@ class _Reader:
         except _ProblemError as problem:
             self._diagnostics.append(problem.diagnostic)
 
-    def _parameter(self, item: Located) -> Parameter:
+    def _parameter(self, item: Located) -> ForeignParameter:
         name, kind = _text(item, "name"), _text(item, "type")
         family, _, number_kind = kind.rpartition("_")
         prior: tuple[float, float] | None = None
@@ -103,17 +103,17 @@ class _Reader:
                 domain = _weighted(item)
             case "ordinal":
                 values = _values(_member(item, "sequence"))
-                domain = Values(values, read_typed(values), ordered=True)
+                domain = ForeignValues(values, read_typed(values), ordered=True)
             case "constant" | "unparametrized":
                 values = (_value(_member(item, "value")),)
-                return Parameter(name, Values(values, read_typed(values)), values[0], item.span)
+                return ForeignParameter(name, ForeignValues(values, read_typed(values)), values[0], item.span)
             case _:
                 problem = f"`{kind}` is no type of a hyperparameter"
                 raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
         self._check_meta(item, name)
-        return Parameter(name, domain, _default(item, domain), item.span, prior)
+        return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
-    def _range(self, item: Located, name: str, is_integer: bool) -> Range:
+    def _range(self, item: Located, name: str, is_integer: bool) -> ForeignRange:
         log = _optional(item, "log") is True
         bounds: list[float] = []
         for end in ("lower", "upper"):
@@ -122,10 +122,10 @@ class _Reader:
                 what = f"that `{name}` has no {end} bound"
                 raise _ProblemError(CannotBeSaid(primary=item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
-        domain = Range("int" if is_integer else "float", bounds[0], bounds[1], log)
+        domain = ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
         return domain if _optional(item, "q") is None else _spaced(item, name, domain)
 
-    def _prior(self, item: Located, name: str, family: str, domain: Range) -> tuple[float, float] | None:
+    def _prior(self, item: Located, name: str, family: str, domain: ForeignRange) -> tuple[float, float] | None:
         if family == "normal" and not domain.log:
             deviation = _number(item, "sigma")
             return (_number(item, "mu"), deviation) if deviation > 0 else None
@@ -140,7 +140,7 @@ class _Reader:
             self._diagnostics.append(AdviceLost(primary=span, what="what is noted", name=name))
 
 
-def _weighted(item: Located) -> Values:
+def _weighted(item: Located) -> ForeignValues:
     values = _values(_member(item, "choices"))
     given = _optional(item, "weights") or _optional(item, "probabilities")
     weights: tuple[float, ...] | None = None
@@ -148,21 +148,21 @@ def _weighted(item: Located) -> Values:
         numbers = [weight.value for weight in given]
         if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
             weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
-    return Values(values, read_typed(values), weights=weights)
+    return ForeignValues(values, read_typed(values), weights=weights)
 
 
 def _default(item: Located, domain: Domain) -> Value:
     members = _members(item)
     given = members.get("default_value", members.get("default"))
-    if given is None or (given.value is None and isinstance(domain, Range)):
-        return domain.lower if isinstance(domain, Range) else domain.values[0]
+    if given is None or (given.value is None and isinstance(domain, ForeignRange)):
+        return domain.lower if isinstance(domain, ForeignRange) else domain.values[0]
     default = _value(given)
-    if isinstance(domain, Range) and isinstance(default, int | float) and not isinstance(default, bool):
+    if isinstance(domain, ForeignRange) and isinstance(default, int | float) and not isinstance(default, bool):
         return float(default) if domain.kind == "float" else default
     return default
 
 
-def _spaced(item: Located, name: str, domain: Range) -> Range:
+def _spaced(item: Located, name: str, domain: ForeignRange) -> ForeignRange:
     """A range of every `q`-th number, where both readings of older versions agree: from 0 and from the lower bound."""
     from fractions import Fraction
 
@@ -176,7 +176,7 @@ def _spaced(item: Located, name: str, domain: Range) -> Range:
         raise _ProblemError(CannotBeSaid(primary=_member(item, "q").span, what=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
-    return Range(domain.kind, domain.lower, domain.upper, step=step)
+    return ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
 
 
 # ---- conditions

@@ -15,12 +15,12 @@ from spacelang.importers._foreign import (
     Clause,
     Condition,
     Conditional,
+    ForeignParameter,
+    ForeignRange,
     ForeignSpace,
-    Parameter,
-    Range,
+    ForeignValues,
     Relation,
     Test,
-    Values,
     conjoined,
     every,
     some,
@@ -46,7 +46,7 @@ _EXAMPLES: Final = {
     "{": f"expected `{_WORDS}`",
     "|": "expected `child | parent == value`",
 }
-_Line: TypeAlias = Parameter | Conditional | Clause | Diagnostic
+_Line: TypeAlias = ForeignParameter | Conditional | Clause | Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Pcs:
         lines = [line for line in map(_line, _lines(source)) if line is not None]
         return ForeignSpace(
             "",
-            tuple(line for line in lines if isinstance(line, Parameter)),
+            tuple(line for line in lines if isinstance(line, ForeignParameter)),
             conjoined([line for line in lines if isinstance(line, Conditional)]),
             tuple(line for line in lines if isinstance(line, Clause)),
             (*(line for line in lines if isinstance(line, Diagnostic)), *_strays(source)),
@@ -116,7 +116,7 @@ def _strays(source: Source) -> Iterator[NothingToImport]:
 # ---- hyperparameters
 
 
-def _parameter(text: str, span: Span) -> Parameter | Diagnostic:
+def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
         expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
@@ -129,15 +129,15 @@ def _parameter(text: str, span: Span) -> Parameter | Diagnostic:
     return _of_set(found, span) if is_set else _of_range(found, span)
 
 
-def _of_set(found: re.Match[str], span: Span) -> Parameter | Diagnostic:
+def _of_set(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
         return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=_EXAMPLES["{"])
-    domain = Values(words, read_words(words), ordered=found["type"] == "ordinal")
-    return Parameter(found["name"], domain, found["default"].strip(), span)
+    domain = ForeignValues(words, read_words(words), ordered=found["type"] == "ordinal")
+    return ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
 
-def _of_range(found: re.Match[str], span: Span) -> Parameter | Diagnostic:
+def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     flags = _flags(found["type"], found["flags"])
     numbers = [number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
@@ -147,7 +147,9 @@ def _of_range(found: re.Match[str], span: Span) -> Parameter | Diagnostic:
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
         problem = f"`{found['name']}` takes integers, and this is none"
         return ContradictoryDeclaration(primary=span, problem=problem)
-    return Parameter(found["name"], Range("int" if is_integer else "float", lower, upper, is_log), default, span)
+    return ForeignParameter(
+        found["name"], ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
+    )
 
 
 def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:

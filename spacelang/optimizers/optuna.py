@@ -15,8 +15,7 @@ from spacelang.reductions.questions import Questions
 from spacelang.reductions.unfolding import Fork, Free, Part, Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
-from spacelang.targets._lowered import Entry, Lowered
-from spacelang.targets._lowered import Status as Kept
+from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
 
 NEEDS: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
@@ -76,7 +75,7 @@ class Optuna:
 # ---- what samplers cannot do
 
 
-def _drawn(sampler: str, form: OptunaFunction) -> tuple[Entry, ...]:
+def _drawn(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
     """What a sampler draws at random, as a line of the report; raises OptionError where that is all, or cannot be."""
     slots = [(free, slot) for free, slot in form.named.slots()]
     if sampler == "BruteForceSampler":
@@ -100,7 +99,7 @@ def _drawn(sampler: str, form: OptunaFunction) -> tuple[Entry, ...]:
     if not drawn:
         return ()
     said = f"`{sampler}` searches {what}, and draws the other {drawn} of {len(names)} values at random"
-    return (Entry("sampler", Kept.APPROXIMATED, said),)
+    return (ReportEntry("sampler", Preservation.APPROXIMATED, said),)
 
 
 def _always(named: Questions, several: Parts) -> frozenset[str]:

@@ -23,7 +23,7 @@ from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
-from spacelang.targets._lowered import Entry, Lowered, Status
+from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Smac:
         unwelcome = {node.address: node.span for node in _unwelcome(space)}
         root = rebuilt(space.root, lambda node: replace(node, prior=None) if node.address in unwelcome else node)
         lowered = Configspace().lower(Structures(replace(space, root=root)))
-        lost = Entry(Construct.PRIORS.value, Status.APPROXIMATED, UNWELCOME, tuple(unwelcome.values()))
+        lost = ReportEntry(Construct.PRIORS.value, Preservation.APPROXIMATED, UNWELCOME, tuple(unwelcome.values()))
         return replace(lowered, report=(*lowered.report, lost))
 
     def search(self, problem: Problem) -> Search:

@@ -40,7 +40,7 @@ class Reduction(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Identity:
     """What is accepted as it stands."""
 
     part: Simple
@@ -60,7 +60,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed(Kept):
+class Closed(Identity):
     """A continuous range without its excluded ends: they are the next floats inside."""
 
     part: Real
@@ -131,7 +131,7 @@ def indexed(part: Simple) -> Indices | None:
     return None if isinstance(part, Real) else Indices(part)
 
 
-REDUCTIONS: Final[tuple[Callable[[Simple], Reduction | None], ...]] = (Kept, closed, worded, indexed)
+REDUCTIONS: Final[tuple[Callable[[Simple], Reduction | None], ...]] = (Identity, closed, worded, indexed)
 """What there is, the gentlest first."""
 
 

@@ -6,7 +6,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import numbered
 
 
-class Names:
+class VariableNames:
     """The names that were given for one space."""
 
     def __init__(self, space: Space) -> None:

@@ -15,7 +15,7 @@ from spacelang.ir.space import Choice, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import Accepts, Reduction, reduction, simple_pieces
-from spacelang.reductions.naming import Names
+from spacelang.reductions.naming import VariableNames
 from spacelang.reductions.unfolding import Fork, Free, Part, Parts, all_parts, combinations, route
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
@@ -98,7 +98,7 @@ class Questions:
         self.draws: dict[int, Draw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts = accepts
-        self.names = Names(space)
+        self.names = VariableNames(space)
         for part in self.all:
             if isinstance(part, Fork) and len(part.cases) > 1:
                 self.forks[id(part)] = name = self.names.new(self.called(part))

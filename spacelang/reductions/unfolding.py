@@ -28,7 +28,7 @@ class Free:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Related:
+class RangeComparison:
     """A comparison of ranges that must have a truth: no list of cases says which values satisfy it."""
 
     atom: Compare
@@ -64,7 +64,7 @@ class Fork:
         return tuple(1.0 if case.branch is None else branches[case.branch] for case in self.cases)
 
 
-Part: TypeAlias = Free | Related | Fork
+Part: TypeAlias = Free | RangeComparison | Fork
 Parts: TypeAlias = tuple[Part, ...]
 
 
@@ -160,7 +160,7 @@ def _holds(part: Part, lookup: Lookup) -> bool:
         case Free():
             worth = lookup(part.node.address)
             return not isinstance(worth, Inactive) and contains(part.domain, worth)
-        case Related():
+        case RangeComparison():
             return holds(part.atom, lookup) is part.truth
         case Fork():
             return True
@@ -186,8 +186,8 @@ class _Unfolding:
         key = ("free", node.address, domain)
         return self._known.setdefault(key, Free(node, domain))  # type: ignore[return-value]
 
-    def related(self, atom: Compare, truth: bool) -> Related:
-        return self._known.setdefault(("related", atom, truth), Related(atom, truth))  # type: ignore[return-value]
+    def related(self, atom: Compare, truth: bool) -> RangeComparison:
+        return self._known.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
     def fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
         said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
@@ -198,10 +198,10 @@ class _Unfolding:
         if network.is_free:
             nodes = (member.node for member in network.members)
             return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
-        return _Grouped(self, network).parts()
+        return _EliminatedNetwork(self, network).parts()
 
 
-class _Grouped:
+class _EliminatedNetwork:
     """One network: its buckets, read from the variables that tell most to those that they settle."""
 
     def __init__(self, unfolding: _Unfolding, network: Network) -> None:

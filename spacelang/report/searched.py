@@ -14,7 +14,7 @@ from spacelang.runtime.history import Ending
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import MissingLibraryError
-from spacelang.targets._lowered import Entry, RefusedError, Status
+from spacelang.targets._lowered import Preservation, RefusedError, ReportEntry
 
 ENDINGS = {
     Ending.BUDGET: "the budget is used up",
@@ -106,22 +106,22 @@ def lost_by(optimizer: Any, space: Space) -> tuple[str, ...]:
         return ()
     name = type(optimizer).__name__.lower()
     try:
-        report: tuple[Entry, ...] = optimizer.form(structures).report
+        report: tuple[ReportEntry, ...] = optimizer.form(structures).report
     except (MissingLibraryError, OptionError) as error:
         raise InputError(error.message, error.help) from error
     except RefusedError as error:
-        why = "; ".join(map(_told, _with(Status.REFUSED, error.report)))
+        why = "; ".join(map(_told, _with(Preservation.REFUSED, error.report)))
         raise InputError(
             f"`{name}` cannot search `{space.name}`: {why}", "another optimizer may: `random` searches any space"
         ) from error
-    return tuple(_told(entry) for entry in _with(Status.APPROXIMATED, report) if entry.construct not in ELSEWHERE)
+    return tuple(_told(entry) for entry in _with(Preservation.APPROXIMATED, report) if entry.construct not in ELSEWHERE)
 
 
-def _with(status: Status, report: Iterable[Entry]) -> Iterator[Entry]:
+def _with(status: Preservation, report: Iterable[ReportEntry]) -> Iterator[ReportEntry]:
     return (entry for entry in report if entry.status is status)
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: ReportEntry) -> str:
     return f"{entry.construct}{entry.place}: {entry.message}"
 
 

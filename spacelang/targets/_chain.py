@@ -15,17 +15,17 @@ from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions.domains import Accepts, Closed, Indices, Reduction, Renamed, reduction
 from spacelang.reductions.questions import Questions, Slot
-from spacelang.reductions.unfolding import Related, all_parts, unfold
+from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError
 from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._lowered import (
     ADVICE,
     GIANT,
-    Entry,
     Finding,
     Keeps,
-    Status,
+    Preservation,
+    ReportEntry,
     Verdict,
     approximated,
     exact,
@@ -84,19 +84,19 @@ def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questio
     """
     space = structures.space
     refuse_giants(space, keeps)
-    (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Status.REFUSED)
+    (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Preservation.REFUSED)
     try:
         found = unfold(structures)
     except TooTangledError as error:
         report_of(space, keeps, _refusals(space, error.constraints, refusal))
         raise
-    if related := [part for part in all_parts(found) if isinstance(part, Related)]:
+    if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_says(rule.expression, part) for part in related)]
         report_of(space, keeps, _refusals(space, rules, refusal, related))
     return Questions(structures, found, accepts)
 
 
-def reported(chain: Questions, keeps: Keeps) -> tuple[Entry, ...]:
+def reported(chain: Questions, keeps: Keeps) -> tuple[ReportEntry, ...]:
     """The report of a chain: of each place the worst of what its links make of it, as far as `keeps` declares it."""
     return report_of(chain.space, keeps, findings_of(chain, keeps))
 
@@ -145,7 +145,7 @@ def of_rules(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]
 
 
 def _badness(verdict: Verdict) -> int:
-    return [*Status].index(verdict.status)
+    return [*Preservation].index(verdict.status)
 
 
 def _verdict(link: Reduction, construct: Construct) -> Verdict:
@@ -165,12 +165,12 @@ def _verdict(link: Reduction, construct: Construct) -> Verdict:
             return exact("as it stands")
 
 
-def _says(expression: Expr, part: Related) -> bool:
+def _says(expression: Expr, part: RangeComparison) -> bool:
     return set(references(part.atom)) <= set(references(expression))
 
 
 def _refusals(
-    space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[Related] = ()
+    space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
 ) -> list[Finding]:
     """A finding for each constraint, else for each condition: what ties the variables comes from one of them."""
     if rules:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-class Status(StrEnum):
+class Preservation(StrEnum):
     """How well a form keeps a construct of the space.
 
     Exact: as it stands; rewritten: by other means, nothing is lost; approximated: the form denotes no other
@@ -38,28 +38,28 @@ class Status(StrEnum):
 class Verdict:
     """What a target makes of a construct; the message is lowercase, without a full stop."""
 
-    status: Status
+    status: Preservation
     message: str
 
 
 def exact(message: str) -> Verdict:
     """The form keeps the construct as it stands."""
-    return Verdict(Status.EXACT, message)
+    return Verdict(Preservation.EXACT, message)
 
 
 def rewritten(message: str) -> Verdict:
     """The form keeps the construct by other means."""
-    return Verdict(Status.REWRITTEN, message)
+    return Verdict(Preservation.REWRITTEN, message)
 
 
 def approximated(message: str) -> Verdict:
     """The form denotes no other configurations, but not all of them, or advice is lost."""
-    return Verdict(Status.APPROXIMATED, message)
+    return Verdict(Preservation.APPROXIMATED, message)
 
 
 def refused(message: str) -> Verdict:
     """The form cannot say the construct."""
-    return Verdict(Status.REFUSED, message)
+    return Verdict(Preservation.REFUSED, message)
 
 
 GIANT: Final = refused(BEYOND)
@@ -93,11 +93,11 @@ FEW: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """One line of a report: what became of a construct, with the places where it stands in the order of the text."""
 
     construct: str
-    status: Status
+    status: Preservation
     message: str
     spans: tuple[Span, ...] = ()
 
@@ -128,7 +128,7 @@ class Entry:
         }
 
 
-def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> tuple[Entry, ...]:
+def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> tuple[ReportEntry, ...]:
     """What became of each construct of a space: the usual (first) verdict, but for what was found to differ.
 
     Raises RefusedError where that is a refusal.
@@ -139,7 +139,7 @@ def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> t
         for construct, spans in constructs_of(space).items()
         for entry in _entries(construct, spans, keeps[construct][0], differing.get(construct, ()))
     ]
-    if any(entry.status is Status.REFUSED for entry in entries):
+    if any(entry.status is Preservation.REFUSED for entry in entries):
         raise RefusedError(tuple(entries))
     return tuple(entries)
 
@@ -158,7 +158,7 @@ def refuse_giants(space: Space, keeps: Keeps) -> None:
 
 def _entries(
     construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
-) -> Iterable[Entry]:
+) -> Iterable[ReportEntry]:
     other = Counter(_place(finding.span) for finding in differing)
     told: list[tuple[Verdict, Span]] = []
     for span in spans:
@@ -168,7 +168,7 @@ def _entries(
             other[_place(span)] -= 1
     verdicts = grouped((*told, *((finding.verdict, finding.span) for finding in differing)))
     for verdict, mine in verdicts.items():
-        yield Entry(construct.value, verdict.status, verdict.message, tuple(mine))
+        yield ReportEntry(construct.value, verdict.status, verdict.message, tuple(mine))
 
 
 def _place(span: Span) -> tuple[str, int, int] | int:
@@ -179,8 +179,8 @@ def _place(span: Span) -> tuple[str, int, int] | int:
 class RefusedError(Carried):
     """A space that a form cannot hold; `report` says which constructs it refuses, and where they stand."""
 
-    def __init__(self, report: tuple[Entry, ...]) -> None:
-        refusals = [entry for entry in report if entry.status is Status.REFUSED]
+    def __init__(self, report: tuple[ReportEntry, ...]) -> None:
+        refusals = [entry for entry in report if entry.status is Preservation.REFUSED]
         super().__init__("; ".join(f"{entry.construct}: {entry.message}" for entry in refusals))
         self.report = report
 
@@ -240,7 +240,7 @@ class Lowered(Generic[F_co, E]):
     decode: Callable[[E], Configuration]
     reaches: Callable[[E], bool]
     sample: Callable[[int, "Generator"], Sequence[E]]
-    report: tuple[Entry, ...]
+    report: tuple[ReportEntry, ...]
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> Any:

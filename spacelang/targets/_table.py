@@ -8,14 +8,14 @@ from spacelang.grouping import grouped
 from spacelang.plugins import Plugins
 from spacelang.targets import TARGETS
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Status, Verdict
+from spacelang.targets._lowered import Preservation, Verdict
 
 PAGE: Final = Path(__file__).with_name("README.md")
 SIGNS: Final = {
-    Status.EXACT: "exact",
-    Status.REWRITTEN: "rewritten",
-    Status.APPROXIMATED: "*approximated*",
-    Status.REFUSED: "**refused**",
+    Preservation.EXACT: "exact",
+    Preservation.REWRITTEN: "rewritten",
+    Preservation.APPROXIMATED: "*approximated*",
+    Preservation.REFUSED: "**refused**",
 }
 HEAD: Final = """# Targets
 

@@ -14,7 +14,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct, constructs_of
-from spacelang.targets._lowered import Entry, Keeps, Lowered, RefusedError, Status, Target, Verdict
+from spacelang.targets._lowered import Keeps, Lowered, Preservation, RefusedError, ReportEntry, Target, Verdict
 
 DRAWS = 20
 
@@ -35,12 +35,12 @@ def lower_drawn(target: Target, space: Space) -> Lowered[Any, Any]:
         return target.lower(structures)
     except RefusedError as error:
         report = error.report
-    assert any(entry.status is Status.REFUSED for entry in report)
+    assert any(entry.status is Preservation.REFUSED for entry in report)
     says_what_is_declared(report, target.keeps)
     return reject()
 
 
-def says_what_is_declared(report: Iterable[Entry], keeps: Keeps) -> None:
+def says_what_is_declared(report: Iterable[ReportEntry], keeps: Keeps) -> None:
     for entry in report:
         assert Verdict(entry.status, entry.message) in keeps[Construct(entry.construct)]
         assert entry.spans
@@ -76,7 +76,7 @@ def draws_members(form: Lowered[Any, Any], space: Space, seed: int) -> None:
 
 def keeps_logarithms(form: Lowered[Any, Any], keeps: Keeps, key: str, middle: float) -> None:
     """Half of the draws of a range with a log scale lie below its geometric middle, not a few of a hundred."""
-    if keeps[Construct.LOG][0].status not in (Status.EXACT, Status.REWRITTEN):
+    if keeps[Construct.LOG][0].status not in (Preservation.EXACT, Preservation.REWRITTEN):
         return
     drawn = [form.decode(encoding) for encoding in form.sample(200, np.random.default_rng(0))]
     values = [float(str(configuration[key])) for configuration in drawn if key in configuration]

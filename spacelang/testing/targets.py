@@ -16,7 +16,7 @@ from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import GIANT, Lowered, RefusedError, Status, WithSource, document
+from spacelang.targets._lowered import GIANT, Lowered, Preservation, RefusedError, WithSource, document
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
@@ -144,7 +144,7 @@ class TargetConformance(Suite):
             return
         with pytest.raises(RefusedError, match=r"up to 2\^53") as caught:
             lower(self.target(), space)
-        (entry,) = [entry for entry in caught.value.report if entry.status is Status.REFUSED]
+        (entry,) = [entry for entry in caught.value.report if entry.status is Preservation.REFUSED]
         assert (entry.construct, entry.lines) == (kept.value, (3,))
 
     def test_the_largest_integers_that_floats_tell_apart_come_back(self) -> None:
@@ -167,7 +167,7 @@ class TargetConformance(Suite):
         form = self.lowered(space)
         tells_every_construct(form, space)
         says_what_is_declared(form.report, self.target.keeps)
-        assert all(entry.status is not Status.REFUSED for entry in form.report)
+        assert all(entry.status is not Preservation.REFUSED for entry in form.report)
 
     @pytest.mark.parametrize("space", SMALL, ids=named)
     def test_the_document_has_the_keys_that_are_promised(self, space: Space) -> None:

@@ -13,7 +13,7 @@ from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.targets._constructs import Construct, constructs_of
-from spacelang.targets._lowered import Status
+from spacelang.targets._lowered import Preservation
 from spacelang.testing import TargetConformance
 from spacelang.testing.small_spaces import made, number
 from spacelang.testing.target_laws import comes_back, is_reached, lower
@@ -87,7 +87,7 @@ def test_it_comes_back_from_what_it_does_not_accept() -> None:
     comes_back(form, members)
     is_reached(form, members)
     assert {entry.construct: entry.status for entry in form.report if entry.construct == "log scales"} == {
-        "log scales": Status.APPROXIMATED
+        "log scales": Preservation.APPROXIMATED
     }
 
 
@@ -96,9 +96,9 @@ def test_a_report_says_of_each_place_what_was_done_there() -> None:
     space = made("logs", number("x", Real(0.1, 1.0, log=True), 0.5), number("y", Grid(1, 9, log=True), 3))
     report = lower(dials.Dials(), space).report
     logs = {entry.status: len(entry.spans) for entry in report if entry.construct == Construct.LOG.value}
-    assert logs == {Status.APPROXIMATED: 1, Status.EXACT: 1}
+    assert logs == {Preservation.APPROXIMATED: 1, Preservation.EXACT: 1}
     even, normal = (number(name, Real(0.0, 1.0), 0.5) for name in "xy")
     space = made("priors", replace(even, prior=Uniform()), replace(normal, prior=Normal(0.5, 0.1)))
     report = lower(dials.Dials(), space).report
     priors = {entry.status: len(entry.spans) for entry in report if entry.construct == Construct.PRIORS.value}
-    assert priors == {Status.APPROXIMATED: 1, Status.EXACT: 1}
+    assert priors == {Preservation.APPROXIMATED: 1, Preservation.EXACT: 1}

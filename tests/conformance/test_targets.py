@@ -9,7 +9,7 @@ from laws.spaces import finite_spaces
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Entry, Status
+from spacelang.targets._lowered import Preservation, ReportEntry
 from spacelang.testing import TargetConformance
 from spacelang.testing.small_spaces import span_of
 
@@ -35,5 +35,5 @@ class TestTargets(TargetConformance):
 
 def test_an_entry_knows_its_lines() -> None:
     span, other = (span_of("space s\nstage a = b", part) for part in ("stage", "space"))
-    assert Entry("stages", Status.EXACT, "", (span, other, span)).lines == (2, 1)
-    assert Entry("stages", Status.EXACT, "").line is None
+    assert ReportEntry("stages", Preservation.EXACT, "", (span, other, span)).lines == (2, 1)
+    assert ReportEntry("stages", Preservation.EXACT, "").line is None

@@ -14,7 +14,7 @@ from commands import document, environment, spacelang
 from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
-from spacelang.api.finished import Finished, take_up
+from spacelang.api.finished import ReopenedRun, take_up
 from spacelang.api.predicting import new_rows, predictions
 from spacelang.ir.task import Holdout
 from spacelang.runtime.data.reading import Reading
@@ -87,12 +87,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(folder: Path) -> Finished:
+def finished(folder: Path) -> ReopenedRun:
     return take_up(folder / "run.db", data=str(folder / "rows.csv"))
 
 
 @pytest.fixture(scope="module")
-def answers(folder: Path, finished: Finished) -> dict[str, Any]:
+def answers(folder: Path, finished: ReopenedRun) -> dict[str, Any]:
     """What is predicted, in one interpreter without spacelang, by all that was exported.
 
     Modules of trials are fitted to the rows that these had, for the rows that were held out; the rest to all rows, for
@@ -115,7 +115,7 @@ def answers(folder: Path, finished: Finished) -> dict[str, Any]:
     return found
 
 
-def rows_of(finished: Finished) -> pd.DataFrame:
+def rows_of(finished: ReopenedRun) -> pd.DataFrame:
     """The rows that trials might see, with labels."""
     data = finished.objective.dataset
     return data.features.assign(bought=data.labels)
@@ -130,7 +130,7 @@ def trial_rows(objective: DataObjective) -> tuple[Any, Any]:
 
 
 def test_a_module_predicts_the_held_out_rows_as_the_trial_did(
-    folder: Path, finished: Finished, answers: dict[str, Any]
+    folder: Path, finished: ReopenedRun, answers: dict[str, Any]
 ) -> None:
     with Store.read(folder / "run.db") as run:
         for rank in RANKS:
@@ -141,7 +141,7 @@ def test_a_module_predicts_the_held_out_rows_as_the_trial_did(
             assert np.abs(kept - predicted).max() <= 1e-12, rank
 
 
-def test_an_ensemble_is_code_that_votes_as_the_fitted_one(finished: Finished, answers: dict[str, Any]) -> None:
+def test_an_ensemble_is_code_that_votes_as_the_fitted_one(finished: ReopenedRun, answers: dict[str, Any]) -> None:
     choice, objective = finished.ensemble(5), finished.objective
     shares = [
         (objective.refit(each.record.trial.request.configuration, is_member=True), each.votes)
@@ -182,7 +182,7 @@ def test_other_data_is_refused(reason: str, folder: Path) -> None:
         take_up(folder / "run.db", data=str(folder / data), **options)
 
 
-def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, finished: Finished) -> None:
+def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, finished: ReopenedRun) -> None:
     (folder / "codes.csv").write_text("pay,age,town\n1,,007\n2,3,12\n", encoding="utf-8")
     rows = new_rows(str(folder / "codes.csv"), finished.objective.dataset)
     assert rows.features["town"].tolist() == ["007", "12"]

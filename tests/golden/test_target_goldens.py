@@ -18,7 +18,7 @@ from spacelang.draws.sampling import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Entry, Lowered, RefusedError, WithSource
+from spacelang.targets._lowered import Lowered, RefusedError, ReportEntry, WithSource
 
 KEPT = FOLDER / "targets"
 OPTIONS = {
@@ -80,7 +80,7 @@ def sections(target: str, structures: Structures, options: Mapping[str, str]) ->
     }
 
 
-def shown(entry: Entry) -> str:
+def shown(entry: ReportEntry) -> str:
     return f"{entry.status.value} {entry.construct} (lines {', '.join(map(str, entry.lines))}): {entry.message}"
 
 

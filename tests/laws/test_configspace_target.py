@@ -24,7 +24,7 @@ from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets._configspace import plan as _configspace_plan
-from spacelang.targets._lowered import Lowered, RefusedError, Status
+from spacelang.targets._lowered import Lowered, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing import small_spaces
 from spacelang.text import Source
@@ -249,4 +249,8 @@ def test_configspace_takes_exactly_what_a_text_says(drawn: Drawn, seed: int) -> 
     assert len(taken) == len(set(taken))
     assert set(taken) == {brute.text(json.loads(member)) for member in drawn.oracle.configurations()}, drawn
     check_draws(found.space, form, seed)
-    assert {entry.status for entry in form.report} <= {Status.EXACT, Status.REWRITTEN, Status.APPROXIMATED}
+    assert {entry.status for entry in form.report} <= {
+        Preservation.EXACT,
+        Preservation.REWRITTEN,
+        Preservation.APPROXIMATED,
+    }

@@ -14,7 +14,7 @@ from spacelang.ir.expr import INACTIVE, Inactive, Lookup
 from spacelang.ir.space import Space, order_name
 from spacelang.ir.value import identity
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.domains import REDUCTIONS, Closed, Indices, Kept, Renamed, reduction, simple_pieces
+from spacelang.reductions.domains import REDUCTIONS, Closed, Identity, Indices, Renamed, reduction, simple_pieces
 from spacelang.reductions.flattening import Settled, flattened
 from spacelang.reductions.permutations import Permutation
 from spacelang.reductions.questions import Question, Questions
@@ -71,7 +71,7 @@ def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: s
     for part in simple_pieces(domain):
         found = reduction(part, accepts)
         assert accepts(found.domain)
-        assert (type(found) is Kept) == accepts(part)
+        assert (type(found) is Identity) == accepts(part)
 
 
 @settings(LAW)

@@ -14,7 +14,7 @@ from spacelang.ir.domain import Domain, Grid, Real, is_finite
 from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, holds
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.unfolding import Fork, Free, Parts, Related, all_parts, combinations, route, unfold
+from spacelang.reductions.unfolding import Fork, Free, Parts, RangeComparison, all_parts, combinations, route, unfold
 from spacelang.solver.cells import cells, singletons
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError, UndecidableError
@@ -40,7 +40,7 @@ def said(parts: Parts) -> Iterator[dict[str, Any]]:
             yield {**document, **own}
 
 
-def said_by(part: Fork | Free | Related) -> Iterator[dict[str, Any]]:
+def said_by(part: Fork | Free | RangeComparison) -> Iterator[dict[str, Any]]:
     if isinstance(part, Free):
         yield from ({part.node.key: value} for value in brute.members(part.domain))
     elif isinstance(part, Fork):
@@ -84,7 +84,7 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
         taken = [*route(parts, assignment)]
         assert {id(part) for part, _ in taken} <= known
         for part, _ in taken:
-            if isinstance(part, Related):
+            if isinstance(part, RangeComparison):
                 assert holds(part.atom, assignment) is part.truth
             elif isinstance(part, Free):
                 assert brute.inside(part.domain, configuration[part.node.key])
@@ -111,7 +111,7 @@ def test_comparisons_on_the_route_hold_where_either_of_two_suffices(values: list
         with pytest.raises(LookupError):
             [*route(parts, assignment)]
         return
-    related = [part for part, _ in route(parts, assignment) if isinstance(part, Related)]
+    related = [part for part, _ in route(parts, assignment) if isinstance(part, RangeComparison)]
     assert related
     assert all(holds(part.atom, assignment) is part.truth for part in related)
 

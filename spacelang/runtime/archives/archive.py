@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from spacelang.files import said_by
-from spacelang.forms.codec import NAME, REAL, TEXT, VALUE, Defined, Items, Key, Members, Record, Scalar, Via, made
+from spacelang.forms.codec import NAME, REAL, TEXT, VALUE, Defined, Items, Key, KeyedObject, Members, Scalar, Via, made
 from spacelang.forms.json_fields import DefinitionError, text, whole
-from spacelang.forms.standing import Reading, Writing
+from spacelang.forms.standing import ReadingContext, WritingContext
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
 from spacelang.runtime.data.files import read_text
@@ -82,7 +82,7 @@ def space_facts(space: Space) -> SpaceFacts:
 
 def write_archive(archive: Archive, path: Path) -> None:
     """Write the file, over one that is there; raises ArchiveError where that cannot be."""
-    document = ARCHIVE.write(archive, Writing())
+    document = ARCHIVE.write(archive, WritingContext())
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
@@ -101,7 +101,7 @@ def read_archive(path: Path) -> Archive:
     except (ValueError, RecursionError) as error:  # numbers of too many digits, or brackets too deep
         raise ArchiveError(f"`{path}` is beyond what an archive holds", REMEDY) from error
     try:
-        return replace(ARCHIVE.read(document, "archive", Reading()), name=str(path))
+        return replace(ARCHIVE.read(document, "archive", ReadingContext()), name=str(path))
     except DefinitionError as error:
         raise ArchiveError(f"`{path}` is no archive: {error}", error.remedy or REMEDY) from error
 
@@ -118,7 +118,7 @@ def _version(value: object, path: str) -> int:
     return VERSION
 
 
-_SPACE: Final = Record(
+_SPACE: Final = KeyedObject(
     "The space of the configuration.",
     (
         Key("name", NAME, "What it is called; for people."),
@@ -131,7 +131,7 @@ _SPACE: Final = Record(
     ),
     made(SpaceFacts),
 )
-_ROW: Final = Record(
+_ROW: Final = KeyedObject(
     "The best known configuration on one data set.",
     (
         Key("data", TEXT, "What the data set is called."),
@@ -157,7 +157,7 @@ _ROW: Final = Record(
     ),
     made(Row),
 )
-ARCHIVE: Final = Record(
+ARCHIVE: Final = KeyedObject(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
         Key("kind", Scalar(_kind, {"const": KIND}), "What the document is."),

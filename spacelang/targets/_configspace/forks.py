@@ -10,7 +10,7 @@ from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Context, Hyperparameter
 from spacelang.ir.value import Value, identity
-from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, Related, all_parts, route
+from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, RangeComparison, all_parts, route
 from spacelang.solver.cells import mass
 from spacelang.targets._configspace.codes import written
 from spacelang.targets._configspace.native import among, atom_ways
@@ -59,7 +59,7 @@ class Forks:
         for part in self.parts:
             self._introduce(part)
         for part in self.parts:
-            if isinstance(part, Related):
+            if isinstance(part, RangeComparison):
                 self.planner.clauses.extend(self._clauses(part))
         self.planner.writers.append(self._write)
 
@@ -155,7 +155,7 @@ class Forks:
         default = next((c for c, v in table.items() if identity(v) == identity(node.default)), choices[0])
         return Selector(finite(name, choices, default, ordered=ordered and is_alone), cases, table, is_whole=True)
 
-    def _clauses(self, part: Related) -> Ways:
+    def _clauses(self, part: RangeComparison) -> Ways:
         """Where a comparison would not have the truth that it must have."""
         active, atom, wanted = self._activity[id(part)], part.atom, part.truth
         named = references(atom)

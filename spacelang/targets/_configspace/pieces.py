@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir.domain import Domain, Grid, Real, exact_integer
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import Kept
+from spacelang.reductions.domains import Identity
 from spacelang.reductions.questions import Draw, Only, Slot
 from spacelang.targets._configspace.ways import Choice
 
@@ -69,7 +69,7 @@ Piece: TypeAlias = Only | Held
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Kept):
+class Whole(Identity):
     """Integers as they are."""
 
     part: Grid

@@ -14,7 +14,7 @@ from spacelang.ir.expr import Lookup
 from spacelang.ir.space import Choice as Decision
 from spacelang.ir.space import Context, Hyperparameter, Space
 from spacelang.ir.value import Value
-from spacelang.reductions.naming import Names
+from spacelang.reductions.naming import VariableNames
 from spacelang.reductions.unfolding import unfolder
 from spacelang.solver.cells import mass
 from spacelang.solver.counting import Sizes, Structures
@@ -113,7 +113,7 @@ class Planner:
         self.decisions: dict[str, Parameter] = {}
         self._depths: dict[tuple[str, Ways], int] = {}
         self._unfold = unfolder(structures)
-        self.names = Names(self.space)
+        self.names = VariableNames(self.space)
 
     def plan(self) -> Plan:
         """All of it, without hyperparameters that are never active."""

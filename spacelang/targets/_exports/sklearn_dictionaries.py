@@ -6,7 +6,7 @@ from itertools import product
 from typing import TypeAlias
 
 from spacelang.ir.space import Choice
-from spacelang.reductions.unfolding import Fork, Free, Part, Parts, Related, combinations
+from spacelang.reductions.unfolding import Fork, Free, Part, Parts, RangeComparison, combinations
 
 Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
 """A key with a free hyperparameter, or with branches that a decision may take."""
@@ -51,5 +51,5 @@ def _of_part(part: Part) -> list[Dictionary]:
             return [((part.node.key, part),)]
         case Fork():
             return [(*group.entries, *inner) for group in groups(part) for inner in dictionaries(group.parts)]
-        case Related():
+        case RangeComparison():
             raise TypeError("a comparison of ranges is no product")

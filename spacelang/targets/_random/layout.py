@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, describe, parts
 from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.reductions.naming import Names
+from spacelang.reductions.naming import VariableNames
 
 Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
 
@@ -32,7 +32,7 @@ class Column:
 
 def columns_of(space: Space) -> tuple[Column, ...]:
     """The columns of a space, in the order of the text: as `codings.domains.selected` writes them."""
-    names = Names(space)
+    names = VariableNames(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.of(each.node)))
 

@@ -10,7 +10,7 @@ from spacelang.analysis import check
 from spacelang.forms.definition import from_json, to_json
 from spacelang.forms.definition_domains import DOMAIN
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.forms.standing import Reading
+from spacelang.forms.standing import ReadingContext
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.prior import Normal, Uniform
@@ -512,4 +512,4 @@ def test_decisions_are_tested_by_their_alternatives() -> None:
 
 def test_ends_that_were_excluded_from_steps_are_drawn_in() -> None:
     written = {"float": [0, 0.35], "open": ["lower", "upper"], "step": 0.1}
-    assert DOMAIN.read(written, "d", Reading()) == Grid(0.1, 0.3, step=0.1)
+    assert DOMAIN.read(written, "d", ReadingContext()) == Grid(0.1, 0.3, step=0.1)

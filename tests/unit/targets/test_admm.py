@@ -17,7 +17,7 @@ from spacelang.resources import folder
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import TangledError
 from spacelang.solver.statistics import statistics
-from spacelang.targets._lowered import Lowered, Status
+from spacelang.targets._lowered import Lowered, Preservation
 from spacelang.targets.admm import Admm, AdmmForm, Point, Points
 from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
 from spacelang.text import Source
@@ -253,7 +253,7 @@ def test_conditions_become_alternatives() -> None:
     assert "2 conditions and 0 nested decisions add 2 alternatives and 4 hyperparameters" in form.to_text()
     found = {entry.lines: (entry.status, entry.message) for entry in result.report if entry.construct == "conditions"}
     assert set(found) == {(8, 9), (10,)}
-    assert found[8, 9] == (Status.REWRITTEN, "further alternatives of z")
+    assert found[8, 9] == (Preservation.REWRITTEN, "further alternatives of z")
     assert found[10,][1].startswith("a mask")
     assert form.theta_d.coordinates[-1].condition == "scaler is none"
 
@@ -414,7 +414,7 @@ def test_bounds_on_trials_have_epsilons() -> None:
     ]  # fmt: skip
     assert "subject to predict_latency <= 10us" in result.form.to_text()
     (entry,) = [entry for entry in result.report if entry.construct == "bounds on trials"]
-    assert (entry.status, entry.lines) == (Status.EXACT, (4, 5))
+    assert (entry.status, entry.lines) == (Preservation.EXACT, (4, 5))
 
 
 # ---- projection

@@ -17,7 +17,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.targets._configspace.json_form import document
-from spacelang.targets._lowered import Lowered, RefusedError, Status
+from spacelang.targets._lowered import Lowered, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing.small_spaces import branch, choice, forbid, made, nested, number, require, span_of
 
@@ -215,7 +215,7 @@ def test_arithmetic_of_few_values_is_listed_and_of_more_unfolded() -> None:
 def test_a_single_number_of_a_range_is_drawn_all_the_same() -> None:
     rate = number("e.f.rate", Real(0.0, 1.0), 0.25)
     form = check(made("pinned", choice("e", branch("f", rate), "g"), constraints=(require(asked("e.f.rate", 0.5)),)))
-    assert {entry.status for entry in form.report if "constraints" in entry.construct} == {Status.REWRITTEN}
+    assert {entry.status for entry in form.report if "constraints" in entry.construct} == {Preservation.REWRITTEN}
     assert {form.decode(drawn)["e"] for drawn in form.sample(50, np.random.default_rng(0))} == {"f", "g"}
 
 
@@ -233,7 +233,7 @@ def test_what_no_clause_says_is_refused_on_its_line(expression: Expr) -> None:
     rule = forbid(Not(expression), span_of(text, "require this"))
     with pytest.raises(RefusedError) as caught:
         lowered(made("refused", *sides, constraints=(rule,)))
-    (entry,) = [entry for entry in caught.value.report if entry.status is Status.REFUSED]
+    (entry,) = [entry for entry in caught.value.report if entry.status is Preservation.REFUSED]
     assert entry.construct == "constraints over hyperparameters"
     assert entry.line == 2
 

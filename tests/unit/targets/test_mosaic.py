@@ -16,7 +16,7 @@ from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.space import Choice, Kind, Operator, Product, Space
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowered import Status
+from spacelang.targets._lowered import Preservation
 from spacelang.targets.mosaic import Mosaic, StructuralTree
 from spacelang.testing.small_spaces import (
     branch,
@@ -340,4 +340,4 @@ def test_what_first_can_only_say_inside_a_branch_is_told() -> None:
     form = Mosaic().lower(Structures(made("m", choice("s", "m"), choice("e", branch("f", other, inner)))))
     assert stages_of(form.form) == ["e", "e.f.inner", "e.f.other", "s"]
     (entry,) = [entry for entry in form.report if entry.construct == "`@first`"]
-    assert (entry.status, entry.lines) == (Status.APPROXIMATED, (1,))
+    assert (entry.status, entry.lines) == (Preservation.APPROXIMATED, (1,))

@@ -13,7 +13,7 @@ from spacelang.ir.space import Constraint, Space
 from spacelang.plugins import OptionError, Plugins
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered, RefusedError, Status
+from spacelang.targets._lowered import Lowered, Preservation, RefusedError
 from spacelang.targets.random import Random
 from spacelang.testing.small_spaces import branch, choice, made, number, require, span_of, tuned
 
@@ -89,4 +89,4 @@ def test_constraints_that_no_draw_satisfies_are_refused_on_their_line() -> None:
     told = Constraint(rule.expression, rule.forbidden, span_of("space s\nrequire x < y", "require x < y"))
     with pytest.raises(RefusedError) as caught:
         lowered(made("unlikely", *sides, constraints=(told,)))
-    assert [entry.line for entry in caught.value.report if entry.status is Status.REFUSED] == [2]
+    assert [entry.line for entry in caught.value.report if entry.status is Preservation.REFUSED] == [2]

@@ -184,7 +184,7 @@ def _all_read(form: DocumentForm[T], values: Iterable[tuple[object, str]], aroun
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of an object: it stands for the part `of`, called as it is if empty, and is left out where that is usual."""
+    """A key of an object: it stands for the part `of`, called as it is if empty, and left out where that is usual."""
 
     name: str
     form: DocumentForm[Any]

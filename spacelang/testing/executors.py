@@ -213,7 +213,7 @@ class BoundingConformance(Executors):
         assert executor.wait(0) == ()
         started = time.monotonic()
         assert executor.wait(0.2) == ()
-        assert 0.15 < time.monotonic() - started < 1.2
+        assert 0.15 < time.monotonic() - started < LONG / 3
 
     def test_closing_is_quick_whatever_goes_on(self, make: Make, marked: Marked) -> None:
         for deed in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
@@ -224,17 +224,19 @@ class BoundingConformance(Executors):
             assert executor.wait(0.2) == ()
             started = time.monotonic()
             executor.close()
-            assert time.monotonic() - started < 1
+            assert time.monotonic() - started < LONG / 3
             assert not marked()
 
     @pytest.mark.parametrize("faults", [FAULTS[::2], FAULTS[1::2]], ids=["some", "the others"])
     def test_a_fault_ends_one_trial_alone(self, make: Make, marked: Marked, faults: Sequence[Fault]) -> None:
-        executor = make(evaluate, LIMITS)
+        executor = make(evaluate, Limits(trial_seconds=LONG / 3, trial_bytes=LIMITS.trial_bytes))
         executor.ready()
         around = len(marked())
         for fault in faults:
             started = time.monotonic()
-            (failed,) = work(executor, [wanted(1, fault.deed)])
+            # Who does not end by itself ends soon; of others it is not asked how fast the machine is.
+            seconds = LIMITS.trial_seconds if fault.status is Status.TIMEOUT else None
+            (failed,) = work(executor, [replace(wanted(1, fault.deed), seconds=seconds)])
             is_as_told(failed, fault, time.monotonic() - started)
             assert len(marked()) <= around + len(executor.free), f"after {fault.deed} more is left than workers"
             after = work(executor, [wanted(number) for number in range(4)])
@@ -280,10 +282,10 @@ def is_as_told(failed: Finished, fault: Fault, seconds: float) -> None:
     assert "\n" not in failed.trial.reason
     assert failed.trial.loss is None
     assert failed.attempts == fault.attempts, fault
-    assert LIMITS.trial_seconds is not None
-    assert seconds < LIMITS.trial_seconds + 1, fault
+    assert seconds < LONG / 3, fault
     assert failed.trial.cost <= seconds
     if fault.status is Status.TIMEOUT:
+        assert LIMITS.trial_seconds is not None
         assert failed.trial.cost >= LIMITS.trial_seconds
 
 

@@ -186,14 +186,14 @@ def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
     time.sleep(1)
     (finished,) = executor.wait(0.1)
     assert finished.trial.status is Status.TIMEOUT
-    assert 0.5 <= finished.trial.cost < 0.8
+    assert 0.5 <= finished.trial.cost < 1, "it went on for as long as the search was busy"
 
 
 def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
-    executor = make(evaluate, limits=Limits(trial_seconds=0.3))
+    executor = make(evaluate, limits=Limits(trial_seconds=0.8))
     executor.ready()
     executor.start("1", Job(1, wanted(1, "return_much")))
-    time.sleep(0.8)
+    time.sleep(1.2)
     (finished,) = executor.wait(5)
     assert finished.trial.status is Status.SUCCESS
     assert len(finished.trial.predictions) == 20_000_000
@@ -368,7 +368,7 @@ def test_closing_while_it_loads_is_quick(marked: Marked) -> None:
     assert executor.wait(0.3) == ()
     started = time.monotonic()
     executor.close()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < LONG / 3
     assert not marked()
 
 

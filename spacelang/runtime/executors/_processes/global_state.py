@@ -20,7 +20,7 @@ from typing import Any, Final
 from spacelang.runtime.executors._processes import system
 
 SETTLING: Final = 0.05
-"""How long threads may take to end whose work is done, in seconds."""
+"""How long threads may take to end whose work is done, in seconds; as much of a core, where they compute."""
 
 BLINK: Final = 0.001
 """How often it is looked whether they have, in seconds."""
@@ -60,12 +60,17 @@ class GlobalState:
         return before.items() <= self._modules.items()
 
     def _are_threads_gone(self) -> bool:
-        """Whether no thread is left that could do anything by itself."""
-        until = time.monotonic() + SETTLING
+        """Whether no thread is left that could do anything by itself.
+
+        A pool of threads turns in circles for some milliseconds before it sleeps. Where other processes have the cores,
+        that takes as long as these like: so who wants a core is given some time on it, and not some time.
+        """
+        until, most = time.monotonic() + SETTLING, time.process_time() + SETTLING
         while active := system.threads() - self._threads:
+            is_at_work = time.process_time() < most and any(map(system.wants_a_core, active))
             if all(map(system.waits_for_work, active)) and len(sys._current_frames()) == 1:
                 return True
-            if time.monotonic() > until:
+            if time.monotonic() > until and not is_at_work:
                 return False
             time.sleep(BLINK)
         return True

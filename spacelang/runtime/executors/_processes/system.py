@@ -142,3 +142,11 @@ def waits_for_work(thread: str) -> bool:
         call = Path(f"/proc/self/task/{thread}/syscall").read_text().split()
         return len(call) > FOREVER and call[0] == FUTEX.get(platform.machine()) and call[FOREVER] == "0x0"
     return False
+
+
+def wants_a_core(thread: str) -> bool:
+    """Whether a thread of this process computes, or would if it had a core."""
+    with suppress(OSError):
+        state = Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()
+        return state[0] == "R"
+    return False

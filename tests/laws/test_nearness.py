@@ -11,7 +11,7 @@ from spacelang.api.nearness import nearest
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.value import same
+from spacelang.ir.value import is_number, same
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
@@ -76,6 +76,23 @@ def test_no_member_of_its_structure_changes_fewer_values(space: Space, data: st.
     assert changes(member) == min(map(changes, alike))
 
 
+@LAW
+@given(finite_spaces(), st.data())
+def test_no_other_number_of_a_key_is_closer(space: Space, data: st.DataObject) -> None:
+    structures = Structures(space)
+    if not structures.count:
+        return
+    wanted = data.draw(mutated(space))
+    found = nearest(structures, Configuration(wanted))
+    for key in (each.key for each in found.changes if each.given is not None and each.needed is not None):
+        if is_number(wanted[key]) and is_number(found.member[key]):
+            others = (Configuration.from_json(text) for text in brute.configurations(space))
+            rest = {name: value for name, value in found.member.items() if name != key}
+            alike = [each[key] for each in others if {name: each[name] for name in each if name != key} == rest]
+            numbers = [*filter(is_number, alike)]
+            assert min(abs(each - wanted[key]) for each in numbers) == abs(found.member[key] - wanted[key])
+
+
 CREDIT = """\
 space credit
 stage scaler = none | StandardScaler
@@ -104,3 +121,27 @@ forbid scaler is none and estimator is SVC
 def test_what_has_to_be_changed(given: dict[str, Any], changes: dict[str, Any]) -> None:
     found = sl.parse(CREDIT).nearest(given)
     assert {each.key: None if each.needed is None else each.needed[0] for each in found.changes} == changes
+
+
+NUMBERS = """\
+space numbers
+stage estimator =
+  | RandomForestClassifier { n_estimators : int[1, 100] = 10, max_depth : int[1, 5000] = 10
+      require n_estimators <= 10 or n_estimators >= 60
+      require max_depth + n_estimators <= 2000 }
+  | LogisticRegression { C : float[0.0001, 10000] log = 1, tol : float[0.000001, 0.1] log = 0.001
+      require C < 100 or tol <= 0.01 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        ({"estimator": "RandomForestClassifier", "estimator.n_estimators": 55, "estimator.max_depth": 7}, 60),
+        ({"estimator": "RandomForestClassifier", "estimator.n_estimators": 5, "estimator.max_depth": 3000}, 1995),
+        ({"estimator": "LogisticRegression", "estimator.C": 500, "estimator.tol": 0.05}, 0.01),
+    ],
+)
+def test_a_number_goes_no_further_than_it_has_to(given: dict[str, Any], needed: float) -> None:
+    (change,) = sl.parse(NUMBERS).nearest(given).changes
+    assert change.needed == (needed,)

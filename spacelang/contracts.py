@@ -49,8 +49,8 @@ of one without data; what that bounds is a `FunctionBound`. `sl.search(space, ob
 `spacelang.testing` has the suites that tell whether one does what it must, CONTRIBUTING.md a short one of each.
 """
 
+from spacelang.draws.joint import UnlikelyError
 from spacelang.draws.sampling import Sampler
-from spacelang.draws.tied import UnlikelyError
 from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple

@@ -12,7 +12,7 @@ from typing import Final
 
 from spacelang.facts import fact
 from spacelang.ir.expr import And, Constant, Expr, Is, Not, holds
-from spacelang.ir.given import Case, cases, folded
+from spacelang.ir.given import ConditionCase, cases, folded
 from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 from spacelang.ir.walk import Assignment, default_structure
@@ -48,7 +48,7 @@ def constraints(presence: Presence, variables: Mapping[str, Variable]) -> list[C
     return None if len(found) > MOST else [each for case in found for each in _where(presence, known, case)]
 
 
-def _where(presence: Presence, known: Variable, case: Case) -> Iterator[Constraint]:
+def _where(presence: Presence, known: Variable, case: ConditionCase) -> Iterator[Constraint]:
     """The constraints for one case of a condition."""
     absent = [Not(active) for active in case.active]
     others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)

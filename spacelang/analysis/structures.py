@@ -234,7 +234,7 @@ class StructureReader:
 
     def _columns(self, written: ast.Columns, spot: Spot) -> ir.Product:
         annotations.read(written.annotations, "steps of the pipeline", self._report)
-        selectors: dict[ir.Selector, Span] = {}
+        selectors: dict[ir.ColumnSelector, Span] = {}
         parts: list[ir.Node] = []
         for selector, part in written.parts:
             found = self._selector(selector)
@@ -247,10 +247,10 @@ class StructureReader:
                 parts.append(node)
         return ir.Product(ir.Kind.COLUMNS, tuple(parts), written.span, tuple(selectors))
 
-    def _selector(self, written: ast.Word | ast.Text) -> ir.Selector | None:
+    def _selector(self, written: ast.Word | ast.Text) -> ir.ColumnSelector | None:
         if isinstance(written, ast.Word):
             if written.text in SELECTORS:
-                return ir.Selector(written.text)
+                return ir.ColumnSelector(written.text)
             near, listed = nearest(written.text, SELECTORS), ", ".join(f"`{name}`" for name in SELECTORS)
             self._report.add(UnknownSelector(primary=written.span, name=written.text, near=near, listed=listed))
             return None
@@ -259,7 +259,7 @@ class StructureReader:
         except re.error as error:
             self._report.add(BadPattern(primary=written.span, reason=str(error)))
             return None
-        return ir.Selector("pattern", written.value)
+        return ir.ColumnSelector("pattern", written.value)
 
     def _permutation(self, written: ast.Permute, spot: Spot, alias: ast.Word | None) -> ir.Product:
         """The steps after the decision of their order, whose alternatives are all orders."""

@@ -29,9 +29,9 @@ from spacelang.text import Source
 if TYPE_CHECKING:
     from spacelang.api.nearness import Nearest
     from spacelang.api.verifying import Verified
-    from spacelang.draws.columns import Columns
+    from spacelang.draws.batch import Batch
     from spacelang.draws.neighbours import Neighbourhood
-    from spacelang.solver.numbering import Numbers
+    from spacelang.solver.numbering import ConfigurationNumbers
     from spacelang.targets._lowered import Lowered
 
 TEXT: Final = "<text>"
@@ -139,7 +139,7 @@ class Space(Computing):
         """
         return self.columns(count, seed=seed).configurations()
 
-    def columns(self, count: int, *, seed: int = 0) -> "Columns":
+    def columns(self, count: int, *, seed: int = 0) -> "Batch":
         """`count` configurations as arrays, one for each decision and hyperparameter: millions take seconds.
 
         Raises as `sample` does.
@@ -165,10 +165,10 @@ class Space(Computing):
         return self._numbers.of(self._member(configuration))
 
     @cached_property
-    def _numbers(self) -> "Numbers":
-        from spacelang.solver.numbering import Numbers
+    def _numbers(self) -> "ConfigurationNumbers":
+        from spacelang.solver.numbering import ConfigurationNumbers
 
-        return Numbers(self.counted)
+        return ConfigurationNumbers(self.counted)
 
     def structure(self, number: int) -> dict[str, str]:
         """The decisions, by key, of the structure with a number from 0 to `structures` - 1.

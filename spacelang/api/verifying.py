@@ -11,7 +11,7 @@ from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.solver.defaults import default
-from spacelang.solver.numbering import Numbers
+from spacelang.solver.numbering import ConfigurationNumbers
 
 if TYPE_CHECKING:
     from spacelang.solver.counting import Structures
@@ -82,7 +82,7 @@ def verify(form: "Lowered[Any, Any]", structures: "Structures", *, count: int = 
 
 def _all(structures: "Structures") -> list[Configuration]:
     assert structures.configurations is not None
-    numbers = Numbers(structures)
+    numbers = ConfigurationNumbers(structures)
     return [numbers.at(number) for number in range(structures.configurations)]
 
 

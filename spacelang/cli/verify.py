@@ -32,7 +32,7 @@ def command(
     """
     from spacelang.api.compiling import lowered
     from spacelang.api.verifying import verify
-    from spacelang.draws.tied import UnlikelyError
+    from spacelang.draws.joint import UnlikelyError
     from spacelang.targets import TARGETS
 
     chosen = plugin(TARGETS, target, set_)

@@ -10,7 +10,7 @@ from spacelang.draws.unit import scale
 from spacelang.ir.domain import Grid, Real
 
 
-class Interval:
+class UnitInterval:
     """The numbers of some pieces on [0, 1], those between two members too.
 
     Several pieces share [0, 1] alike, and each of their members has half a step to both of its sides.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from spacelang.draws.codes import Array, at
-from spacelang.draws.unit import Scale, scale
+from spacelang.draws.unit import UnitScale, scale
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, decimals
 
 NEAR: Final = 2**50
@@ -59,7 +59,7 @@ def from_unit(part: Simple, places: Array) -> Array:
     return np.where(given <= 0.0, float(first), np.where(given >= 1.0, float(last), found))
 
 
-def _scale(part: Simple) -> Scale:
+def _scale(part: Simple) -> UnitScale:
     if isinstance(part, Categorical):
         return scale(0, part.last_index, log=False, functions=np)
     return scale(part.lower, part.upper, log=part.log, functions=np)

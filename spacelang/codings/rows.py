@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from spacelang.codings.domains import Coding, Rows
+from spacelang.draws.batch import Batch, Column
 from spacelang.draws.codes import Array, Codes
-from spacelang.draws.columns import Column, Columns
 from spacelang.draws.tabulating import Tabulator
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain
@@ -58,9 +58,9 @@ class RowCoding:
         """How many columns there are."""
         return self.fields[-1].end if self.fields else 0
 
-    def encode(self, members: Sequence[Configuration] | Columns) -> Rows:
+    def encode(self, members: Sequence[Configuration] | Batch) -> Rows:
         """The rows of members, shape (n, width)."""
-        columns = members if isinstance(members, Columns) else self._tabulator.columns(members)
+        columns = members if isinstance(members, Batch) else self._tabulator.columns(members)
         found = np.full((len(columns), self.width), self.missing, order="F")
         for field in self.fields:
             drawn = _drawn(columns, field.variable)
@@ -70,7 +70,7 @@ class RowCoding:
             found[rows, field.start : field.end] = field.coding.encode(drawn.values)
         return found
 
-    def decode(self, rows: Rows) -> Columns:
+    def decode(self, rows: Rows) -> Batch:
         """The members that rows stand for; raises ValueError, with the address, for numbers that stand for nothing."""
         decisions: dict[str, Array] = {}
         hyperparameters: dict[str, Column] = {}
@@ -87,7 +87,7 @@ class RowCoding:
                 decisions[field.variable.address][at] = values.codes
             else:
                 hyperparameters[field.variable.address] = Column(at, values)
-        return Columns(self.space, len(rows), decisions, hyperparameters)
+        return Batch(self.space, len(rows), decisions, hyperparameters)
 
     def has(self, row: Rows) -> bool:
         """Whether a row, (width,), is the one of a member of the space."""
@@ -114,7 +114,7 @@ def domain_of(variable: Variable) -> Domain:
     return Categorical(tuple(node.places)) if isinstance(node, Choice) else node.domain
 
 
-def _drawn(columns: Columns, variable: Variable) -> Column | None:
+def _drawn(columns: Batch, variable: Variable) -> Column | None:
     """The values that a variable has, with their rows; None where it has none."""
     if not isinstance(variable.node, Choice):
         return columns.hyperparameters.get(variable.address)

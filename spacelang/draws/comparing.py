@@ -49,7 +49,7 @@ A rounding is 2^-53 of its result at most; what products of roundings add to tha
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class JointValues:
     """Values of some hyperparameters, entry by entry, where all of them are active."""
 
     domains: Mapping[str, Domain]
@@ -57,7 +57,7 @@ class Rows:
     count: int
 
 
-def truths(atom: Compare, rows: Rows) -> Array:
+def truths(atom: Compare, rows: JointValues) -> Array:
     """Whether a linear comparison holds, for each entry."""
     values = {address: numbers(rows.domains[address], rows.codes[address]) for address in references(atom)}
     with np.errstate(all="ignore"):
@@ -116,7 +116,7 @@ def _size(operation: Operation, size: Array, other: Array, right: Array) -> Arra
             return weighted
 
 
-def _lookup(rows: Rows, entry: int) -> Callable[[str], Worth]:
+def _lookup(rows: JointValues, entry: int) -> Callable[[str], Worth]:
     def value_at(address: str) -> Worth:
         if address not in rows.codes:
             return INACTIVE

@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
+from spacelang.draws.batch import Batch, column_of
 from spacelang.draws.codes import Array, Codes, integer_type
-from spacelang.draws.columns import Columns, column_of
+from spacelang.draws.joint import JointDraw, UnlikelyError
 from spacelang.draws.lottery import JointLottery, partition
-from spacelang.draws.tied import Tied, UnlikelyError
 from spacelang.draws.uniform import UniformDraw
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Context, Space
@@ -88,7 +88,7 @@ class Sampler:
         for start in range(0, count, BLOCK):
             yield from self.columns(min(BLOCK, count - start), rng).configurations()
 
-    def columns(self, count: int, rng: Generator, taken: Structure | None = None) -> Columns:
+    def columns(self, count: int, rng: Generator, taken: Structure | None = None) -> Batch:
         """So many configurations as columns.
 
         Where branches are given, all have a structure with these, uniformly from those that there are (all of one,
@@ -100,7 +100,7 @@ class Sampler:
         for context, rows in reached:
             for component in self._conditioning.by_context.get(context, ()):
                 self._draw(component, rows, decisions, rng, pieces)
-        return Columns(self.space, count, decisions.codes, {a: column_of(found) for a, found in pieces.items()})
+        return Batch(self.space, count, decisions.codes, {a: column_of(found) for a, found in pieces.items()})
 
     def _decide(self, decisions: "_Decisions", rng: Generator, taken: Structure) -> Iterator[tuple[Context, Array]]:
         """Take all decisions; gives every context that is reached, with its rows."""
@@ -150,15 +150,15 @@ class Sampler:
 
     def _make_drawers(
         self, component: Component, situation: tuple[int, ...]
-    ) -> tuple[tuple[str, ...], tuple[Tied, ...]]:
+    ) -> tuple[tuple[str, ...], tuple[JointDraw, ...]]:
         model = self._conditioning.model(component, situation)
         free: list[str] = []
-        tied: list[Tied] = []
+        tied: list[JointDraw] = []
         for network in model.by_context.get((), ()):
             if network.is_free:
                 free.extend(network.cells)
             elif network.cells:
-                tied.append(Tied(model, network, component.constraints))
+                tied.append(JointDraw(model, network, component.constraints))
         return tuple(free), tuple(tied)
 
 

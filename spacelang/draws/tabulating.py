@@ -1,4 +1,4 @@
-"""Configurations as columns: the way back from `Columns.configurations`."""
+"""Configurations as columns: the way back from `Batch.configurations`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from spacelang.draws.batch import Batch, Column
 from spacelang.draws.codes import Array, Codes, code_of, code_type, integer_type
-from spacelang.draws.columns import Column, Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, parts
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space
@@ -21,7 +21,7 @@ class Tabulator:
         self._space = space
         self._top = self._stop(())
 
-    def columns(self, configurations: Sequence[Configuration]) -> Columns:
+    def columns(self, configurations: Sequence[Configuration]) -> Batch:
         """The members as columns, row i for the i-th; `columns(them).configurations()` are these again."""
         branches: _Entries = {}
         values: _Entries = {}
@@ -39,14 +39,14 @@ class Tabulator:
                     if key in view:
                         _add(values, address, row, view[key])
         count = len(configurations)
-        return Columns(
+        return Batch(
             self._space,
             count,
             {address: self._places(address, count, *entries) for address, entries in branches.items()},
             {address: self._column(address, *entries) for address, entries in values.items()},
         )
 
-    def _stop(self, context: Context) -> "_Stop":
+    def _stop(self, context: Context) -> "_Level":
         nodes = [variable.node for variable in self._space.by_context.get(context, ())]
         choices = tuple(node for node in nodes if isinstance(node, Choice))
         below = {
@@ -55,7 +55,7 @@ class Tabulator:
             for branch in choice.places
             for inside in ((*context, (choice.address, branch)),)
         }
-        return _Stop(choices, tuple((n.address, n.key) for n in nodes if isinstance(n, Hyperparameter)), below)
+        return _Level(choices, tuple((n.address, n.key) for n in nodes if isinstance(n, Hyperparameter)), below)
 
     def _places(self, address: str, count: int, rows: Sequence[int], places: Sequence[Any]) -> Array:
         choice = self._space.variables[address].choice
@@ -73,12 +73,12 @@ _Entries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Stop:
+class _Level:
     """What the branches of a context lead to; `below` is None where a branch leads to nothing."""
 
     choices: tuple[Choice, ...]
     hyperparameters: tuple[tuple[str, str], ...]
-    below: Mapping[tuple[str, Any], "_Stop | None"]
+    below: Mapping[tuple[str, Any], "_Level | None"]
 
 
 def _add(entries: _Entries, address: str, row: int, entry: object) -> None:

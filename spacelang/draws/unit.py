@@ -15,35 +15,35 @@ from spacelang.solver.cells import log_ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class UnitScale:
     """A range of numbers on [0, 1]: `share` says where a number lies, `number` is the one at a share, not rounded."""
 
     share: Callable[[Any], Any]
     number: Callable[[Any], Any]
 
 
-def scale(lower: float, upper: float, *, log: bool, functions: Any = math) -> Scale:
+def scale(lower: float, upper: float, *, log: bool, functions: Any = math) -> UnitScale:
     """The scale (x - lower) / (upper - lower), of logarithms under `log`.
 
     It takes single numbers, integers of any size among them; with `functions` of NumPy, arrays of floats.
     """
     if lower == upper:
-        return Scale(lambda number: 0.0 * number, lambda share: lower + 0.0 * share)
+        return UnitScale(lambda number: 0.0 * number, lambda share: lower + 0.0 * share)
     if log and upper <= 2 * lower:  # logarithms of near numbers are too coarse
         ratio, log1p, expm1 = log_ratio(lower, upper), functions.log1p, functions.expm1
-        return Scale(
+        return UnitScale(
             lambda number: log1p((number - lower) / lower) / ratio, lambda share: lower + lower * expm1(share * ratio)
         )
     if log:
         start, logarithm, exp = math.log(lower), functions.log, functions.exp
         length = math.log(upper) - start
-        return Scale(lambda number: (logarithm(number) - start) / length, lambda share: exp(start + share * length))
+        return UnitScale(lambda number: (logarithm(number) - start) / length, lambda share: exp(start + share * length))
     if isinstance(lower, int):
         span = upper - lower
-        return Scale(lambda number: (number - lower) / span, lambda share: lower + share * span)
+        return UnitScale(lambda number: (number - lower) / span, lambda share: lower + share * span)
     # In halves, since the width of a range may be more than any float.
     first, half = lower / 2, upper / 2 - lower / 2
-    return Scale(lambda number: (number / 2 - first) / half, lambda share: (first + share * half) * 2)
+    return UnitScale(lambda number: (number / 2 - first) / half, lambda share: (first + share * half) * 2)
 
 
 def measure(part: Simple) -> Callable[[Value], float]:

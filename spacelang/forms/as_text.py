@@ -20,6 +20,7 @@ from spacelang.ir.space import (
     RANGE,
     Branch,
     Choice,
+    ColumnSelector,
     Fixed,
     Hyperparameter,
     Kind,
@@ -27,7 +28,6 @@ from spacelang.ir.space import (
     Node,
     Operator,
     Product,
-    Selector,
     Space,
     operators,
     order_name,
@@ -373,7 +373,7 @@ def _operator_name(operator: Operator) -> ast.Dotted:
     return dotted(operator.name if operator.catalogue in (OWN, ABSTRACT) else f"{operator.catalogue}.{operator.name}")
 
 
-def _selector(selector: Selector) -> ast.Word | ast.Text:
+def _selector(selector: ColumnSelector) -> ast.Word | ast.Text:
     return ast.Text(selector.pattern, NOWHERE) if selector.kind == "pattern" else named(selector.kind)
 
 

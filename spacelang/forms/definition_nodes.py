@@ -38,6 +38,7 @@ from spacelang.ir.space import (
     SELECTORS,
     Branch,
     Choice,
+    ColumnSelector,
     Fixed,
     Hyperparameter,
     Kind,
@@ -45,7 +46,6 @@ from spacelang.ir.space import (
     Node,
     Operator,
     Product,
-    Selector,
     order_name,
 )
 from spacelang.suggest import suggestion
@@ -105,18 +105,18 @@ def _pattern(value: object, path: str) -> str:
     return pattern
 
 
-_SELECTOR: Final[DocumentForm[Selector]] = TaggedUnion(
+_SELECTOR: Final[DocumentForm[ColumnSelector]] = TaggedUnion(
     "",
     "a selector",
     {
         "pattern": KeyedObject(
             "The columns in whose names a regular expression is found.",
             (Key("pattern", Scalar(_pattern, TEXT.described)),),
-            lambda parts, _, __: Selector("pattern", **parts),
+            lambda parts, _, __: ColumnSelector("pattern", **parts),
         )
     },
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    Via(words(*SELECTORS), Selector, attrgetter("kind")),
+    Via(words(*SELECTORS), ColumnSelector, attrgetter("kind")),
 )
 
 

@@ -57,14 +57,14 @@ def without(expression: Expr, addresses: Collection[str]) -> Expr:
 
 
 @fact
-class Case:
+class ConditionCase:
     """What is left of a condition in the cases in which none of the expressions holds that say what is active."""
 
     active: tuple[Expr, ...]
     left: Expr
 
 
-def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[Case]:
+def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[ConditionCase]:
     """The cases of a condition, by what is inactive of what it depends on; the first is that nothing is.
 
     Together they say the condition in terms of what is active: constraints say nothing where something is inactive that
@@ -78,7 +78,7 @@ def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -
         tests = (tuple(Is(address, (branch,)) for address, branch in further) for further, _ in inactive)
         conditions = (() if test is None else (without(test, gone),) for _, test in inactive)
         active = tuple(And((*below, *test)) for below, test in zip(tests, conditions, strict=True))
-        yield Case(active, without(condition, gone))
+        yield ConditionCase(active, without(condition, gone))
 
 
 def _doubtful(

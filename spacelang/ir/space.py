@@ -107,7 +107,7 @@ class Choice(Computing):
 
 
 @fact
-class Selector:
+class ColumnSelector:
     """Which columns a part of `columns(…)` takes: a kind of them, or those whose names a pattern is found in.
 
     The kinds are those of SELECTORS and `pattern`.
@@ -135,7 +135,7 @@ class Product:
     kind: Kind
     children: tuple["Node", ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
-    selectors: tuple[Selector, ...] = ()
+    selectors: tuple[ColumnSelector, ...] = ()
     labels: tuple[str, ...] = ()
 
     def ordered(self, order: str) -> tuple["Node", ...]:

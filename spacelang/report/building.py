@@ -22,6 +22,7 @@ from spacelang.ir.space import (
     NOTHING,
     Branch,
     Choice,
+    ColumnSelector,
     Fixed,
     Hyperparameter,
     Kind,
@@ -29,7 +30,6 @@ from spacelang.ir.space import (
     Node,
     Operator,
     Product,
-    Selector,
     Space,
     subtree,
 )
@@ -42,7 +42,7 @@ from spacelang.runtime.pipelines import chain, columns, configured
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.runtime.pipelines.library import CODES_ONLY, class_of, entry, object_of, set_by_runtime, task_kind
 from spacelang.targets._exports.python import (
-    Call,
+    Called,
     Code,
     Item,
     Keyed,
@@ -196,10 +196,10 @@ class _Builder:
             yield _source(each)
         yield from map(_source, (columns.reads_text, columns.transformer_of))
 
-    def call(self, helper: str, *arguments: Code) -> Call:
+    def call(self, helper: str, *arguments: Code) -> Called:
         """A call of one of the functions that are written down where they are called."""
         self.used.add(helper)
-        return Call(helper, arguments)
+        return Called(helper, arguments)
 
     def steps(self, node: Node) -> Iterator[Code]:
         """The steps that a node adds to the pipeline around it: pairs of a name, if it has one, and a step or None."""
@@ -231,7 +231,7 @@ class _Builder:
             case Operator():
                 return self.estimator(node)
             case Choice():
-                return Call(self.function(node), (Name(GIVEN), Name(SEED)))
+                return Called(self.function(node), (Name(GIVEN), Name(SEED)))
             case Hyperparameter():
                 raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
             case Product(kind=Kind.PARALLEL):
@@ -253,9 +253,9 @@ class _Builder:
                 named.append((selector.kind, Paired((taken, self.selected(selector, node.selectors)))))
         entries = (Paired((Literal(name), *pair.items)) for name, pair in chain.named_apart(named))
         transformer = self.writer.imported(ColumnTransformer.__name__, ColumnTransformer)
-        return Call(transformer, (Listed(tuple(entries)),), (("remainder", remainder),))
+        return Called(transformer, (Listed(tuple(entries)),), (("remainder", remainder),))
 
-    def selected(self, selector: Selector, others: tuple[Selector, ...]) -> Code:
+    def selected(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> Code:
         """What selects columns when it is fitted."""
         if selector.kind == "all":
             return Name("slice(None)")
@@ -314,13 +314,13 @@ class _Builder:
         conditional: list[Code] = []
         for child in operator.children:
             if isinstance(child, Choice):
-                arguments[child.name] = Call(self.function(child, operator), (Name(GIVEN), Name(SEED)))
+                arguments[child.name] = Called(self.function(child, operator), (Name(GIVEN), Name(SEED)))
             elif child.condition is None or _part_of(operator, child.name) is not None:
                 arguments[child.name] = self.value(operator, child)
             else:
                 conditional.append(self.conditional(operator, child, arguments.pop(child.name, None)))
         whole = _composed(operator, arguments)
-        return Call(self.writer.imported(found.__name__, found), tuple(conditional), tuple(whole.items()))
+        return Called(self.writer.imported(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
     def conditional(self, operator: Operator, child: Hyperparameter, usual: Code | None) -> Code:
         """An argument that is given where the configuration says its value, and else is as usual."""
@@ -352,12 +352,12 @@ class _Builder:
         found = _given(node.key)
         part = _part_of(operator, node.name)
         if part is not None and node.condition is not None:
-            found = Call(f"{GIVEN}.get", (Literal(node.key), Literal(part.default)))
+            found = Called(f"{GIVEN}.get", (Literal(node.key), Literal(part.default)))
         match node.domain:
             case Real() | Grid(is_integral=False):
-                return Call("float", (found,))
+                return Called("float", (found,))
             case Grid():
-                return Call("int", (found,))
+                return Called("int", (found,))
             case _:
                 return self.told(operator, node, found)
 

@@ -20,7 +20,7 @@ from spacelang.solver.ties import tied
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RelevantDecision:
     """A decision that matters to a component.
 
     `classes` gives the class of each branch by its place, and last that of where the decision is not reached;
@@ -41,7 +41,7 @@ class Component:
     members: tuple[Variable, ...]
     constraints: tuple[Constraint, ...]
     context: Context
-    decisions: tuple[Ask, ...]
+    decisions: tuple[RelevantDecision, ...]
 
     @cached_property
     def is_free(self) -> bool:
@@ -125,12 +125,12 @@ def _components(space: Space) -> Iterator[Component]:
     """The components of a space, in the order of their first members; every hyperparameter is in exactly one."""
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
     for context, members, constraints in tied(variables, [each for each in space.constraints if each.scope]):
-        yield Component(members, constraints, context, tuple(_asks(space, members, constraints, context)))
+        yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
 
 
-def _asks(
+def _relevant_decisions(
     space: Space, members: Sequence[Variable], constraints: Sequence[Constraint], context: Context
-) -> Iterator[Ask]:
+) -> Iterator[RelevantDecision]:
     tests = [each for expression in said(members, constraints) for each in nodes(expression) if isinstance(each, Is)]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}
@@ -140,10 +140,10 @@ def _asks(
         choice = space.variables[address].choice
         mine = dict.fromkeys(test.branches for test in tests if test.address == address)
         owning = {branch for owner, branch in owners if owner == address}
-        yield _ask(choice, owning, tuple(mine))
+        yield _relevant_decision(choice, owning, tuple(mine))
 
 
-def _ask(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> Ask:
+def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> RelevantDecision:
     classes: list[int] = []
     examples: dict[tuple[object, ...], str | None] = {}
     for branch in (*choice.places, None):
@@ -151,7 +151,7 @@ def _ask(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -
         examples.setdefault(signature, branch)
         classes.append(list(examples).index(signature))
     by_branch = dict(zip((*choice.places, None), classes, strict=True))
-    return Ask(choice.address, tuple(classes), tuple(examples.values()), by_branch)
+    return RelevantDecision(choice.address, tuple(classes), tuple(examples.values()), by_branch)
 
 
 def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:

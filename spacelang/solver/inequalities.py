@@ -19,7 +19,7 @@ class SearchTooLongError(Exception):
 
 
 @fact
-class Row:
+class Inequality:
     """`sum of factors[name] * name + constant <= 0`, `< 0` where strict."""
 
     factors: Mapping[str, Fraction]
@@ -27,7 +27,7 @@ class Row:
     strict: bool = False
 
 
-def solve(rows: Sequence[Row], integers: frozenset[str]) -> dict[str, Fraction] | None:
+def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
     """A solution in which the named variables are integers; None where there is none.
 
     Every integer must be bounded by the rows. Raises SearchTooLongError.
@@ -44,15 +44,15 @@ def solve(rows: Sequence[Row], integers: frozenset[str]) -> dict[str, Fraction] 
         if split is None:
             return found
         below, one = Fraction(math.floor(found[split])), Fraction(1)
-        waiting.append([*system, Row({split: -one}, below + 1)])
-        waiting.append([*system, Row({split: one}, -below)])
+        waiting.append([*system, Inequality({split: -one}, below + 1)])
+        waiting.append([*system, Inequality({split: one}, -below)])
     raise SearchTooLongError
 
 
-def _relaxed(rows: Iterable[Row], integers: frozenset[str]) -> dict[str, Fraction] | None:
+def _relaxed(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
     """A solution in which integers are whole where the others leave them that choice."""
     system = _tightest(rows, integers)
-    eliminated: list[tuple[str, list[Row]]] = []
+    eliminated: list[tuple[str, list[Inequality]]] = []
     while names := {name: None for row in system for name in row.factors}:
         name = min(names, key=lambda name: _cost(name, system))
         touching = [row for row in system if name in row.factors]
@@ -67,23 +67,23 @@ def _relaxed(rows: Iterable[Row], integers: frozenset[str]) -> dict[str, Fractio
     return found
 
 
-def _cost(name: str, rows: Sequence[Row]) -> tuple[int, str]:
+def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
     """How many rows eliminating a variable makes; ties by name, so that runs are alike."""
     signs = [row.factors[name] > 0 for row in rows if name in row.factors]
     return signs.count(True) * signs.count(False), name
 
 
-def _combined(name: str, rows: Sequence[Row]) -> list[Row]:
+def _combined(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
     """What the rows say about the other variables: each lower end is at most each upper end."""
     lower = [row for row in rows if row.factors[name] < 0]
     upper = [row for row in rows if row.factors[name] > 0]
     return [_sum(low, high, name) for low in lower for high in upper]
 
 
-def _sum(low: Row, high: Row, name: str) -> Row:
+def _sum(low: Inequality, high: Inequality, name: str) -> Inequality:
     mine, other = high.factors[name], -low.factors[name]
     factors = added({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
-    return Row(factors, mine * low.constant + other * high.constant, low.strict or high.strict)
+    return Inequality(factors, mine * low.constant + other * high.constant, low.strict or high.strict)
 
 
 def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int) -> dict[str, Fraction]:
@@ -94,9 +94,9 @@ def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: F
     return {key: factor for key, factor in factors.items() if factor}
 
 
-def _tightest(rows: Iterable[Row], integers: frozenset[str]) -> list[Row]:
+def _tightest(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
     """The rows brought to a common scale, of each direction only the tightest."""
-    best: dict[tuple[tuple[str, Fraction], ...], Row] = {}
+    best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
     for row in (_scaled(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
         known = best.get(direction)
@@ -105,7 +105,7 @@ def _tightest(rows: Iterable[Row], integers: frozenset[str]) -> list[Row]:
     return list(best.values())
 
 
-def _scaled(row: Row, integers: frozenset[str]) -> Row:
+def _scaled(row: Inequality, integers: frozenset[str]) -> Inequality:
     """The row with coprime whole factors; over integers alone its constant is rounded to what they can reach."""
     if not row.factors:
         return row
@@ -113,12 +113,12 @@ def _scaled(row: Row, integers: frozenset[str]) -> Row:
     scale = Fraction(whole, math.gcd(*(int(factor * whole) for factor in row.factors.values())))
     factors, constant = {name: factor * scale for name, factor in row.factors.items()}, row.constant * scale
     if not integers.issuperset(factors):
-        return Row(factors, constant, row.strict)
+        return Inequality(factors, constant, row.strict)
     rounded = math.floor(constant) + 1 if row.strict else math.ceil(constant)
-    return Row(factors, Fraction(rounded))
+    return Inequality(factors, Fraction(rounded))
 
 
-def _between(name: str, rows: Sequence[Row], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
+def _between(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
     """A value that the rows allow, given the variables that come after it: the middle, whole where one is."""
     lower, upper, lower_strict, upper_strict = _ends(name, rows, found)
     middle = (lower + upper) / 2
@@ -131,7 +131,9 @@ def _between(name: str, rows: Sequence[Row], found: Mapping[str, Fraction], *, w
     return middle
 
 
-def _ends(name: str, rows: Sequence[Row], found: Mapping[str, Fraction]) -> tuple[Fraction, Fraction, bool, bool]:
+def _ends(
+    name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction]
+) -> tuple[Fraction, Fraction, bool, bool]:
     """The ends of a variable and whether they are excluded; the ends of the cells make sure that both exist."""
     lower: list[tuple[Fraction, bool]] = []
     upper: list[tuple[Fraction, bool]] = []

@@ -13,7 +13,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
 from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value
-from spacelang.solver.inequalities import Row, added, solve
+from spacelang.solver.inequalities import Inequality, added, solve
 
 
 @fact
@@ -106,7 +106,7 @@ def _scale(form: Linear, factor: Fraction) -> Linear:
     return Linear({a: f * factor for a, f in form.factors.items() if f * factor}, form.constant * factor)
 
 
-Rows = tuple[Row, ...]
+Rows = tuple[Inequality, ...]
 """Inequalities that must hold together."""
 
 
@@ -126,8 +126,8 @@ def rows(relation: Comparison, form: Linear, truth: bool) -> tuple[Rows, ...]:
             return ((_row(opposite, strict=relation == ">"),),)
 
 
-def _row(form: Linear, *, strict: bool) -> Row:
-    return Row(form.factors, form.constant, strict)
+def _row(form: Linear, *, strict: bool) -> Inequality:
+    return Inequality(form.factors, form.constant, strict)
 
 
 def feasible(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> bool:
@@ -178,15 +178,17 @@ class _Variable:
                 assert number is not None
                 return cls(Fraction(number), Fraction(0), Fraction(0), Fraction(0), grid=True)
 
-    def bounds(self, name: str) -> tuple[Row, Row]:
+    def bounds(self, name: str) -> tuple[Inequality, Inequality]:
         one = Fraction(1)
-        return Row({name: -one}, self.lower, self.lower_open), Row({name: one}, -self.upper, self.upper_open)
+        return Inequality({name: -one}, self.lower, self.lower_open), Inequality(
+            {name: one}, -self.upper, self.upper_open
+        )
 
 
-def _substituted(row: Row, variables: Mapping[str, _Variable]) -> Row:
+def _substituted(row: Inequality, variables: Mapping[str, _Variable]) -> Inequality:
     constant = row.constant + sum(factor * variables[name].offset for name, factor in row.factors.items())
     factors = {name: factor * variables[name].unit for name, factor in row.factors.items()}
-    return Row({name: factor for name, factor in factors.items() if factor}, constant, row.strict)
+    return Inequality({name: factor for name, factor in factors.items() if factor}, constant, row.strict)
 
 
 def _member(cell: Simple, place: Fraction | None) -> Value:

@@ -96,13 +96,13 @@ class Solver:
         self._weighted: dict[str, Factor] = {}
         self._conditioned: dict[tuple[Network, Fixed, str], Elimination] = {}
 
-    def given(self, taken: Structure) -> "Given":
+    def given(self, taken: Structure) -> "ConditionedSolver":
         """The solver of what is left once decisions have taken branches.
 
         Where a decision is nested, those that lead to it are given too. `given({"model": "GaussianNB"}).exists` says
         whether some admissible structure ends in naive Bayes.
         """
-        return Given(self, taken)
+        return ConditionedSolver(self, taken)
 
     def total(self, context: Context = ()) -> float:
         """The weight of everything below a context, its branches taken."""
@@ -197,7 +197,7 @@ class Solver:
         return self.weights.branch(node, state) * self.total(inside(self.model.variables[node.address], state))
 
 
-class Given:
+class ConditionedSolver:
     """A solver once decisions have taken branches; whatever is solved stays with the solver."""
 
     def __init__(self, solver: Solver, taken: Structure) -> None:

@@ -31,7 +31,7 @@ def number_of_structure(structures: Structures, structure: Structure) -> int:
     return _Numbering(structures.space, structures.existence).rank(structure, {})
 
 
-class Numbers:
+class ConfigurationNumbers:
     """The numbers of the configurations of a finite space."""
 
     def __init__(self, structures: Structures) -> None:

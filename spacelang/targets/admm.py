@@ -20,13 +20,13 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._admm.boxes import Box
 from spacelang.targets._admm.form import Added, AdmmForm
 from spacelang.targets._admm.layout import Block, Layout, Order, layout_of
-from spacelang.targets._admm.linear_rules import Rule
-from spacelang.targets._admm.points import Active, Point, Points
+from spacelang.targets._admm.linear_rules import LinearRule
+from spacelang.targets._admm.points import Mask, Point, Points
 from spacelang.targets._chain import keeps_of, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, exact, refuse_giants, report_of, rewritten
 
-__all__ = ["Active", "Admm", "AdmmForm", "Block", "Box", "Order", "Point", "Points", "Rule"]
+__all__ = ["Admm", "AdmmForm", "Block", "Box", "LinearRule", "Mask", "Order", "Point", "Points"]
 
 MASK = rewritten("masks, which z and theta decide, say what counts")
 FLAT = rewritten("further alternatives of z")

@@ -24,7 +24,7 @@ from spacelang.plugins import OptionError, option
 from spacelang.reductions.restriction import restricted
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf.partition import Part, Partition, Vector
+from spacelang.targets._boasf.partition import Partition, Subspace, Vector
 from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
 from spacelang.targets._chain import OF_DOMAINS, RULES
 from spacelang.targets._constructs import Construct
@@ -95,13 +95,14 @@ class Boasf:
         space = structures.space
         stage = self._stage(space)
         if stage is None:
-            return Arms(space, (Arm(space, 1, space.title or space.name, Part()),), "the space as a whole")
+            return Arms(space, (Arm(space, 1, space.title or space.name, Subspace()),), "the space as a whole")
         alive = structures.existence.supported_branches()[stage.address]
         names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
         if len(names) > self.cap:
             self._refuse(len(names), "choose another stage, `--set stage=…`")
         arms = tuple(
-            Arm(space, number, name, Part({stage.address: frozenset({name})})) for number, name in enumerate(names, 1)
+            Arm(space, number, name, Subspace({stage.address: frozenset({name})}))
+            for number, name in enumerate(names, 1)
         )
         return Arms(space, arms, f"the alternatives of `{stage.key}`", stage=stage)
 
@@ -162,7 +163,7 @@ class Boasf:
 class Arm:
     """A part of a space: made when it is asked for."""
 
-    def __init__(self, whole: Space, number: int, name: str, takes: Part) -> None:
+    def __init__(self, whole: Space, number: int, name: str, takes: Subspace) -> None:
         """The arm of a number, counted from 1; `takes` says what it takes of the whole."""
         self.name = name
         self.number = number

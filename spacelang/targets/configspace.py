@@ -22,7 +22,7 @@ from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._chain import RULES, keeps_of, of_links, of_rules
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
-from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Piece, Scaled, Whole
+from spacelang.targets._configspace.pieces import Coded, ExactIntegers, FlatHyperparameter, Held, Piece, Scaled
 from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.reading import reading
@@ -217,9 +217,9 @@ class ConfigSpaceForm:
         return {**found, **self.encode(nearest_admissible(self.structures)[1])}
 
 
-def _codes(node: Decision | Hyperparameter, coded: Coded | Parameter) -> Iterator[Document]:
+def _codes(node: Decision | Hyperparameter, coded: Coded | FlatHyperparameter) -> Iterator[Document]:
     """What hyperparameters stand for where they do not have the very values of the space."""
-    if isinstance(coded, Parameter):
+    if isinstance(coded, FlatHyperparameter):
         if coded.name != node.key:
             yield {"names": [coded.name], "key": node.key}
         return
@@ -232,7 +232,7 @@ def _is_same(coded: Coded) -> bool:
     match coded.pieces[0]:
         case Held(reduction=Renamed(part=part)):
             return not is_rewritten([*members(part)])
-        case Held(reduction=Scaled(exponent=0) | Whole()):
+        case Held(reduction=Scaled(exponent=0) | ExactIntegers()):
             return True
         case _:
             return False
@@ -259,7 +259,7 @@ def _made(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]
     match piece:
         case Held(reduction=Renamed(), part=Categorical() as part) if is_rewritten(part.values):
             yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS
-        case Held(reduction=Renamed(), parameter=Parameter(weights=tuple())):
+        case Held(reduction=Renamed(), parameter=FlatHyperparameter(weights=tuple())):
             yield Construct.LOG, WEIGHED
         case Held(reduction=Scaled(exponent=exponent)) if exponent:
             yield Construct.FLOATS, SCALED

@@ -36,7 +36,7 @@ from spacelang.targets._exports.python import (
     one_line,
     source,
 )
-from spacelang.targets._exports.showing import Asked
+from spacelang.targets._exports.showing import QuestionForm
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Hyperopt:
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
-class HyperoptSpace(Asked):
+class HyperoptSpace(QuestionForm):
     """A search space of hyperopt with the way from its samples and trials to configurations."""
 
     @cached_property

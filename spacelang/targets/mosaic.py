@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spacelang.draws.columns import Columns
+from spacelang.draws.batch import Batch
 from spacelang.draws.neighbours import Neighbourhood
 from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
@@ -124,7 +124,7 @@ class StructuralTree:
         """The member below a node that is nearest to all defaults (`Structures.nearest`, `Completer.complete`)."""
         return self._completer.complete(self.structures.nearest(self._node(prefix).taken))
 
-    def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Columns:
+    def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Batch:
         """So many draws from D(X(s)): uniform over the structures below a node, then over admissible values.
 
         Values are drawn as `Sampler` does, log-uniformly where the space says so; it may raise UnlikelyError.
@@ -152,7 +152,7 @@ class StructuralTree:
         """What the columns of vectors are: decisions in the order of the tree, then hyperparameters."""
         return self._vectors.names
 
-    def encode_all(self, configurations: Sequence[Configuration] | Columns) -> Vector:
+    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> Vector:
         """Members as rows, exactly; what is inactive is -1 (see `_vectors`)."""
         return self._vectors.encode(configurations)
 
@@ -160,7 +160,7 @@ class StructuralTree:
         """The members that rows stand for."""
         return self._vectors.decode(vectors).configurations()
 
-    def features(self, configurations: Sequence[Configuration] | Columns) -> Vector:
+    def features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
         """Members as a surrogate sees them: numbers scaled to [0, 1], places of branches and values, else -1."""
         return self._vectors.scaled(self.encode_all(configurations))
 

@@ -23,7 +23,7 @@ from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
 from spacelang.targets._exports.python import Code, Keyed, Literal, evaluated, expression, one_line, source, text
-from spacelang.targets._exports.showing import Asked
+from spacelang.targets._exports.showing import QuestionForm
 from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, rewritten
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Optuna:
         return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
 
 
-class OptunaFunction(Asked):
+class OptunaFunction(QuestionForm):
     """What asks trials of optuna for configurations."""
 
     def __init__(self, named: Questions) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spacelang.codings.domains import Rows, selected
 from spacelang.codings.rows import RowCoding
-from spacelang.draws.columns import Columns
+from spacelang.draws.batch import Batch
 from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Simple, literal
@@ -20,7 +20,7 @@ from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._chain import RULES, keeps_of, of_rules, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import Keeps, Lowered, exact, refuse_giants, refused, report_of
-from spacelang.targets._random.layout import Column, columns_of
+from spacelang.targets._random.layout import MatrixColumn, columns_of
 from spacelang.targets._random.source import source
 from spacelang.targets._shown import quoted
 
@@ -73,7 +73,7 @@ class Random:
 class RandomArrays:
     """Drawn configurations: `columns` as the sampler drew them, `values` as one matrix of floats."""
 
-    def __init__(self, structures: Structures, sampler: Sampler, columns: Columns, seed: int) -> None:
+    def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:
         """The arrays of drawn columns."""
         self.structures = structures
         self.space = structures.space
@@ -174,7 +174,7 @@ class RandomArrays:
         return RowCoding(self.space, selected)
 
     @cached_property
-    def _described(self) -> tuple[Column, ...]:
+    def _described(self) -> tuple[MatrixColumn, ...]:
         return columns_of(self.space)
 
     def _edges(self) -> Iterator[str]:
@@ -186,7 +186,7 @@ class RandomArrays:
                 above = next(other.name for other in self._described if other.address == owner)
                 yield f"  {quoted(above)} -> {quoted(column.name)} [label={quoted(branch)}];"
 
-    def _column_to_json(self, column: Column) -> dict[str, object]:
+    def _column_to_json(self, column: MatrixColumn) -> dict[str, object]:
         node = self.space.variables[column.address].node
         found: dict[str, object] = {"name": column.name, "key": node.key, "kind": column.kind}
         found |= {"lower": column.lower, "upper": column.upper, "log": column.log}
@@ -214,7 +214,7 @@ def _listed(row: Rows) -> list[float | None]:
     return [None if number != number else number for number in row.tolist()]  # noqa: PLR0124 - NaN
 
 
-def _range(column: Column) -> str:
+def _range(column: MatrixColumn) -> str:
     if column.categories is not None:
         return "{" + ", ".join(map(literal, column.categories)) + "}"
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"

@@ -29,7 +29,7 @@ from spacelang.targets._constructs import Construct, constructs_in, constructs_o
 from spacelang.targets._exports import python as _python
 from spacelang.targets._exports.nested import Nested
 from spacelang.targets._exports.python import Code, Keyed, Listed, call, evaluated, functions, one_line, source, text
-from spacelang.targets._exports.showing import Asked
+from spacelang.targets._exports.showing import QuestionForm
 from spacelang.targets._exports.sklearn_dictionaries import Dictionary, dictionaries, dictionaries_needed
 from spacelang.targets._lowered import ADVICE, GIANT, Finding, Keeps, Lowered, approximated, exact, report_of, rewritten
 from spacelang.text import counted
@@ -129,7 +129,7 @@ class Sklearn:
                         yield Finding(construct, SPACED, free.node.span)
 
 
-class SearchDictionaries(Asked):
+class SearchDictionaries(QuestionForm):
     """What a search of scikit-learn takes, with the way from its parameters to configurations."""
 
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
+from spacelang.draws.joint import UnlikelyError
 from spacelang.draws.sampling import Sampler
-from spacelang.draws.tied import UnlikelyError
 from spacelang.forms.as_text import as_text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real, Simple, Union, contains, parts

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from spacelang.codings import members as members_coded
 from spacelang.codings.domains import Coding, parted, selected
 from spacelang.codings.indexed import Indexed
-from spacelang.codings.intervals import Interval
+from spacelang.codings.intervals import UnitInterval
 from spacelang.codings.rows import RowCoding
+from spacelang.draws.batch import Batch
 from spacelang.draws.codes import decoded
-from spacelang.draws.columns import Columns
 from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.draws.uniform import UniformDraw
@@ -250,7 +250,7 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
 @given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
     coding = Indexed(domain, domain)
-    interval = Interval(coding.pieces, integral=coding.is_discrete)
+    interval = UnitInterval(coding.pieces, integral=coding.is_discrete)
     lower, upper = (coding.lower, coding.upper) if coding.is_discrete else ends_of(parts(domain)[0])
     numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
     places = interval.to_unit(numbers)
@@ -297,7 +297,7 @@ def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int
     assert ((rows >= 0) & (rows <= 1) | np.isnan(rows)).all()
 
 
-def drawn_rows(space: Space, seed: int) -> Columns:
+def drawn_rows(space: Space, seed: int) -> Batch:
     try:
         structures = Structures(space)
         assume(structures.count)

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from spacelang.draws.batch import Batch
 from spacelang.draws.codes import Codes, decoded
-from spacelang.draws.columns import Columns
-from spacelang.draws.comparing import Rows, truths
+from spacelang.draws.comparing import JointValues, truths
 from spacelang.draws.lottery import Lottery
 from spacelang.draws.sampling import BLOCK, Sampler, UnlikelyError
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
@@ -34,7 +34,7 @@ UNLIKELY = 1e-8
 """Random spaces are drawn anew in every run: so seldom does chance alone fail one."""
 
 
-def columns(space: Space, count: int, seed: int = 0) -> Columns | None:
+def columns(space: Space, count: int, seed: int = 0) -> Batch | None:
     try:
         structures = Structures(space)
         return Sampler(structures).columns(count, np.random.default_rng(seed)) if structures.count else None
@@ -221,7 +221,7 @@ def test_comparisons_are_what_one_by_one_evaluation_says(
         for side, name in enumerate("ab")
     }
     assert decoded(NUMBERS, codes["a"]) == [pair[0] for pair in pairs]
-    found = truths(atom, Rows(dict.fromkeys("ab", NUMBERS), codes, len(pairs)))
+    found = truths(atom, JointValues(dict.fromkeys("ab", NUMBERS), codes, len(pairs)))
     assert found.tolist() == [holds(atom, dict(zip("ab", pair, strict=True)).__getitem__) for pair in pairs]
 
 
@@ -245,7 +245,7 @@ def test_long_sums_and_small_divisors_are_compared_as_they_are_one_by_one(
     ):
         atom = Compare(relation, left, Constant(near * (1 + off * 1e-14)))
         codes = {"a": Codes(np.array([divided], object), np.array([1 if isinstance(divided, int) else 2], np.int8))}
-        found = truths(atom, Rows({"a": NUMBERS}, codes, 1))
+        found = truths(atom, JointValues({"a": NUMBERS}, codes, 1))
         assert found.tolist() == [holds(atom, lambda _: divided)]
 
 

@@ -19,7 +19,7 @@ from spacelang.ir.space import Space
 from spacelang.solver.atoms import cuts_of
 from spacelang.solver.cells import cells
 from spacelang.solver.counting import Structures
-from spacelang.solver.numbering import Numbers
+from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.satisfiability import Statement, truths
 
 from . import brute
@@ -90,7 +90,7 @@ def test_members_are_those_of_rational_arithmetic(space: Space, seed: int) -> No
     assert structures.configurations == len(members)
     if not members:
         return
-    numbers = Numbers(structures)
+    numbers = ConfigurationNumbers(structures)
     found = [numbers.at(place) for place in range(numbers.count)]
     assert {brute.text(dict(each)) for each in found} == members
     rng, neighbourhood = np.random.default_rng(seed), Neighbourhood(structures)

@@ -27,7 +27,7 @@ from spacelang.solver.cells import cells, mass
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer, nearest_admissible
 from spacelang.solver.network import TooTangledError, UndecidableError
-from spacelang.solver.numbering import Numbers
+from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.solver.pieces import joined
 from spacelang.solver.satisfiability import Statement, truths
 from spacelang.solver.statistics import statistics
@@ -167,7 +167,7 @@ def test_few_members_far_out_are_those_of_brute_force(space: Space, seed: int) -
     assert structures.count == len(brute.structures(space))
     if not structures.count:
         return
-    numbers = Numbers(structures)
+    numbers = ConfigurationNumbers(structures)
     found = [numbers.at(number) for number in range(numbers.count)]
     assert {brute.text(dict(each)) for each in found} == members
     assert [numbers.of(each) for each in found] == list(range(numbers.count))
@@ -245,7 +245,7 @@ def test_defaults_and_neighbours_in_giant_ranges_are_members(space: Space, seed:
 def test_giant_numbers_of_configurations_lead_there_and_back(space: Space, data: st.DataObject) -> None:
     try:
         structures = Structures(space)
-        numbers = Numbers(structures)
+        numbers = ConfigurationNumbers(structures)
         unfold(structures)
     except (UndecidableError, TooTangledError, ValueError):
         return

@@ -7,7 +7,7 @@ from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
-from spacelang.solver.numbering import Numbers, number_of_structure, structure_at
+from spacelang.solver.numbering import ConfigurationNumbers, number_of_structure, structure_at
 
 from . import brute
 from .crafted import CRAFTED, one, require, x
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("branches")
 @settings(LAW)
 @given(finite_spaces())
 def test_configurations_are_numbered_one_by_one(space: Space) -> None:
-    numbers, members = Numbers(Structures(space)), brute.configurations(space)
+    numbers, members = ConfigurationNumbers(Structures(space)), brute.configurations(space)
     assert numbers.count == len(members)
     found = [numbers.at(number) for number in range(numbers.count)]
     assert {brute.text(dict(configuration)) for configuration in found} == members
@@ -37,7 +37,7 @@ def test_structures_are_numbered_one_by_one(space: Space) -> None:
 
 
 def test_where_nothing_is_tied_the_order_is_that_of_the_text() -> None:
-    numbers = Numbers(Structures(one(Grid(1, 2), Categorical(("b", "a")), Grid(0.0, 0.2, step=0.1))))
+    numbers = ConfigurationNumbers(Structures(one(Grid(1, 2), Categorical(("b", "a")), Grid(0.0, 0.2, step=0.1))))
     found = [tuple(numbers.at(number)[f"s.x{place}"] for place in range(3)) for number in range(12)]
     assert found == [(n, word, step) for n in (1, 2) for word in "ba" for step in (0.0, 0.1, 0.2)]
     structures = Structures(CRAFTED["free"])
@@ -47,7 +47,7 @@ def test_where_nothing_is_tied_the_order_is_that_of_the_text() -> None:
 def test_numbers_beyond_every_machine_word() -> None:
     size = 10**30
     rule = require(Compare("<", x(2), x(3)))
-    numbers = Numbers(Structures(one(Grid(1, size), Grid(1, size), *[Grid(1, 9)] * 2, constraints=[rule])))
+    numbers = ConfigurationNumbers(Structures(one(Grid(1, size), Grid(1, size), *[Grid(1, 9)] * 2, constraints=[rule])))
     assert numbers.count == size**2 * 36
     for number in (0, 1, 36 * size, numbers.count // 7, numbers.count - 1):
         assert numbers.of(numbers.at(number)) == number
@@ -58,10 +58,10 @@ def test_numbers_beyond_every_machine_word() -> None:
 
 def test_what_has_no_numbers_says_why() -> None:
     with pytest.raises(ValueError, match=r"`s\.x0` is continuous"):
-        Numbers(Structures(one(Real(0.0, 1.0))))
+        ConfigurationNumbers(Structures(one(Real(0.0, 1.0))))
     large = one(Grid(1, 10**6), Grid(1, 10**6), constraints=[require(Compare("<", x(0), x(1)))])
     with pytest.raises(ValueError, match="compares large ranges"):
-        Numbers(Structures(large))
+        ConfigurationNumbers(Structures(large))
     never = one(Grid(1, 3), constraints=[require(Compare("<", x(0), x(0)))])
     with pytest.raises(IndexError, match="the space is empty"):
         structure_at(Structures(never), 0)

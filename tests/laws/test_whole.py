@@ -29,7 +29,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default
-from spacelang.solver.numbering import Numbers
+from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.syntax.parser import parse
 from spacelang.syntax.printer import format_file, format_text
 from spacelang.syntax.sources import read_source
@@ -128,7 +128,7 @@ def test_samples_numbers_defaults_and_neighbours_are_members(drawn: Drawn, seed:
     if found.space is None or found.structures is None:
         return
     space, rng = found.space, np.random.default_rng(seed)
-    sampler, numbers = Sampler(found.structures), Numbers(found.structures)
+    sampler, numbers = Sampler(found.structures), ConfigurationNumbers(found.structures)
     several = sampler.columns(300, rng).configurations()
     drawn_ones = {as_json(each) for each in several}
     assert drawn_ones <= members.keys(), drawn

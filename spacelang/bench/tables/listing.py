@@ -9,7 +9,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
-from spacelang.solver.numbering import Numbers, structure_at
+from spacelang.solver.numbering import ConfigurationNumbers, structure_at
 
 Hyperparameters: TypeAlias = Literal["all", "default"]
 """Whether a table has every value of hyperparameters, or their defaults."""
@@ -22,7 +22,7 @@ def count(structures: Structures, hyperparameters: Hyperparameters) -> int:
     if hyperparameters == "default":
         return structures.count
     try:
-        return Numbers(structures).count
+        return ConfigurationNumbers(structures).count
     except ValueError as error:
         pipelines = f"{structures.count:,} pipelines" if structures.count != 1 else "1 pipeline"
         reason = str(error).partition(": ")[2] or str(error)
@@ -36,7 +36,7 @@ def configurations(structures: Structures, hyperparameters: Hyperparameters) -> 
         completer = Completer(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
     wanted = count(structures, hyperparameters)
-    numbers = Numbers(structures)
+    numbers = ConfigurationNumbers(structures)
     return (numbers.at(number) for number in range(wanted))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from spacelang.ir.expr import And, Expr, Is, Or
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import AdmmForm, Block, Order, Point, Rule
+from spacelang.targets.admm import AdmmForm, Block, LinearRule, Order, Point
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -80,7 +80,7 @@ class Choosing:
             steps = tuple(_decision(order, address) for address, order in inside.items())
             yield Branch(way.name, Product(Kind.SEQUENCE, steps))
 
-    def _said(self, rule: Rule) -> Expr:
+    def _said(self, rule: LinearRule) -> Expr:
         """What a rule excludes, as an expression over the decisions of the tree."""
         return And(tuple(self._term(address, places) for address, places in rule.terms))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
-from spacelang.targets.admm import Active, AdmmForm, Box, Point, Points
+from spacelang.targets.admm import AdmmForm, Box, Mask, Point, Points
 
 Theta: TypeAlias = tuple[Array, Array]
 """What a search moves of theta_c and of theta_d: the variables that a pipeline owns."""
@@ -71,7 +71,7 @@ class Cube:
     theta_d: Box
 
     @classmethod
-    def of(cls, form: AdmmForm, owned: Active) -> "Cube":
+    def of(cls, form: AdmmForm, owned: Mask) -> "Cube":
         """The cube of what is owned; see `Maps.owned`."""
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from spacelang.draws.codes import Array
-from spacelang.targets.admm import Active, Box, Point
+from spacelang.targets.admm import Box, Mask, Point
 
 Weighed: TypeAlias = Literal["unit", "raw"]
 """What a distance between theta~ and delta is counted in: the range of the variable, or 1."""
@@ -70,7 +70,7 @@ class Splitting:
         """rho / 2 times the squared distance of theta~ (..., D) from b over what is `owned` (D,): shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def moved(self, state: State, found: Point, owned: Active) -> State:
+    def moved(self, state: State, found: Point, owned: Mask) -> State:
         """After theta-min: what is owned has the values of `found`, kept to the box.
 
         Of all else theta~ is b, which costs nothing, and theta_c stays.
@@ -83,7 +83,7 @@ class Splitting:
         """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
-    def begun(self, state: State, found: Point, owned: Active) -> State:
+    def begun(self, state: State, found: Point, owned: Mask) -> State:
         """As at the beginning, from a point: of what is owned theta~ and delta are its values, lambda is 0."""
         mine = owned.theta_d
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.random import default_rng
 
+from spacelang.draws.batch import Batch
 from spacelang.draws.codes import Array
-from spacelang.draws.columns import Columns
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request
 from spacelang.optimizers._mosaic.surrogate import Surrogate, drawn
@@ -85,7 +85,7 @@ class Candidates:
         neighbours = self.tree.neighbours(centre, prefix, rng)
         features = [self.tree.features(each) for each in (draws, neighbours)]
         order = by_improvement(self.surrogate.best, *self.surrogate.posterior(np.vstack(features)))
-        found = [*(draws.configurations() if isinstance(draws, Columns) else draws), *neighbours]
+        found = [*(draws.configurations() if isinstance(draws, Batch) else draws), *neighbours]
         return (found[place] for place in order)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from spacelang.draws.batch import Batch
 from spacelang.draws.codes import Array
-from spacelang.draws.columns import Columns
 from spacelang.draws.sampling import UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.targets.mosaic import Prefix, StructuralTree
@@ -111,7 +111,7 @@ class Surrogate:
         return default_rng([self._seed, *words])
 
 
-def drawn(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Columns | list[Configuration]":
+def drawn(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Batch | list[Configuration]":
     """So many draws below a node; its default completion alone where values that constraints allow are too rare."""
     try:
         return tree.sample(prefix, count, rng)

@@ -13,8 +13,8 @@ from spacelang.report.stored import space_of
 from spacelang.runtime.storing.runs import Summary, summary
 
 if TYPE_CHECKING:
+    from spacelang.draws.batch import Batch
     from spacelang.draws.codes import Array
-    from spacelang.draws.columns import Columns
     from spacelang.runtime.history import Record
     from spacelang.runtime.storing.stored_run import StoredRun
 
@@ -24,7 +24,7 @@ class Members:
     """Trials whose configurations are members of the space, and these as columns, row i of the i-th."""
 
     records: "tuple[Record, ...]"
-    columns: "Columns"
+    columns: "Batch"
 
     @cached_property
     def losses(self) -> "Array":

@@ -12,8 +12,8 @@ from spacelang.report.page.axes import short
 from spacelang.runtime.errors import InputError
 
 if TYPE_CHECKING:
+    from spacelang.draws.batch import Batch
     from spacelang.draws.codes import Array
-    from spacelang.draws.columns import Columns
     from spacelang.report.page.material import Material
 
 MOST: Final = 400
@@ -84,7 +84,7 @@ def searched_tree(told: "Material") -> VisitedTree | None:
 class _Counting:
     """Trials as columns, and what is asked of those that took an alternative."""
 
-    columns: "Columns"
+    columns: "Batch"
     losses: "Array"
     whole: "Array"
 

@@ -10,6 +10,7 @@ from spacelang.ir.space import (
     NOTHING,
     Branch,
     Choice,
+    ColumnSelector,
     Fixed,
     Hyperparameter,
     Kind,
@@ -17,7 +18,6 @@ from spacelang.ir.space import (
     Node,
     Operator,
     Product,
-    Selector,
     Space,
 )
 from spacelang.ir.value import Value
@@ -141,7 +141,7 @@ class _Builder:
         named = named_apart((name, (part, columns)) for name, part, columns in [*chosen, *last])
         return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
 
-    def among(self, selector: Selector, others: tuple[Selector, ...]) -> "_Builder":
+    def among(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
         """The builder of a part for some columns, which sees no others."""
         if self.table is None:
             return self

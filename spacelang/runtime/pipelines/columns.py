@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from spacelang.ir.space import Selector
+from spacelang.ir.space import ColumnSelector
 from spacelang.runtime.data.content import Content, is_text
 from spacelang.runtime.pipelines.chain import named_apart
 
@@ -29,7 +29,7 @@ class Column:
     is_text: bool = False
     lacks_values: bool = False
 
-    def is_taken(self, selector: Selector, others: tuple[Selector, ...]) -> bool:
+    def is_taken(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
         """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
         match selector.kind:
             case "numeric":
@@ -54,7 +54,7 @@ Entry: TypeAlias = tuple[str, Any, Any]
 
 
 def entries(
-    selector: Selector, part: Any, others: tuple[Selector, ...], taken: tuple[Column, ...] | None
+    selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[Column, ...] | None
 ) -> list[Entry]:
     """What a `ColumnTransformer` takes for a part of `columns(…)`, whose selectors are `others`; not for its remainder.
 
@@ -80,7 +80,7 @@ def reads_text(part: Any) -> bool:
     return type(part).__module__ == READERS
 
 
-def _columns_of(selector: Selector, others: tuple[Selector, ...], taken: tuple[Column, ...] | None) -> Any:
+def _columns_of(selector: ColumnSelector, others: tuple[ColumnSelector, ...], taken: tuple[Column, ...] | None) -> Any:
     match selector.kind:
         case "all":
             return slice(None)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang.codings.indexed import Piece
-from spacelang.codings.intervals import Interval
+from spacelang.codings.intervals import UnitInterval
 from spacelang.codings.members import half_up
 from spacelang.draws.codes import Array
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
@@ -169,8 +169,8 @@ class Box:
         return found
 
     @cached_property
-    def _scales(self) -> tuple[Interval, ...]:
-        return tuple(Interval(each.pieces, integral=self.integral) for each in self.coordinates)
+    def _scales(self) -> tuple[UnitInterval, ...]:
+        return tuple(UnitInterval(each.pieces, integral=self.integral) for each in self.coordinates)
 
     def _nearest_member(self, column: int, values: Array) -> Array:
         members = self.lattice[column]

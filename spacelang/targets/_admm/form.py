@@ -18,8 +18,8 @@ from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._admm.layout import Block, Layout, Order, Slot
-from spacelang.targets._admm.linear_rules import Linear, Rule, linear_rules
+from spacelang.targets._admm.layout import Block, Layout, Order, ThetaColumns
+from spacelang.targets._admm.linear_rules import LinearRule, LinearRules, linear_rules
 from spacelang.targets._admm.maps import Maps, put
 from spacelang.targets._admm.moving import Mover, Wanted
 from spacelang.targets._admm.points import Point, Points
@@ -53,12 +53,12 @@ class AdmmForm(Maps):
         self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[LinearRule, ...]:
         """The linear constraints over z and orders that exclude what no member takes together."""
         return self._linear.rules
 
     @cached_property
-    def _linear(self) -> Linear:
+    def _linear(self) -> LinearRules:
         return linear_rules(self.structures, self.layout)
 
     @cached_property
@@ -209,7 +209,7 @@ class AdmmForm(Maps):
             slot = next((slot for block, number, slot in known if block is None or taken[block] == number), None)
             if slot is None and known:
                 slot = known[0][2]
-            if not isinstance(slot, Slot):
+            if not isinstance(slot, ThetaColumns):
                 return MISSING if slot is None else slot[0]
             whole = 0.0 if slot.integer is None else float(point.theta_d[slot.integer])
             return slot.coding.value(whole, [point.theta_c[column] for column in slot.numbers])
@@ -227,9 +227,9 @@ class AdmmForm(Maps):
         return {address: branch(choice) for address, choice in self.choices.items()}, wanted
 
     @cached_property
-    def _sources(self) -> dict[str, list[tuple[int | None, int, "Slot | tuple[Value]"]]]:
+    def _sources(self) -> dict[str, list[tuple[int | None, int, "ThetaColumns | tuple[Value]"]]]:
         """By address: the block and alternative that have a variable, with where it is coded or what it is there."""
-        found: dict[str, list[tuple[int | None, int, Slot | tuple[Value]]]] = {}
+        found: dict[str, list[tuple[int | None, int, ThetaColumns | tuple[Value]]]] = {}
         for slot in self.layout.always:
             found.setdefault(slot.address, []).append((None, 0, slot))
         for place, block in enumerate(self.blocks):
@@ -271,7 +271,7 @@ class AdmmForm(Maps):
         start = self.layout.width + sum(each.size**2 for each in before)
         return slice(start, start + order.size**2)
 
-    def _rows(self, rule: Rule, width: int) -> Iterator[tuple[Array, int]]:
+    def _rows(self, rule: LinearRule, width: int) -> Iterator[tuple[Array, int]]:
         """The rows of a rule: one, but where it is about orders one for each of them."""
         starts = {block.address: block.start for block in self.blocks}
         by_address = {order.address: order for order in self.orders}

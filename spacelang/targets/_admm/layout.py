@@ -27,7 +27,7 @@ FEW: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ThetaColumns:
     """Where one hyperparameter, or one decision inside an alternative, is coded: its columns in theta_d and theta_c."""
 
     address: str
@@ -37,7 +37,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class Indicator:
     """One variable of a block of z.
 
     `settled` says what it takes beside its branch: nothing unless conditions are flattened.
@@ -47,7 +47,7 @@ class Alternative:
     branch: str
     place: int
     settled: Settled
-    slots: tuple[Slot, ...]
+    slots: tuple[ThetaColumns, ...]
     asked: tuple[tuple[str, Indexed | None], ...] = ()
     """What of their domains hyperparameters take in it, by address; None where they are not active."""
 
@@ -59,7 +59,7 @@ class Block:
     stage: str
     address: str
     start: int
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[Indicator, ...]
 
     @property
     def columns(self) -> slice:
@@ -91,7 +91,7 @@ class Layout:
 
     blocks: tuple[Block, ...]
     orders: tuple[Order, ...]
-    always: tuple[Slot, ...]
+    always: tuple[ThetaColumns, ...]
     theta_c: Box
     theta_d: Box
 
@@ -151,20 +151,20 @@ class _Writer:
 
     def alternatives(
         self, stage: Choice, variants: Mapping[tuple[str, str], tuple[Settled, ...]]
-    ) -> Iterator[Alternative]:
+    ) -> Iterator[Indicator]:
         for place, branch in enumerate(stage.branches):
             context = (stage.address, branch.name)
             for settled in variants.get(context, (Settled(),)):
                 name = f"{branch.name}[{settled.label}]" if settled.label else branch.name
                 slots = self.slots(context, (stage.key, name), settled)
-                yield Alternative(name, branch.name, place, settled, slots, tuple(self._asked(settled)))
+                yield Indicator(name, branch.name, place, settled, slots, tuple(self._asked(settled)))
 
     def _asked(self, settled: Settled) -> Iterator[tuple[str, Indexed | None]]:
         for address, domain in settled.domains.items():
             node = self._space.variables[address].hyperparameter
             yield address, None if domain is None else Indexed(domain, node.domain)
 
-    def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[Slot, ...]:
+    def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[ThetaColumns, ...]:
         found = []
         for variable in self._inside.get(context or None, ()):
             if variable.address in settled.absent or variable.address in settled.values:
@@ -176,15 +176,15 @@ class _Writer:
                 found.append(self._nested(variable.node, owner, self._condition(variable, settled)))
         return tuple(found)
 
-    def _nested(self, choice: Choice, owner: Owner, condition: str) -> Slot:
+    def _nested(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
         domain = Categorical(tuple(choice.places))
         coding = Indexed(domain, domain)
         self._integers.append(
             Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
         )
-        return Slot(choice.address, coding, len(self._integers) - 1, ())
+        return ThetaColumns(choice.address, coding, len(self._integers) - 1, ())
 
-    def _slot(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> Slot:
+    def _slot(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
         coding, integer = Indexed(domain, node.domain), None
         given = domain.find(node.default)
         default = domain.middle if isinstance(given, Missing) else given
@@ -199,7 +199,7 @@ class _Writer:
             start = piece.part.middle if np.isnan(given) else float(given)
             assert isinstance(start, float)
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
-        return Slot(node.address, coding, integer, tuple(range(first, len(self._numbers))))
+        return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
     def _condition(self, variable: Variable, settled: Settled) -> str:
         """When a variable counts where its alternative is taken; empty where that alone says it."""

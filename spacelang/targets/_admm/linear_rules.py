@@ -17,7 +17,7 @@ from spacelang.ir.space import Constraint
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import EXISTS, Factor, FactorGraph, State, Table, TangledError, eliminate
 from spacelang.solver.network import UNREACHED, Network, TooTangledError
-from spacelang.targets._admm.layout import Alternative, Block, Layout
+from spacelang.targets._admm.layout import Block, Indicator, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
 """A stage or order, by the address of its decision, and the places of some of its alternatives or orders."""
@@ -28,7 +28,7 @@ JOINT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LinearRule:
     """Of the terms, no more than `most` may be taken together: one less than there are."""
 
     terms: tuple[Term, ...]
@@ -40,21 +40,21 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearRules:
     """The rules, and the constraints of the space that are tied too closely to be said by rules."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[LinearRule, ...]
     left: tuple[Constraint, ...]
 
 
-def linear_rules(structures: Structures, layout: Layout) -> Linear:
+def linear_rules(structures: Structures, layout: Layout) -> LinearRules:
     """The rules that exclude exactly the joint alternatives (and top orders) with which no member is.
 
     What alternatives settle beside their branch counts; all that z and orders do not say may take any value.
     """
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.settled.domains)
-    found: dict[Rule, None] = {}
+    found: dict[LinearRule, None] = {}
     left: list[Constraint] = []
     for context, networks in structures.model.by_context.items():
         for network in (each for each in networks if not each.is_free):
@@ -67,14 +67,14 @@ def linear_rules(structures: Structures, layout: Layout) -> Linear:
                     found |= dict.fromkeys(rule for factor in over for rule in _rules(factor, axes))
             except (TangledError, TooTangledError):
                 left += network.constraints
-    return Linear(_sorted(found, layout), tuple(left))
+    return LinearRules(_sorted(found, layout), tuple(left))
 
 
-def _sorted(rules: Iterable[Rule], layout: Layout) -> tuple[Rule, ...]:
+def _sorted(rules: Iterable[LinearRule], layout: Layout) -> tuple[LinearRule, ...]:
     """The rules over few blocks first, then in the order of the pipeline, as are the terms of each."""
     addresses = [*(block.address for block in layout.blocks), *(order.address for order in layout.orders)]
     places = {address: place for place, address in enumerate(addresses)}
-    ordered = {Rule(tuple(sorted(rule.terms, key=lambda term: places[term[0]]))): None for rule in rules}
+    ordered = {LinearRule(tuple(sorted(rule.terms, key=lambda term: places[term[0]]))): None for rule in rules}
     return tuple(sorted(ordered, key=lambda rule: (len(rule.terms), [(places[a], which) for a, which in rule.terms])))
 
 
@@ -86,7 +86,9 @@ def _decided(structures: Structures, network: Network, settled: frozenset[str]) 
     return network.times(decided.factors).without(network.existential - settled)
 
 
-def _inside(block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph) -> Iterator[Rule]:
+def _inside(
+    block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph
+) -> Iterator[LinearRule]:
     """The alternatives of a block that settle what lies below a context as no member does."""
     dead = []
     for number, alternative in enumerate(block.alternatives):
@@ -96,10 +98,10 @@ def _inside(block: Block, context: Sequence[tuple[str, str]], network: Network, 
             if not eliminate(graph.given(left), (graph.states, EXISTS)).total:
                 dead.append(number)
     if dead:
-        yield Rule(((block.address, tuple(dead)),))
+        yield LinearRule(((block.address, tuple(dead)),))
 
 
-def _left(name: str, network: Network, alternative: Alternative, block: Block) -> Sequence[State]:
+def _left(name: str, network: Network, alternative: Indicator, block: Block) -> Sequence[State]:
     """The states of a variable that an alternative of its block leaves."""
     states, settled = network.states[name], alternative.settled
     if name == block.address:
@@ -162,7 +164,7 @@ def _alike(block: Block, inner: Sequence[str], network: Network) -> list[tuple[i
     return [tuple(numbers) for numbers in grouped((place, n) for n, place in enumerate(places)).values()]
 
 
-def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[Rule]:
+def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearRule]:
     """What a table leaves out, each exclusion over as few variables as it can be said with."""
     axes = [known[name] for name in factor.scope]
     allowed = {joint for joint, weight in factor.table.items() if weight}
@@ -176,7 +178,7 @@ def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[Rule]:
             for (address, axis), states in zip(axes, box, strict=True)
             if states is not None
         )
-        yield Rule(tuple(terms))
+        yield LinearRule(tuple(terms))
 
 
 Cube: TypeAlias = tuple[tuple[State, ...] | None, ...]

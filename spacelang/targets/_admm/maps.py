@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from spacelang.codings.indexed import Indexed
+from spacelang.draws.batch import Batch, column_of
 from spacelang.draws.codes import Array, Codes
-from spacelang.draws.columns import Columns, column_of
 from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.targets._admm.layout import Alternative, Block, Layout, Order, Slot
-from spacelang.targets._admm.points import Active, Point, Points
+from spacelang.targets._admm.layout import Block, Indicator, Layout, Order, ThetaColumns
+from spacelang.targets._admm.points import Mask, Point, Points
 from spacelang.targets._admm.truths import Truths
 
 
@@ -34,10 +34,10 @@ class Maps:
         """The point of a member; variables that are not active in it hold their defaults."""
         return self.encode_all([configuration])[0]
 
-    def encode_all(self, configurations: Sequence[Configuration] | Columns) -> Points:
+    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> Points:
         """The points of members, in their order."""
         given = configurations
-        columns = given if isinstance(given, Columns) else self._tabulator.columns(given)
+        columns = given if isinstance(given, Batch) else self._tabulator.columns(given)
         points = self.blank(len(columns))
         decisions = {address: self._decision(columns, address) for address in self.choices}
         for order, matrices in zip(self.orders, points.orders, strict=True):
@@ -61,11 +61,11 @@ class Maps:
             tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
         )
 
-    def _decision(self, columns: Columns, address: str) -> Array:
+    def _decision(self, columns: Batch, address: str) -> Array:
         found = columns.decisions.get(address)
         return np.full(len(columns), -1) if found is None else found
 
-    def _numbers(self, block: Block, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+    def _numbers(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
         """The alternative of a block that each row takes."""
         places = decisions[block.address]
         found = np.zeros(len(places), np.int64)
@@ -77,7 +77,7 @@ class Maps:
                 found[rows[self._takes(alternative, rows, columns, decisions)]] = number
         return found
 
-    def _takes(self, way: Alternative, rows: Array, columns: Columns, decisions: Mapping[str, Array]) -> Array:
+    def _takes(self, way: Indicator, rows: Array, columns: Batch, decisions: Mapping[str, Array]) -> Array:
         """Which of the rows that take its branch settle it as an alternative does."""
         taken: Array = np.ones(len(rows), bool)
         for address, branch in way.settled.branches.items():
@@ -93,8 +93,8 @@ class Maps:
     def _write(
         self,
         points: Points,
-        slots: Sequence[Slot],
-        columns: Columns,
+        slots: Sequence[ThetaColumns],
+        columns: Batch,
         decisions: Mapping[str, Array],
         mine: Array | None,
     ) -> None:
@@ -129,7 +129,7 @@ class Maps:
         """The configurations of points, in their order; see `decode`."""
         return self.columns(points).configurations()
 
-    def columns(self, points: Points | Sequence[Point]) -> Columns:
+    def columns(self, points: Points | Sequence[Point]) -> Batch:
         """The same as columns."""
         return self.truths(self._nearest(self.together(points))).columns
 
@@ -138,12 +138,12 @@ class Maps:
         nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
         return Points(points.z, *nearest, points.orders)
 
-    def active(self, point: Point) -> Active:
+    def active(self, point: Point) -> Mask:
         """Which variables count in a point with z and orders of 0 and 1: boolean arrays (C,), (D,); see `decode`."""
         found = self.active_all(Points.of([point]))
-        return Active(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
+        return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
-    def active_all(self, points: Points | Sequence[Point]) -> Active:
+    def active_all(self, points: Points | Sequence[Point]) -> Mask:
         """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
         points = self._nearest(self.together(points))
         truths, count = self.truths(points), len(points)
@@ -156,9 +156,9 @@ class Maps:
             theta_d[:, slot.integer] = active
             for piece, column in zip(slot.coding.ranges, slot.numbers, strict=True):
                 theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
-        return Active(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
+        return Mask(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
 
-    def owned(self, point: Point) -> Active:
+    def owned(self, point: Point) -> Mask:
         """Which variables belong to what z takes, or to every pipeline: boolean arrays (C,), (D,), one for each order.
 
         These are all that a search of theta may move for this z, whether conditions let them count (`active`) or not.
@@ -167,9 +167,9 @@ class Maps:
         names = {None, *((stage, way.name) for stage, way in ways)}
         branches = {None, *((stage, way.branch) for stage, way in ways)}
         theta_c, theta_d = (np.array([o in names for o in box.owners], bool) for box in (self.theta_c, self.theta_d))
-        return Active(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
+        return Mask(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
 
-    def _taken_slots(self, points: Points) -> Iterator[tuple[Slot, Array]]:
+    def _taken_slots(self, points: Points) -> Iterator[tuple[ThetaColumns, Array]]:
         always: Array = np.ones(len(points), bool)
         yield from ((slot, always) for slot in self.layout.always)
         for block in self.blocks:
@@ -198,7 +198,7 @@ class Maps:
 
     def _settle(
         self,
-        alternative: Alternative,
+        alternative: Indicator,
         rows: Array,
         count: int,
         decisions: dict[str, Array],
@@ -215,7 +215,7 @@ class Maps:
     def _read(
         self,
         points: Points,
-        slots: Sequence[Slot],
+        slots: Sequence[ThetaColumns],
         rows: Array,
         decisions: dict[str, Array],
         pieces: dict[str, list[tuple[Array, Codes]]],
@@ -246,7 +246,7 @@ class Maps:
         return Points.of(points) if len(points) else self.blank(0)
 
 
-def put(points: Points, slot: Slot, coding: Indexed, rows: Array, values: Codes) -> None:
+def put(points: Points, slot: ThetaColumns, coding: Indexed, rows: Array, values: Codes) -> None:
     """Write values to their columns."""
     whole, numbers = coding.encode(values)
     if slot.integer is not None:

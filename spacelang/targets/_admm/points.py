@@ -82,7 +82,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Active:
+class Mask:
     """Which variables count in a point, or in many: of theta_c, of theta_d, and each order as a whole."""
 
     theta_c: Array

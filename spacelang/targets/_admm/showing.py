@@ -8,7 +8,7 @@ from spacelang.forms.printer import show_expression
 from spacelang.grouping import grouped
 from spacelang.ir.task import Bound, Measure, describe_bound
 from spacelang.targets._admm.boxes import Coordinate, shown
-from spacelang.targets._admm.linear_rules import Rule
+from spacelang.targets._admm.linear_rules import LinearRule
 from spacelang.targets._shown import quoted, wrapped
 from spacelang.text import NOWHERE, counted
 
@@ -60,7 +60,7 @@ def _removed_to_json(order: "Order", labels: Sequence[str]) -> dict[str, object]
     }
 
 
-def _rule_to_json(form: "AdmmForm", rule: Rule) -> dict[str, object]:
+def _rule_to_json(form: "AdmmForm", rule: LinearRule) -> dict[str, object]:
     names, most = _names(form), rule.most
     terms: list[dict[str, object]] = []
     for address, places in rule.terms:
@@ -70,7 +70,7 @@ def _rule_to_json(form: "AdmmForm", rule: Rule) -> dict[str, object]:
     return {"terms": terms, "most": most, "text": _rule_text(form, rule)}
 
 
-def _rule_text(form: "AdmmForm", rule: Rule) -> str:
+def _rule_text(form: "AdmmForm", rule: LinearRule) -> str:
     names = _names(form)
     words = [
         f"{'o' if is_order else 'z'}[{stage}: {alternatives[place]}]"

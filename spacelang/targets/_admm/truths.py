@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from spacelang.draws.batch import Batch, Column
 from spacelang.draws.codes import Array, decoded
-from spacelang.draws.columns import Column, Columns
 from spacelang.ir.expr import INACTIVE, Active, And, Expr, Is, Not, Or, Worth, holds, scope
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 
@@ -36,7 +36,7 @@ class Truths:
         self._told: dict[str, tuple[list[Mark], list[Worth]]] = {}
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> Batch:
         """The rows with the values of what is active in them."""
         found = {}
         for node in self._space.hyperparameters:
@@ -47,7 +47,7 @@ class Truths:
                     found[node.address] = column
                 elif len(kept):
                     found[node.address] = Column(column.rows[kept], column.values.take(kept))
-        return Columns(self._space, self._count, self._decisions, found)
+        return Batch(self._space, self._count, self._decisions, found)
 
     @cached_property
     def admitted(self) -> Array:

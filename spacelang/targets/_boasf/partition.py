@@ -33,7 +33,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class GroupedDecision:
     """A decision with its branches in groups: each below which something is cut alone, all others together.
 
     `inside` has what is cut below each group.
@@ -44,12 +44,12 @@ class Fork:
     inside: tuple["Slots", ...]
 
 
-Slots: TypeAlias = tuple[Cut | Fork, ...]
+Slots: TypeAlias = tuple[Cut | GroupedDecision, ...]
 """What some branches lead to that is cut, or that leads there."""
 
 
 @dataclass(slots=True)
-class Part:
+class Subspace:
     """What an arm takes of a space: branches and domains by address, and constraints beyond those of the space."""
 
     branches: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Partition:
 
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
-        self._places: dict[str, Cut | Fork] = {}
+        self._places: dict[str, Cut | GroupedDecision] = {}
         self._slots = self._find((), pieces_of)
 
     @property
@@ -87,13 +87,13 @@ class Partition:
         """The vector of a member."""
         return tuple(_items(self._slots, configuration))
 
-    def part(self, vector: Vector) -> Part | None:
+    def part(self, vector: Vector) -> Subspace | None:
         """What the arm of a vector takes; None where conditions leave nothing of it."""
-        part = Part()
+        part = Subspace()
         active: list[str] = []
         for address, place in vector:
             slot = self._places[address]
-            if isinstance(slot, Fork):
+            if isinstance(slot, GroupedDecision):
                 part.branches[address] = frozenset(slot.groups[place])
             else:
                 part.domains[address] = slot.pieces[place]
@@ -101,15 +101,15 @@ class Partition:
                     active.append(address)
         return part if all(_activate(self._space, address, part) for address in active) else None
 
-    def name(self, vector: Vector, part: Part) -> str:
+    def name(self, vector: Vector, part: Subspace) -> str:
         """What an arm is called: its alternatives and the pieces that are not given by others."""
         words = []
         names = [self._places[address].node.name for address, _ in vector if address in part.domains]  # type: ignore[union-attr]
         for address, place in vector:
             slot = self._places[address]
-            if isinstance(slot, Fork) and len(slot.groups) == 1:
+            if isinstance(slot, GroupedDecision) and len(slot.groups) == 1:
                 continue
-            if isinstance(slot, Fork):
+            if isinstance(slot, GroupedDecision):
                 group = slot.groups[place]
                 others = (
                     f"another {slot.choice.name} of {len(group)}" if len(group) > MOST_NAMED else " or ".join(group)
@@ -125,7 +125,7 @@ class Partition:
 
     def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Slots:
         """What is cut below a context."""
-        found: list[Cut | Fork] = []
+        found: list[Cut | GroupedDecision] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
             if isinstance(node, Hyperparameter):
@@ -139,7 +139,9 @@ class Partition:
             if deeper:
                 others = tuple(branch.name for branch in node.branches if branch.name not in deeper)
                 groups = (((others, ()),) if others else ()) + tuple(((name,), slots) for name, slots in deeper.items())
-                found.append(Fork(node, tuple(names for names, _ in groups), tuple(slots for _, slots in groups)))
+                found.append(
+                    GroupedDecision(node, tuple(names for names, _ in groups), tuple(slots for _, slots in groups))
+                )
         self._places |= {each.node.address if isinstance(each, Cut) else each.choice.address: each for each in found}
         return tuple(found)
 
@@ -153,7 +155,7 @@ def _vectors(slots: Slots) -> Iterator[Vector]:
         yield tuple(item for items in joint for item in items)
 
 
-def _ways(slot: Cut | Fork) -> Iterator[Vector]:
+def _ways(slot: Cut | GroupedDecision) -> Iterator[Vector]:
     if isinstance(slot, Cut):
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
         return
@@ -174,14 +176,14 @@ def _items(slots: Slots, configuration: Configuration) -> Iterator[tuple[str, in
         yield from _items(slot.inside[place], configuration)
 
 
-def _copied(part: Part) -> Part:
-    return Part({**part.branches}, {**part.domains}, [*part.rules])
+def _copied(part: Subspace) -> Subspace:
+    return Subspace({**part.branches}, {**part.domains}, [*part.rules])
 
 
 # ---- activity
 
 
-def _activate(space: Space, address: str, part: Part) -> bool:
+def _activate(space: Space, address: str, part: Subspace) -> bool:
     """Take of a part only what makes a hyperparameter active; whether anything is left, as far as that is seen."""
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
@@ -190,7 +192,7 @@ def _activate(space: Space, address: str, part: Part) -> bool:
     return node.condition is None or _require(space, node.condition, part)
 
 
-def _require(space: Space, condition: Expr, part: Part) -> bool:
+def _require(space: Space, condition: Expr, part: Subspace) -> bool:
     """Take of a part only what makes a condition hold: branches and values where they say it, else a constraint."""
     match condition:
         case Constant(value=value):
@@ -216,25 +218,25 @@ def _require(space: Space, condition: Expr, part: Part) -> bool:
     return True
 
 
-def _activate_decision(space: Space, address: str, part: Part) -> bool:
+def _activate_decision(space: Space, address: str, part: Subspace) -> bool:
     return all(_take(space, owner, {branch}, part) for owner, branch in space.variables[address].owners)
 
 
-def _take(space: Space, address: str, names: Iterable[str], part: Part) -> bool:
+def _take(space: Space, address: str, names: Iterable[str], part: Subspace) -> bool:
     choice = space.variables[address].choice
     known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
     part.branches[address] = known & frozenset(names)
     return bool(part.branches[address])
 
 
-def _values(space: Space, address: str, part: Part) -> Categorical | None:
+def _values(space: Space, address: str, part: Subspace) -> Categorical | None:
     """The values that a hyperparameter may have in a part, where that is a set."""
     node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None
 
 
-def _keep(test: Expr, address: str, domain: Categorical, part: Part) -> bool:
+def _keep(test: Expr, address: str, domain: Categorical, part: Subspace) -> bool:
     values = tuple(value for value in domain.values if holds(test, {address: value}.__getitem__))
     if not values:
         return False
@@ -243,7 +245,7 @@ def _keep(test: Expr, address: str, domain: Categorical, part: Part) -> bool:
     return True
 
 
-def _is_sure(space: Space, address: str, part: Part) -> bool:
+def _is_sure(space: Space, address: str, part: Subspace) -> bool:
     variable = space.variables[address]
     condition = variable.condition
     if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):

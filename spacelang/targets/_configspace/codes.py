@@ -16,7 +16,17 @@ from spacelang.ir.value import Value, is_number
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Only
 from spacelang.solver.cells import log_ends, log_share
-from spacelang.targets._configspace.pieces import LISTED, PLACES, Coded, Held, Kind, Parameter, Scaled, Whole, finite
+from spacelang.targets._configspace.pieces import (
+    LISTED,
+    PLACES,
+    Coded,
+    ExactIntegers,
+    FlatHyperparameter,
+    Held,
+    Kind,
+    Scaled,
+    finite,
+)
 from spacelang.targets._configspace.ways import Choice
 
 
@@ -90,7 +100,7 @@ def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Held:
         case Real():
             return _scaled(part, name, normal)
         case Grid(is_consecutive=True):
-            return Held(name, Whole(part), _numeric(name, "int", part.lower, part.upper, part.log, normal))
+            return Held(name, ExactIntegers(part), _numeric(name, "int", part.lower, part.upper, part.log, normal))
         case Grid():
             return _stepped(part, name)
         case _:
@@ -99,9 +109,9 @@ def _alone(part: Simple, name: str, normal: tuple[float, float] | None) -> Held:
 
 def _numeric(
     name: str, kind: str, lower: float, upper: float, log: bool, normal: tuple[float, float] | None
-) -> Parameter:
+) -> FlatHyperparameter:
     family: Kind = f"{'uniform' if normal is None else 'normal'}_{kind}"  # type: ignore[assignment]
-    return Parameter(name, family, (), lower, upper, log, normal=normal, default=lower)
+    return FlatHyperparameter(name, family, (), lower, upper, log, normal=normal, default=lower)
 
 
 def _stepped(part: Grid, name: str) -> Held:

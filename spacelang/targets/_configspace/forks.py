@@ -14,7 +14,7 @@ from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, RangeC
 from spacelang.solver.cells import mass
 from spacelang.targets._configspace.codes import written
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import LISTED, Coded, Parameter, finite, weighted
+from spacelang.targets._configspace.pieces import LISTED, Coded, FlatHyperparameter, finite, weighted
 from spacelang.targets._configspace.ways import Choice, UnsayableError, Ways, both, either
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ LEAST: Final = 0.01
 
 
 @dataclass(frozen=True)
-class Selector:
+class ForkCategorical:
     """The categorical of a fork: what its choices are called, case by case, and what each stands for."""
 
-    parameter: Parameter
+    parameter: FlatHyperparameter
     choices: tuple[frozenset[Choice], ...]
     values: Mapping[Choice, Value] | None
     """What configurations hold for the choices; None where other hyperparameters say it."""
@@ -50,7 +50,7 @@ class Forks:
         self.parts = tuple(all_parts(roots))
         self.references = _references(self.parts)
         self.whole = _whole(self.parts, roots)
-        self.selectors: dict[int, Selector] = {}
+        self.selectors: dict[int, ForkCategorical] = {}
         self.codes: dict[int, Coded] = {}
         self._activity: dict[int, Ways] = {}
 
@@ -105,7 +105,7 @@ class Forks:
             self.codes[id(part)] = self.planner.code(part.node, part.domain, active)
         return active
 
-    def _add(self, fork: Fork, selector: Selector, active: Ways) -> None:
+    def _add(self, fork: Fork, selector: ForkCategorical, active: Ways) -> None:
         parameter, node, values = selector.parameter, fork.node, selector.values
         self.planner.add(parameter, active)
         if node is not None:
@@ -114,7 +114,7 @@ class Forks:
             key = node.key
             self.planner.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
 
-    def _selector(self, fork: Fork) -> Selector:
+    def _selector(self, fork: Fork) -> ForkCategorical:
         match fork.node:
             case None:
                 name = self.planner.names.new("choice")
@@ -131,14 +131,14 @@ class Forks:
                     return self._merged(fork, node)
                 return self._pieces(fork, node)
 
-    def _pieces(self, fork: Fork, node: Hyperparameter) -> Selector:
+    def _pieces(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
         weights = [1.0 if case.domain is None else share(case.domain, node.domain) for case in fork.cases]
         first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
         name = self.planner.names.new(f"{self.planner.wish(node)}:part")
         return _named(name, labels, None, first, weights)
 
-    def _merged(self, fork: Fork, node: Hyperparameter) -> Selector:
+    def _merged(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         """One categorical or ordinal of all values that the cases have."""
         name = self.planner.names.new(self.planner.wish(node))
         pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
@@ -153,7 +153,9 @@ class Forks:
             for case in fork.cases
         )
         default = next((c for c, v in table.items() if identity(v) == identity(node.default)), choices[0])
-        return Selector(finite(name, choices, default, ordered=ordered and is_alone), cases, table, is_whole=True)
+        return ForkCategorical(
+            finite(name, choices, default, ordered=ordered and is_alone), cases, table, is_whole=True
+        )
 
     def _clauses(self, part: RangeComparison) -> Ways:
         """Where a comparison would not have the truth that it must have."""
@@ -200,9 +202,9 @@ def _named(
     values: Mapping[Choice, Value] | None,
     default: int,
     weights: Sequence[float] | None,
-) -> Selector:
+) -> ForkCategorical:
     parameter = finite(name, labels, labels[default], weights)
-    return Selector(parameter, tuple(frozenset((label,)) for label in labels), values, is_whole=False)
+    return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, is_whole=False)
 
 
 def _read(key: str, values: Mapping[Choice, Value], choice: Choice) -> tuple[str, Value] | None:

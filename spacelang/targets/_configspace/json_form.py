@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from spacelang.targets._configspace.codes import rounded
-from spacelang.targets._configspace.pieces import Parameter
+from spacelang.targets._configspace.pieces import FlatHyperparameter
 from spacelang.targets._configspace.plan import Plan
-from spacelang.targets._configspace.ways import Among, Bound, Choice, Related, Test, Ways
+from spacelang.targets._configspace.ways import Among, Choice, PairRelation, Test, Threshold, Ways
 
 FORMAT: Final = 0.4
 """The version of the format that ConfigSpace 1.2 writes."""
@@ -43,7 +43,7 @@ def document(plan: Plan, name: str, defaults: Mapping[str, Choice]) -> Document:
     }
 
 
-def _hyperparameter(parameter: Parameter, default: Choice) -> Document:
+def _hyperparameter(parameter: FlatHyperparameter, default: Choice) -> Document:
     found: Document = {"type": parameter.kind, "name": parameter.name}
     match parameter.kind:
         case "constant":
@@ -82,9 +82,9 @@ def _every(plan: Plan, child: str, way: Sequence[Test]) -> Document:
 
 
 def _test(plan: Plan, child: str, test: Test) -> Document:
-    assert not isinstance(test, Related)
+    assert not isinstance(test, PairRelation)
     given = {"child": child, "parent": test.name}
-    if isinstance(test, Bound):
+    if isinstance(test, Threshold):
         return {"type": SIGNS[test.sign], **given, "value": test.number}
     return _among(plan, test, "EQ", given)
 
@@ -96,9 +96,9 @@ def _clause(plan: Plan, way: Sequence[Test]) -> Document:
 
 def _forbidden(plan: Plan, test: Test) -> Document:
     match test:
-        case Related():
+        case PairRelation():
             return {"type": f"RELATION_{SIGNS[test.sign]}", "left": test.left, "right": test.right}
-        case Bound():
+        case Threshold():
             kind = "EQUALS" if test.sign == "==" else f"CLAUSE_{SIGNS[test.sign]}"
             return {"type": kind, "name": test.name, "value": test.number}
         case Among():
@@ -134,9 +134,9 @@ def _place(plan: Plan, test: Test) -> tuple[Any, ...]:
         case Among():
             choices = plan.parameters[test.name].choices
             return names[test.name], 0, [choices.index(value) for value in _values(plan, test)]
-        case Bound():
+        case Threshold():
             return names[test.name], 1, [">==<".index(test.sign), test.number]
-        case Related():
+        case PairRelation():
             return names[test.left], 2, [names[test.right], test.sign]
 
 

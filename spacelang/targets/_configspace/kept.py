@@ -11,14 +11,14 @@ from spacelang.ir.space import Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.network import Network
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import Coded, Parameter, finite, weighted
+from spacelang.targets._configspace.pieces import Coded, FlatHyperparameter, finite, weighted
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
     Among,
-    Bound,
     Choice,
-    Related,
+    PairRelation,
+    Threshold,
     UnsayableError,
     Ways,
     both,
@@ -173,15 +173,15 @@ class Kept:
         """Where none of several ways holds."""
         return both(*(either(*(self._untrue(test) for test in way)) for way in ways))
 
-    def _untrue(self, test: Among | Bound | Related) -> Ways:
+    def _untrue(self, test: Among | Threshold | PairRelation) -> Ways:
         if not isinstance(test, Among):
             return self._unbound(test)
         parameter = self.planner.parameters[test.name]
         others = among(parameter, [v for v in parameter.choices if v not in test.values], self.planner.activity)
         return either(self._opposite(self.planner.activity[test.name]), others)
 
-    def _unbound(self, test: Bound | Related) -> Ways:
-        if isinstance(test, Related):
+    def _unbound(self, test: Threshold | PairRelation) -> Ways:
+        if isinstance(test, PairRelation):
             raise UnsayableError
         parameter = self.planner.parameters[test.name]
         signs = [sign for sign in _SIGNS if sign != test.sign]
@@ -196,7 +196,7 @@ class Kept:
         return either(self._opposite(self.planner.activity[test.name]), others)
 
 
-def _branch(parameter: Parameter, values: Mapping[str, Choice]) -> Value:
+def _branch(parameter: FlatHyperparameter, values: Mapping[str, Choice]) -> Value:
     branch = values[parameter.name]
     if branch not in parameter.choices:
         raise LookupError

@@ -13,8 +13,18 @@ from spacelang.reductions.questions import Only
 from spacelang.solver.atoms import cuts_of, told_apart
 from spacelang.solver.pieces import joined
 from spacelang.targets._configspace.codes import rounded
-from spacelang.targets._configspace.pieces import LISTED, Coded, Held, Parameter, Scaled, Whole
-from spacelang.targets._configspace.ways import NEVER, Among, Bound, Choice, Related, UnsayableError, Ways, both, either
+from spacelang.targets._configspace.pieces import LISTED, Coded, ExactIntegers, FlatHyperparameter, Held, Scaled
+from spacelang.targets._configspace.ways import (
+    NEVER,
+    Among,
+    Choice,
+    PairRelation,
+    Threshold,
+    UnsayableError,
+    Ways,
+    both,
+    either,
+)
 
 MOST_JOINT: Final = 4_000
 """So many joint values of several hyperparameters are looked at for one comparison."""
@@ -39,7 +49,7 @@ def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
     return _by_value(atom, truth, codes, activity)
 
 
-def among(parameter: Parameter, values: Iterable[Choice], activity: Mapping[str, Ways]) -> Ways:
+def among(parameter: FlatHyperparameter, values: Iterable[Choice], activity: Mapping[str, Ways]) -> Ways:
     """Where a finite hyperparameter is active and has one of some of its values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
     if not chosen or active == NEVER:
@@ -92,7 +102,7 @@ def _within(piece: Held, wanted: list[Simple], count: int, activity: Mapping[str
     return either(*(_run(piece, run) for run in runs))
 
 
-def _is_narrow(parameter: Parameter) -> bool:
+def _is_narrow(parameter: FlatHyperparameter) -> bool:
     """Whether a range is so narrow that ConfigSpace's rounding spoils comparisons."""
     largest = max(1.0, abs(parameter.lower), abs(parameter.upper))
     return parameter.kind.endswith("float") and parameter.upper - parameter.lower < NARROWEST * largest
@@ -101,7 +111,7 @@ def _is_narrow(parameter: Parameter) -> bool:
 def _run(piece: Held, run: Simple) -> Ways:
     part = piece.part
     if run.size == 1:
-        return (frozenset((Bound(piece.name, "==", _number(piece, run.middle)),)),)
+        return (frozenset((Threshold(piece.name, "==", _number(piece, run.middle)),)),)
     found: list[Ways] = []
     if isinstance(run, Grid):
         found += _integers(piece.parameter, _number(piece, run.least), _number(piece, run.greatest))
@@ -115,17 +125,17 @@ def _run(piece: Held, run: Simple) -> Ways:
     return both(*found)
 
 
-def _integers(parameter: Parameter, first: float, last: float) -> Iterator[Ways]:
+def _integers(parameter: FlatHyperparameter, first: float, last: float) -> Iterator[Ways]:
     if first > parameter.lower:
-        yield (frozenset((Bound(parameter.name, ">", first - 1),)),)
+        yield (frozenset((Threshold(parameter.name, ">", first - 1),)),)
     if last < parameter.upper:
-        yield (frozenset((Bound(parameter.name, "<", last + 1),)),)
+        yield (frozenset((Threshold(parameter.name, "<", last + 1),)),)
 
 
 def _bound(piece: Held, sign: Literal["<", ">"], number: float, is_open: bool) -> Ways:
     limit = _number(piece, number)
-    strict: Ways = (frozenset((Bound(piece.name, sign, limit),)),)
-    return strict if is_open else either(strict, (frozenset((Bound(piece.name, "==", limit),)),))
+    strict: Ways = (frozenset((Threshold(piece.name, sign, limit),)),)
+    return strict if is_open else either(strict, (frozenset((Threshold(piece.name, "==", limit),)),))
 
 
 def _number(piece: Held, value: Value) -> float:
@@ -138,7 +148,7 @@ def _number(piece: Held, value: Value) -> float:
     return min(max(found, piece.parameter.lower), piece.parameter.upper)
 
 
-def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> Related | None:
+def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> PairRelation | None:
     """A comparison of two numeric hyperparameters that ConfigSpace holds as they are; None for any other atom."""
     match atom:
         case Compare(left=Reference() as left, right=Reference() as right):
@@ -146,14 +156,14 @@ def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> Related | 
             sign = _MIRRORED.get((atom.relation, truth))
             if sign is None or names[0] is None or names[1] is None:
                 return None
-            return Related(names[0], sign, names[1])
+            return PairRelation(names[0], sign, names[1])
         case _:
             return None
 
 
 def _as_is(coded: Coded) -> str | None:
     match coded.pieces:
-        case (Held(name=name, reduction=Whole() | Scaled(exponent=0)),):
+        case (Held(name=name, reduction=ExactIntegers() | Scaled(exponent=0)),):
             return name
         case _:
             return None

@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class FlatHyperparameter:
     """One hyperparameter of ConfigSpace; `normal` is the mean and deviation of its distribution."""
 
     name: str
@@ -45,12 +45,12 @@ def finite(
     weights: Iterable[float] | None = None,
     *,
     ordered: bool = False,
-) -> Parameter:
+) -> FlatHyperparameter:
     """A hyperparameter that lists its values: a constant where there is only one."""
     several = tuple(choices)
     kind: Kind = "constant" if len(several) == 1 else "ordinal" if ordered else "categorical"
     shares = None if weights is None or len(several) == 1 else tuple(weights)
-    return Parameter(name, kind, several, weights=shares, default=default)
+    return FlatHyperparameter(name, kind, several, weights=shares, default=default)
 
 
 def weighted(weights: Sequence[float]) -> Sequence[float] | None:
@@ -62,14 +62,14 @@ def weighted(weights: Sequence[float]) -> Sequence[float] | None:
 class Held(Slot):
     """A piece of a domain with the hyperparameter that holds what its reduction makes of it."""
 
-    parameter: Parameter
+    parameter: FlatHyperparameter
 
 
 Piece: TypeAlias = Only | Held
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Identity):
+class ExactIntegers(Identity):
     """Integers as they are."""
 
     part: Grid
@@ -112,10 +112,10 @@ class Coded:
 
     domain: Domain
     pieces: tuple[Piece, ...]
-    selector: Parameter | None = None
+    selector: FlatHyperparameter | None = None
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[FlatHyperparameter, ...]:
         """All hyperparameters, the selector first."""
         inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, Held))
         return inner if self.selector is None else (self.selector, *inner)

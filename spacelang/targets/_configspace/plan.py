@@ -24,13 +24,13 @@ from spacelang.targets._configspace.codes import UnholdableError, coded
 from spacelang.targets._configspace.forks import Forks, share
 from spacelang.targets._configspace.kept import Kept
 from spacelang.targets._configspace.native import among
-from spacelang.targets._configspace.pieces import Coded, Held, Parameter
+from spacelang.targets._configspace.pieces import Coded, FlatHyperparameter, Held
 from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
     Choice,
-    Related,
+    PairRelation,
     UnsayableError,
     Way,
     Ways,
@@ -56,12 +56,12 @@ class Plan:
     first of several that code one value) stands for; a writer writes what it knows of a configuration.
     """
 
-    parameters: dict[str, Parameter]
+    parameters: dict[str, FlatHyperparameter]
     conditions: dict[str, Ways]
     clauses: tuple[Way, ...]
     readers: Mapping[str, Reader]
     writers: tuple[Writer, ...]
-    coded: tuple[tuple[Decision | Hyperparameter, Coded | Parameter], ...]
+    coded: tuple[tuple[Decision | Hyperparameter, Coded | FlatHyperparameter], ...]
     unfolded: tuple[Network, ...]
 
     @cached_property
@@ -103,14 +103,14 @@ class Planner:
         self.suffix = suffix
         self.space: Space = structures.space
         self.structures = structures
-        self.parameters: dict[str, Parameter] = {}
+        self.parameters: dict[str, FlatHyperparameter] = {}
         self.activity: dict[str, Ways] = {}
         self.clauses: list[Way] = []
         self.readers: dict[str, Reader] = {}
         self.writers: list[Writer] = []
-        self.coded: list[tuple[Decision | Hyperparameter, Coded | Parameter]] = []
+        self.coded: list[tuple[Decision | Hyperparameter, Coded | FlatHyperparameter]] = []
         self.unfolded: list[Network] = []
-        self.decisions: dict[str, Parameter] = {}
+        self.decisions: dict[str, FlatHyperparameter] = {}
         self._depths: dict[tuple[str, Ways], int] = {}
         self._unfold = unfolder(structures)
         self.names = VariableNames(self.space)
@@ -153,7 +153,7 @@ class Planner:
         """What a variable should be called: a decision with what the names of all of them end with."""
         return self.names.of(node) + (self.suffix if isinstance(node, Decision) else "")
 
-    def add(self, parameter: Parameter, active: Ways) -> None:
+    def add(self, parameter: FlatHyperparameter, active: Ways) -> None:
         """A hyperparameter with where it is active."""
         self.parameters[parameter.name] = parameter
         self.activity[parameter.name] = active
@@ -234,7 +234,7 @@ class Planner:
         depths = {self._depth(name) for way in found for name in names_of(way)}
         if len(depths) > 1:
             found = either(*(completed(way, self.activity) for way in found))
-        if any(isinstance(test, Related) for way in found for test in way):
+        if any(isinstance(test, PairRelation) for way in found for test in way):
             raise UnsayableError
         return found
 

@@ -7,7 +7,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.value import Value, identity
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Only
-from spacelang.targets._configspace.pieces import Coded, Held, Parameter, Piece, Scaled, Whole
+from spacelang.targets._configspace.pieces import Coded, ExactIntegers, FlatHyperparameter, Held, Piece, Scaled
 from spacelang.targets._configspace.plan import Plan
 from spacelang.targets._configspace.ways import Choice
 from spacelang.targets._exports.python import (
@@ -36,10 +36,10 @@ def reading(plan: Plan) -> str:
     same: list[str] = []
     lines: list[str] = []
     for node, coded in plan.coded:
-        name = coded.name if isinstance(coded, Parameter) else coded.parameters[0].name
+        name = coded.name if isinstance(coded, FlatHyperparameter) else coded.parameters[0].name
         if name not in plan.readers or name not in plan.parameters:
             continue
-        if isinstance(coded, Parameter):
+        if isinstance(coded, FlatHyperparameter):
             table = _table(plan, coded)
             is_same = name == node.key and all(identity(found) == identity(choice) for choice, found in table)
             if is_same and len(table) == len(coded.choices):
@@ -53,7 +53,7 @@ def reading(plan: Plan) -> str:
     return "\n".join([HEAD, *_copied(same), *lines, "    return found"])
 
 
-def _table(plan: Plan, parameter: Parameter) -> list[tuple[Choice, Value]]:
+def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[Choice, Value]]:
     """What each choice of a categorical stands for; not those that say that something is not active."""
     read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
     return [(choice, entry[1]) for choice, entry in read if entry is not None]
@@ -101,7 +101,7 @@ def _read(piece: Piece) -> Code:
                 return given
             table = ", ".join(f"{text(choice)}: {text(value)}" for choice, value in values)
             return Item(Name(f"{{{table}}}"), given)
-        case Whole():
+        case ExactIntegers():
             return given
         case Scaled(part=part, exponent=exponent):
             number: Code = call("math.ldexp", given, -exponent) if exponent else given

@@ -21,7 +21,7 @@ class Among:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Threshold:
     """A numeric hyperparameter is active and less than, greater than or equal to a number."""
 
     name: str
@@ -30,7 +30,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class PairRelation:
     """Two numeric hyperparameters are active and stand so to each other; only forbidden clauses can say it."""
 
     left: str
@@ -38,7 +38,7 @@ class Related:
     right: str
 
 
-Test: TypeAlias = Among | Bound | Related
+Test: TypeAlias = Among | Threshold | PairRelation
 Way: TypeAlias = frozenset[Test]
 Ways: TypeAlias = tuple[Way, ...]
 ALWAYS: Final[Ways] = (frozenset(),)
@@ -106,7 +106,7 @@ def _contains(way: Way, test: Among, activity: Mapping[str, Ways]) -> bool:
 
 
 def _named(test: Test) -> tuple[str, ...]:
-    return (test.left, test.right) if isinstance(test, Related) else (test.name,)
+    return (test.left, test.right) if isinstance(test, PairRelation) else (test.name,)
 
 
 def _joined(left: Way, right: Way) -> Way | None:

@@ -9,7 +9,7 @@ from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Draw, Piece, Question, Slot
 from spacelang.reductions.unfolding import Fork
 from spacelang.targets._exports.python import (
-    Call,
+    Called,
     Code,
     Item,
     Keyed,
@@ -91,7 +91,7 @@ def _suggested(name: str, domain: Simple) -> Code:
             assert_never(domain)
 
 
-def _categorical(name: str, choices: Sequence[Value]) -> Call:
+def _categorical(name: str, choices: Sequence[Value]) -> Called:
     return call("trial.suggest_categorical", name, Listed(tuple(map(Literal, choices))))
 
 
@@ -117,9 +117,9 @@ def _grid(name: str, part: Grid) -> Code:
 def question_of(code: Code) -> str:
     """The question that a piece of code asks, as optuna calls it."""
     match code:
-        case Call(function="round"):
+        case Called(function="round"):
             return question_of(code.arguments[0])
-        case Call():
+        case Called():
             flags = [name if name == "log" else f"{name}={expression(value)}" for name, value in code.named]
             return " ".join([code.function.removeprefix("trial."), *flags])
         case _:

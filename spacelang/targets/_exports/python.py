@@ -27,7 +27,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Called:
     """A function, dots included, called with arguments; the same object is one object wherever it stands."""
 
     function: str
@@ -73,7 +73,7 @@ class Item:
     at: "Code"
 
 
-Code: TypeAlias = Literal | Name | Call | Infix | Listed | Paired | Keyed | Item
+Code: TypeAlias = Literal | Name | Called | Infix | Listed | Paired | Keyed | Item
 
 SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add,
@@ -84,9 +84,9 @@ SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 RANKS: Final = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
-def call(function: str, *arguments: object, **named: object) -> Call:
+def call(function: str, *arguments: object, **named: object) -> Called:
     """A call; arguments that are no code stand for themselves."""
-    return Call(function, tuple(map(_code, arguments)), tuple((name, _code(value)) for name, value in named.items()))
+    return Called(function, tuple(map(_code, arguments)), tuple((name, _code(value)) for name, value in named.items()))
 
 
 def infix(left: object, sign: str, right: object) -> Infix:
@@ -116,16 +116,16 @@ def inside(code: Code) -> tuple[Code, ...]:
             return (code.left, code.right)
         case Item():
             return (code.of, code.at)
-        case Call() | Listed() | Paired() | Keyed():
+        case Called() | Listed() | Paired() | Keyed():
             return tuple(item for _, item in _bracketed(code)[1])
         case _:
             assert_never(code)
 
 
-def _bracketed(code: Call | Listed | Paired | Keyed) -> tuple[str, list[tuple[str, Code]], str]:
+def _bracketed(code: Called | Listed | Paired | Keyed) -> tuple[str, list[tuple[str, Code]], str]:
     """What opens brackets, the items in them, each with what stands before it, and what closes them."""
     match code:
-        case Call():
+        case Called():
             named = ((f"{name}=", value) for name, value in code.named)
             return f"{code.function}(", [*(("", argument) for argument in code.arguments), *named], ")"
         case Listed():
@@ -159,7 +159,7 @@ def _made(part: Code, value: Callable[[Code], Any], names: Mapping[str, Any]) ->
             return part.value
         case Name():
             return _looked_up(part.text, names)
-        case Call():
+        case Called():
             named = {name: value(argument) for name, argument in part.named}
             return _looked_up(part.function, names)(*map(value, part.arguments), **named)
         case Infix():
@@ -217,7 +217,7 @@ def functions(code: Code) -> frozenset[str]:
     """The functions that it calls and the names that it mentions, dots included."""
     found = set()
     for part in _all(code):
-        if isinstance(part, Call):
+        if isinstance(part, Called):
             found.add(part.function)
         elif isinstance(part, Name):
             found.add(part.text)
@@ -238,14 +238,14 @@ def _all(code: Code) -> Iterator[Code]:
             waiting.extend((inner, False) for inner in reversed(inside(part)))
 
 
-def _shared(code: Code) -> list[Call | Infix]:
+def _shared(code: Code) -> list[Called | Infix]:
     """Calls and sums that stand in several places, what is inside before what holds it."""
     uses: dict[int, int] = {}
     ordered = list(_all(code))
     for part in ordered:
         for inner in inside(part):
             uses[id(inner)] = uses.get(id(inner), 0) + 1
-    return [part for part in ordered if isinstance(part, Call | Infix) and uses.get(id(part), 0) > 1]
+    return [part for part in ordered if isinstance(part, Called | Infix) and uses.get(id(part), 0) > 1]
 
 
 def _variable(part: Code, taken: set[str]) -> str:
@@ -291,7 +291,7 @@ def _flat(code: Code, names: Mapping[int, str], *, top: bool = False) -> str:
             return f"{left} {code.sign} {right}"
         case Item():
             return f"{_flat(code.of, names)}[{_flat(code.at, names)}]"
-        case Call() | Listed() | Paired() | Keyed():
+        case Called() | Listed() | Paired() | Keyed():
             opening, items, closing = _bracketed(code)
             comma = "," * (isinstance(code, Paired) and len(items) == 1)
             return f"{opening}{', '.join(f'{lead}{_flat(item, names)}' for lead, item in items)}{comma}{closing}"

@@ -14,7 +14,7 @@ from spacelang.targets._shown import digraph, quoted, wrapped
 from spacelang.text import counted
 
 
-class Asked(ABC):
+class QuestionForm(ABC):
     """A space in a tool's own words for its questions: choices and draws."""
 
     def __init__(self, named: Questions) -> None:

@@ -14,24 +14,24 @@ Dictionary: TypeAlias = tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AlikeCases:
     """Cases of a fork that leave the same parts, so that one product says all of them."""
 
     entries: tuple[Entry, ...]
     parts: Parts
 
 
-def groups(fork: Fork) -> list[Group]:
+def groups(fork: Fork) -> list[AlikeCases]:
     """The cases of a fork; branches that leave the same to choose are together."""
     if not isinstance(fork.node, Choice):
-        return [Group((), case.parts) for case in fork.cases]
+        return [AlikeCases((), case.parts) for case in fork.cases]
     together: dict[tuple[int, ...], tuple[list[str], Parts]] = {}
-    others = [Group((), case.parts) for case in fork.cases if case.branch is None]
+    others = [AlikeCases((), case.parts) for case in fork.cases if case.branch is None]
     for case in fork.cases:
         if case.branch is not None:
             branches, _ = together.setdefault(tuple(map(id, case.parts)), ([], case.parts))
             branches.append(case.branch)
-    return [*others, *(Group(((fork.node.key, tuple(names)),), parts) for names, parts in together.values())]
+    return [*others, *(AlikeCases(((fork.node.key, tuple(names)),), parts) for names, parts in together.values())]
 
 
 def dictionaries_needed(parts: Parts) -> int:

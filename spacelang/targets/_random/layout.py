@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MatrixColumn:
     """What the numbers of a column mean; `lower` and `upper` are the least and greatest that there are.
 
     `categories` are what places stand for: the branches of a decision, the parts of a union, the values of a set. A
@@ -27,39 +27,39 @@ class Column:
     upper: float
     log: bool = False
     categories: tuple[Value, ...] | None = None
-    inner: tuple["Column", ...] = ()
+    inner: tuple["MatrixColumn", ...] = ()
 
 
-def columns_of(space: Space) -> tuple[Column, ...]:
+def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
     """The columns of a space, in the order of the text: as `codings.domains.selected` writes them."""
     names = VariableNames(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.of(each.node)))
 
 
-def _columns(variable: Variable, name: str) -> Iterator[Column]:
+def _columns(variable: Variable, name: str) -> Iterator[MatrixColumn]:
     node = variable.node
     if isinstance(node, Choice):
         branches = tuple(branch.name for branch in node.branches)
-        yield Column(name, node.address, "decision", 0, len(branches) - 1, categories=branches)
+        yield MatrixColumn(name, node.address, "decision", 0, len(branches) - 1, categories=branches)
         return
     several = parts(node.domain)
     if len(several) == 1:
         yield _of_part(several[0], name, node.address)
         return
     labels = tuple(map(describe, several))
-    yield Column(f"{name}:part", node.address, "part", 0, len(several) - 1, categories=labels)
+    yield MatrixColumn(f"{name}:part", node.address, "part", 0, len(several) - 1, categories=labels)
     inner = tuple(_of_part(part, name, node.address) for part in several)
     lower, upper = min(column.lower for column in inner), max(column.upper for column in inner)
-    yield Column(name, node.address, "mixed", lower, upper, inner=inner)
+    yield MatrixColumn(name, node.address, "mixed", lower, upper, inner=inner)
 
 
-def _of_part(part: Simple, name: str, address: str) -> Column:
+def _of_part(part: Simple, name: str, address: str) -> MatrixColumn:
     match part:
         case Categorical():
             kind: Kind = "ordinal" if isinstance(part, Ordinal) else "categorical"
-            return Column(name, address, kind, 0, part.size - 1, categories=part.values)
+            return MatrixColumn(name, address, kind, 0, part.size - 1, categories=part.values)
         case Grid(is_integral=True):
-            return Column(name, address, "int", part.lower, part.upper, part.log)
+            return MatrixColumn(name, address, "int", part.lower, part.upper, part.log)
         case Grid() | Real():
-            return Column(name, address, "float", part.lower, part.upper, part.log)
+            return MatrixColumn(name, address, "float", part.lower, part.upper, part.log)

@@ -3,7 +3,7 @@
 import pytest
 from spelled import checked, constraints, decision, found, one, space
 
-from spacelang.ir.space import Choice, Kind, Operator, Product, Selector
+from spacelang.ir.space import Choice, ColumnSelector, Kind, Operator, Product
 
 STAGES = "stage scaler = StandardScaler | MinMaxScaler\nstage estimator = SVC | GaussianNB\n"
 
@@ -182,7 +182,7 @@ def test_columns_and_permutations_in_the_tree() -> None:
     columns, orders, _ = root.children
     assert isinstance(columns, Product)
     assert columns.kind is Kind.COLUMNS
-    assert columns.selectors == (Selector("numeric"), Selector("pattern", "^x"))
+    assert columns.selectors == (ColumnSelector("numeric"), ColumnSelector("pattern", "^x"))
     assert isinstance(orders, Product)
     assert orders.kind is Kind.PERMUTATION
     assert [child.name for child in orders.ordered("NMF, PCA") if isinstance(child, Operator)] == ["NMF", "PCA"]

@@ -18,13 +18,13 @@ from spacelang.ir.space import (
     NOTHING,
     Branch,
     Choice,
+    ColumnSelector,
     Constraint,
     Hyperparameter,
     Kind,
     Named,
     Operator,
     Product,
-    Selector,
     Space,
     order_name,
 )
@@ -193,7 +193,7 @@ def tree() -> Space:
     columns = Product(
         Kind.COLUMNS,
         (Operator("A", "abstract"), NOTHING),
-        selectors=(Selector("pattern", "^x"), Selector("rest")),
+        selectors=(ColumnSelector("pattern", "^x"), ColumnSelector("rest")),
     )
     steps = (some, Operator("A", "made"), NOTHING, columns)
     return Space(

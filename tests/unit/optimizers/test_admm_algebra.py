@@ -23,7 +23,7 @@ from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting, State
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import Active, Admm, AdmmForm, Box, Point
+from spacelang.targets.admm import Admm, AdmmForm, Box, Mask, Point
 from spacelang.testing.small_spaces import branch, choice, made, number
 
 PLACES = 1001 if IS_FULL else 201
@@ -51,7 +51,7 @@ def state(delta: float, multiplier: float, relaxed: float = 0.0) -> State:
 
 def iterated(splitting: Splitting, before: State, found: float | None) -> State:
     """The algebra of an iteration in which theta-min finds a number, or does not own the variable."""
-    owned = Active(np.zeros(0, bool), np.array([found is not None]))
+    owned = Mask(np.zeros(0, bool), np.array([found is not None]))
     given = replace(before.point, theta_d=np.array([np.nan if found is None else found]))
     return splitting.updated(splitting.copied(splitting.moved(before, given, owned)))
 
@@ -122,7 +122,7 @@ def test_the_dual_identity_holds(
     box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
     splitting, count = Splitting.of(box, rho, weighed), len(box)
     before = splitting.start(Point(np.zeros(0, np.int8), np.zeros(0), box.default))
-    counts = Active(np.zeros(0, bool), np.array(owned[:count]))
+    counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
         b = splitting.target(before)
         theta = box.from_unit(np.array(shares[:count]))

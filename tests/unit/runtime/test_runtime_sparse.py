@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import Kind, Product, Selector
+from spacelang.ir.space import ColumnSelector, Kind, Product
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.fingerprint import data_facts, fingerprint
@@ -149,7 +149,7 @@ def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
 
 
 def columns(kind: str) -> Product:
-    return Product(Kind.COLUMNS, (operator("MaxAbsScaler"),), selectors=(Selector(kind),))
+    return Product(Kind.COLUMNS, (operator("MaxAbsScaler"),), selectors=(ColumnSelector(kind),))
 
 
 def test_what_sparse_features_cannot_be_prepared_for():

@@ -8,7 +8,7 @@ from trying import few
 
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
-from spacelang.solver.inequalities import Row, SearchTooLongError, solve
+from spacelang.solver.inequalities import Inequality, SearchTooLongError, solve
 from spacelang.solver.linear import difference, feasible, linear, rows, witness
 
 A, B, C = (Reference(name) for name in "abc")
@@ -142,9 +142,9 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spacelang.solver.inequalities.BRANCHES", 1)
     one = Fraction(1)
     # 3x + w = 2y with w between 0.5 and 1: the middle that is looked at first is not whole.
-    bounds = [row for n in "xy" for row in (Row({n: -one}, Fraction(-1)), Row({n: one}, Fraction(-9)))]
-    bounds += [Row({"w": -one}, Fraction(1, 2)), Row({"w": one}, -one)]
+    bounds = [row for n in "xy" for row in (Inequality({n: -one}, Fraction(-1)), Inequality({n: one}, Fraction(-9)))]
+    bounds += [Inequality({"w": -one}, Fraction(1, 2)), Inequality({"w": one}, -one)]
     sides = {"x": Fraction(3), "y": Fraction(-2), "w": one}
-    equal = [Row(sides, Fraction(0)), Row({n: -f for n, f in sides.items()}, Fraction(0))]
+    equal = [Inequality(sides, Fraction(0)), Inequality({n: -f for n, f in sides.items()}, Fraction(0))]
     with pytest.raises(SearchTooLongError):
-        solve([*bounds, *equal, Row({"x": one, "y": -one}, Fraction(7, 2))], frozenset("xy"))
+        solve([*bounds, *equal, Inequality({"x": one, "y": -one}, Fraction(7, 2))], frozenset("xy"))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from spacelang.draws.codes import Array, Codes, concatenated
-from spacelang.draws.comparing import Rows, truths
+from spacelang.draws.comparing import JointValues, truths
 from spacelang.draws.lottery import JointLottery
 from spacelang.draws.uniform import CellCodes
 from spacelang.ir.domain import Domain, Simple
@@ -44,7 +44,7 @@ class Probability(Weights):
         return max(mass(cell, hyperparameter.domain), POINT)
 
 
-class Tied:
+class JointDraw:
     """Draws the hyperparameters of one group that no decision is part of.
 
     States say which cell each is in, and which comparisons of ranges are true. Values are kept where these are what
@@ -101,5 +101,5 @@ class Tied:
                 compared &= (states[address] >= 0) & self._numeric[address][states[address]]
             rows = np.flatnonzero(compared)
             values = {address: codes[address].take(rows) for address in addresses}
-            agreeing[rows] = truths(atom, Rows(self._domains, values, len(rows))) == (states[name][rows] == 1)
+            agreeing[rows] = truths(atom, JointValues(self._domains, values, len(rows))) == (states[name][rows] == 1)
         return agreeing

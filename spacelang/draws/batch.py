@@ -1,4 +1,4 @@
-"""Many configurations at once, as columns: arrays of branches and of values."""
+"""Batches: many configurations at once as columns, arrays of branches and of values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def column_of(pieces: Sequence[tuple[Array, Codes]]) -> Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class Batch:
     """Configurations as arrays: row i of every column belongs to configuration i.
 
     `decisions` holds, by address, the place of the branch that each row takes, -1 where the decision is not reached.

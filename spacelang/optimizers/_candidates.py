@@ -35,7 +35,7 @@ class Candidates(Protocol[K]):
         """Every one that may not have been drawn yet."""
 
 
-class Shuffled(Candidates[K], Protocol):
+class RandomOrder(Candidates[K], Protocol):
     """All that can be drawn, whatever came of what was drawn before."""
 
     def each_once(self) -> Iterator[K]:
@@ -96,7 +96,7 @@ class Drawn:
         return iter(())
 
 
-Draw: TypeAlias = Callable[[Turn[Any], Shuffled[Any]], Asking[None]]
+Draw: TypeAlias = Callable[[Turn[Any], RandomOrder[Any]], Asking[None]]
 """What a method does in a turn with whatever its candidates are."""
 
 

@@ -25,7 +25,7 @@ KNOWN: Final = 10
 
 
 @dataclass(slots=True)
-class History:
+class TrialLog:
     """What was begun, in that order, and what has ended: its place among those, from 0, and what came of it."""
 
     begun: list[Request] = field(default_factory=list)
@@ -43,14 +43,14 @@ class Consultant(Protocol):
     def design(self) -> Sequence[Configuration]:
         """What is begun before anything is proposed, beside what is given."""
 
-    def propose(self, history: History, rng: "Generator") -> Request | None:
+    def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
         """What comes next after a history, by that and a generator alone; None where nothing is left to propose.
 
         What was begun may be proposed again: it is answered for nothing.
         """
 
 
-def consulted(consultant: Consultant, problem: Problem, structures: Structures, history: History) -> Search:
+def consulted(consultant: Consultant, problem: Problem, structures: Structures, history: TrialLog) -> Search:
     """What is given, what is designed, and then what is proposed, one for every idle worker.
 
     What is known, or under way, is asked for again as others do who use a library; after ten such proposals in a row
@@ -64,7 +64,7 @@ def consulted(consultant: Consultant, problem: Problem, structures: Structures, 
 class _Run:
     """One search: what was begun, by whom it is known, and what is under way."""
 
-    def __init__(self, consultant: Consultant, problem: Problem, structures: Structures, history: History) -> None:
+    def __init__(self, consultant: Consultant, problem: Problem, structures: Structures, history: TrialLog) -> None:
         self._consultant = consultant
         self._first = dict.fromkeys((*problem.initial, *consultant.design()))
         self._drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()

@@ -48,7 +48,7 @@ def until(sizes: Sequence[int], rule: Until = "paper") -> Until:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DescentState:
     """Where a descent is: at a pipeline that is about to be trained once more, or in the midst of a search around it.
 
     Of a search, `reference` are the bounds with which it compares, `theta` is its discrepancy and `passed` counts the
@@ -64,7 +64,7 @@ class Place:
 class Descent:
     """One descent: a pipeline is trained on more rows and gives way to the first around it that looks better."""
 
-    def __init__(self, tree: DiscrepancyTree, rules: Rules, place: Place) -> None:
+    def __init__(self, tree: DiscrepancyTree, rules: Rules, place: DescentState) -> None:
         self._tree = tree
         self._rules = rules
         self.place = place
@@ -81,14 +81,14 @@ class Descent:
                 yield from arms.increase_and_train(pipeline)
                 # The bounds are frozen here: a search compares with what was known when it began.
                 reference = arms.bounds(pipeline)
-                self.place = Place(pipeline, reference)
+                self.place = DescentState(pipeline, reference)
             better = yield from self._improve(arms, self.place, reference)
             found = pipeline if better is None else better
             if arms.is_fully_trained(found) and (better is None or self._rules.until == "paper"):
                 return
-            self.place = Place(found)
+            self.place = DescentState(found)
 
-    def _improve(self, arms: Arms, place: Place, reference: Bounds) -> "_Training[Pipeline | None]":
+    def _improve(self, arms: Arms, place: DescentState, reference: Bounds) -> "_Training[Pipeline | None]":
         """SEARCH: the first pipeline that looks better, discrepancy by discrepancy; None where none does."""
         times = arms.trained(place.pipeline) if self._rules.match_fidelity else 1
         for theta in range(place.theta, min(self._rules.disc, len(self._tree.layers)) + 1):
@@ -97,7 +97,7 @@ class Descent:
             for number, neighbour in enumerate(neighbours, start=passed):
                 if neighbour == place.pipeline and not self._rules.examine_init:
                     continue
-                self.place = Place(place.pipeline, reference, theta, number)
+                self.place = DescentState(place.pipeline, reference, theta, number)
                 if (yield from _is_better(neighbour, reference, arms, times)):
                     return neighbour
         return None
@@ -172,7 +172,7 @@ class Descents:
             idle = idle + 1 if is_drawn and arms.trainings == before else 0
 
     def _from(self, start: Pipeline) -> Descent:
-        return Descent(self._tree, self._rules, Place(start))
+        return Descent(self._tree, self._rules, DescentState(start))
 
 
 class Scouts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request
-from spacelang.optimizers._consulting import History
+from spacelang.optimizers._consulting import TrialLog
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
@@ -46,7 +46,7 @@ class Study:
         """None: samplers that begin with a design draw it by themselves."""
         return ()
 
-    def propose(self, history: History, rng: "Generator") -> Request:
+    def propose(self, history: TrialLog, rng: "Generator") -> Request:
         """What a new sampler suggests after the history; the memo has what it leaves in the study beside that."""
         with quiet(self._optuna):
             self._catch_up(history)
@@ -63,7 +63,7 @@ class Study:
         self._asked = Request(configuration, memo=_packed(_Kept(given, made.system_attrs, left)))
         return self._asked
 
-    def _catch_up(self, history: History) -> None:
+    def _catch_up(self, history: TrialLog) -> None:
         """Have all of the history in the study."""
         for request in history.begun[self._begun :]:
             if request is not self._asked:

@@ -161,7 +161,7 @@ def _check(selection: Selection, iterations: int | None, start: Pipeline | None,
         raise ValueError(f"`start` is {start}: it must be a leaf of the discrepancy tree")
 
 
-class Source(Protocol[K]):
+class CandidateSource(Protocol[K]):
     """Who knows what is to be trained next."""
 
     def draw(self, count: int) -> Iterable[tuple[K, int]]:
@@ -186,7 +186,7 @@ class OneByOne(Generic[K]):
         """Nothing depends on it."""
 
 
-def fill(turn: Turn[K], source: Source[K]) -> Asking[None]:
+def fill(turn: Turn[K], source: CandidateSource[K]) -> Asking[None]:
     """Begin as many trials as there is room, again and again; end when none is left and none is out."""
     out: dict[Request | Later, tuple[K, int]] = {}
     room = turn.selection.room

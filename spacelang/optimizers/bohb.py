@@ -10,7 +10,7 @@ from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._fidelity import divided, rungs
 from spacelang.optimizers._halving import Bracket, Races, brackets_on
-from spacelang.optimizers._places import Filling, Places
+from spacelang.optimizers._placeholders import Filling, Placeholders
 from spacelang.optimizers._selection import Selection, look_around
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
@@ -50,7 +50,7 @@ class Bohb:
         if not selection.tree.leaves:
             return
         selection = yield from look_around(selection)
-        places = Places(selection, problem.initial, self.random_fraction, self.candidates)
+        places = Placeholders(selection, problem.initial, self.random_fraction, self.candidates)
         grid, eta = self.rungs(problem.size), self._factor(problem.size)
         passes = chain.from_iterable(brackets_on(grid, eta, "floor") for _ in count())
         yield from Races(Filling(selection, places), places, _after(problem, passes), eta).run()

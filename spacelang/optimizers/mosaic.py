@@ -14,9 +14,9 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._mosaic.nodes import Nodes
-from spacelang.optimizers._mosaic.playout import Candidates, Dry, Playout
+from spacelang.optimizers._mosaic.playout import Acquisition, Dry, Playout
 from spacelang.optimizers._mosaic.policy import Policy
-from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate, drawn
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes, drawn
 from spacelang.optimizers._room import as_there_is_room
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
@@ -96,9 +96,9 @@ class _Run:
         self._options, self._rng = options, problem.rng
         self._given = problem.initial
         self._tree = options.form(structures).form
-        sizes = Sizes(options.trees, options.features, options.n_s)
+        sizes = SurrogateSizes(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
-        self._candidates = Candidates(self._tree, self._surrogate, options.n_r)
+        self._candidates = Acquisition(self._tree, self._surrogate, options.n_r)
         self._nodes = Nodes()
         self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.promise, options.c_ucb, options.pw)
         self._best: dict[Prefix, tuple[float, Configuration]] = {}

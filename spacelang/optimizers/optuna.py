@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 from spacelang.ir.asking import Search
 from spacelang.ir.domain import Categorical, Real
 from spacelang.ir.problem import Problem
-from spacelang.optimizers._consulting import History, consulted
+from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._settings import check
 from spacelang.optimizers._studies import Study, form_of
 from spacelang.plugins import option
@@ -66,7 +66,7 @@ class Optuna:
         structures = Structures(problem.space)
         if structures.count:
             form = self.form(structures).form
-            yield from consulted(Study(form, self._made), problem, structures, History())
+            yield from consulted(Study(form, self._made), problem, structures, TrialLog())
 
     def _made(self, seed: int) -> Any:
         return getattr(library("optuna").samplers, self.sampler)(seed=seed)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import Shuffled, of_pipelines, search
+from spacelang.optimizers._candidates import RandomOrder, of_pipelines, search
 from spacelang.optimizers._selection import Selector
 from spacelang.optimizers._turn import K, OneByOne, Turn, fill
 from spacelang.plugins import option
@@ -35,5 +35,5 @@ class Random:
         return of_pipelines(_draw)
 
 
-def _draw(turn: Turn[K], candidates: Shuffled[K]) -> Asking[None]:
+def _draw(turn: Turn[K], candidates: RandomOrder[K]) -> Asking[None]:
     yield from fill(turn, OneByOne(turn, islice(candidates.each_once(), turn.iterations)))

@@ -15,7 +15,7 @@ from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import Lowered
-from spacelang.targets.boasf import Arm, Arms, Boasf
+from spacelang.targets.boasf import Arm, ArmSpaces, Boasf
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 
 FORESTS: Final = frozenset({"RandomForestClassifier", "RandomForestRegressor"})
@@ -58,11 +58,11 @@ class RandomForestTpe:
         return TpeSettings(self.startup, self.gamma, self.candidates)
 
 
-def _arms(structures: Structures) -> Arms:
+def _arms(structures: Structures) -> ArmSpaces:
     return Boasf(cap=2**62).lower(structures).form
 
 
-def _forest(arms: Arms) -> Arm:
+def _forest(arms: ArmSpaces) -> Arm:
     """The first of the models that is a random forest; raises OptionError where none is."""
     operators = {branch.name: _operator(branch) for stage in arms.space.stages for branch in stage.branches}
     for arm in arms.arms:

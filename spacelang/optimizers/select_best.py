@@ -14,7 +14,7 @@ from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
 from spacelang.targets._lowered import Lowered
-from spacelang.targets.boasf import Arms, Boasf, Pull
+from spacelang.targets.boasf import ArmSpaces, Boasf, Pull
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SelectBest:
 
     hyperparameters: ClassVar[str] = "default"
 
-    def form(self, structures: Structures) -> Lowered[Arms, Pull]:
+    def form(self, structures: Structures) -> Lowered[ArmSpaces, Pull]:
         """The models; raises OptionError for no stage."""
         return Boasf(stage=self.stage, cap=2**62).lower(structures)
 

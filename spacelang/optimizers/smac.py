@@ -17,7 +17,7 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._consulting import History, consulted
+from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
@@ -80,7 +80,7 @@ class Smac:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        history = History()
+        history = TrialLog()
         try:
             yield from consulted(_Challengers(self, self.form(structures).form, problem), problem, structures, history)
         finally:
@@ -117,7 +117,7 @@ class _Challengers:
         found = map(self._form.decode, drawn)
         return [each for each in found if exclusion(self._form.space, each) is None]
 
-    def propose(self, history: History, rng: "Generator") -> Request | None:
+    def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
         """The next configuration of the latest model, or the first of a new one."""
         model, place = _next_of(history)
         if model is None or place == self._together:
@@ -130,7 +130,7 @@ class _Challengers:
         memo = (model.seed, model.begun, model.ended, place, found[place].left_out)
         return Request(found[place].configuration, memo=memo)
 
-    def _challengers(self, model: "_Model", history: History) -> "list[_Challenger]":
+    def _challengers(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
         """Members of the space that SMAC ranks highest; fewer than are wanted where it finds no more."""
         from joblib import parallel_config
 
@@ -151,7 +151,7 @@ class _Challengers:
                     break
         return found
 
-    def _ranked(self, model: "_Model", history: History, folder: str) -> Iterator[Any]:
+    def _ranked(self, model: "_Model", history: TrialLog, folder: str) -> Iterator[Any]:
         """What SMAC takes of its model, the best first and random ones between them."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
@@ -232,7 +232,7 @@ def _place(trial: Trial | None) -> float | None:
     return None if trial is None or trial.loss is None else trial.scale.place(trial.loss)
 
 
-def _next_of(history: History) -> tuple[_Model | None, int]:
+def _next_of(history: TrialLog) -> tuple[_Model | None, int]:
     """The model of the latest proposal, None before the first one, and the place of the next configuration of it."""
     for request in reversed(history.begun):
         if request.memo:
@@ -241,7 +241,7 @@ def _next_of(history: History) -> tuple[_Model | None, int]:
     return None, 0
 
 
-def _left_out(history: History) -> int:
+def _left_out(history: TrialLog) -> int:
     """How many configurations of models were none of the space."""
     numbers: dict[_Model, int] = {}
     for request in history.begun:

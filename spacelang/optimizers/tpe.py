@@ -7,7 +7,7 @@ from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import _proposing, _studies
 from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._consulting import History, consulted
+from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._settings import check
 from spacelang.plugins import option
@@ -60,7 +60,7 @@ class Tpe:
                 yield from _proposing.search(proposer, problem, structures)
             case "optuna":
                 study = _studies.Study(_studies.form_of(structures).form, self._sampler)
-                yield from consulted(study, problem, structures, History())
+                yield from consulted(study, problem, structures, TrialLog())
 
     def _sampler(self, seed: int) -> Any:
         samplers = library("optuna").samplers

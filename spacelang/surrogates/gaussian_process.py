@@ -49,7 +49,7 @@ class Matern:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Factor:
+class CholeskyFactor:
     """The lower Cholesky factor of the covariances of n points, the noise included."""
 
     kernel: Matern
@@ -57,7 +57,7 @@ class Factor:
     lower: Array
 
     @classmethod
-    def of(cls, kernel: Matern, points: Array) -> "Factor":
+    def of(cls, kernel: Matern, points: Array) -> "CholeskyFactor":
         """The factor of some points, of shape (n, d); their order counts in the last bits."""
         covariance = kernel.covariance(points, points)
         for jitter in JITTERS:
@@ -69,7 +69,7 @@ class Factor:
                 continue
         raise AssertionError("covariances with a millionth on the diagonal have a factor")
 
-    def with_row(self, point: Array) -> "Factor":
+    def with_row(self, point: Array) -> "CholeskyFactor":
         """The factor with one more point, in n^2 steps."""
         count = len(self.points)
         grown = np.zeros((count + 1, count + 1))
@@ -79,7 +79,7 @@ class Factor:
         # What the others leave unknown of a number is never less than its own noise.
         rest = self.kernel.variance + self.kernel.noise - float(row @ row)
         grown[count, count] = sqrt(max(rest, self.kernel.noise, JITTERS[1] * self.kernel.variance))
-        return Factor(self.kernel, np.vstack([self.points, point]), grown)
+        return CholeskyFactor(self.kernel, np.vstack([self.points, point]), grown)
 
     def solve(self, columns: Array) -> Array:
         """L^-1 times some columns of n numbers."""
@@ -93,7 +93,7 @@ class Factor:
 class GaussianProcess:
     """The posterior of a function with mean 0 of which n numbers are known, each with noise."""
 
-    def __init__(self, factor: Factor, numbers: Array) -> None:
+    def __init__(self, factor: CholeskyFactor, numbers: Array) -> None:
         """`numbers`, of shape (n,), are those at the points of the factor."""
         self._factor = factor
         self._weights = np.asarray(cho_solve((factor.lower, True), numbers, check_finite=False))

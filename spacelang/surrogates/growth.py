@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from spacelang.draws.codes import Array
-from spacelang.surrogates.gaussian_process import Factor, GaussianProcess
+from spacelang.surrogates.gaussian_process import CholeskyFactor, GaussianProcess
 from spacelang.surrogates.likelihood import most_likely
 from spacelang.surrogates.sizes import KEPT, MOST
 
@@ -22,7 +22,7 @@ STEP: Final = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class StandardisedProcess:
     """A process of standardised numbers: `mean` and `deviation` bring them to those that were given."""
 
     process: GaussianProcess
@@ -42,7 +42,7 @@ class _Fitted:
     numbers: Array
     size: int
     rows: Array
-    factor: Factor
+    factor: CholeskyFactor
 
     def is_of(self, size: int, points: Array, numbers: Array) -> bool:
         """Whether the data go on from these, with the same kernel."""
@@ -60,7 +60,7 @@ class Growing:
     def __init__(self) -> None:
         self._last: _Fitted | None = None
 
-    def model(self, points: Array, numbers: Array, pending: Array) -> Model:
+    def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedProcess:
         """The model of n > 0 points and their finite numbers, shapes (n, d) and (n,), and of those under way, (m, d).
 
         What is under way is taken to have the median of all numbers, as long as there is room for it: the constant
@@ -73,7 +73,7 @@ class Growing:
         for point in under_way:
             factor = factor.with_row(point)
         taken = np.concatenate([known, np.full(len(under_way), np.median(numbers))])
-        return Model(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
+        return StandardisedProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
 
     @property
     def rows(self) -> Array:
@@ -118,4 +118,4 @@ def _fitted(points: Array, numbers: Array) -> _Fitted:
     rows = chosen(numbers)
     known = numbers[rows]
     kernel = most_likely(points[rows], (known - known.mean()) / (known.std() or 1.0))
-    return _Fitted(points, numbers, len(numbers), rows, Factor.of(kernel, points[rows]))
+    return _Fitted(points, numbers, len(numbers), rows, CholeskyFactor.of(kernel, points[rows]))

@@ -80,7 +80,7 @@ class Boasf:
         if self.arms == "subspaces" and self.stage:
             raise OptionError("`stage` says nothing with `arms=subspaces`", "leave it out, or set `arms=models`")
 
-    def lower(self, structures: Structures) -> Lowered["Arms", Pull]:
+    def lower(self, structures: Structures) -> Lowered["ArmSpaces", Pull]:
         """The arms of the space of the structures; raises OptionError where there would be too many."""
         space = structures.space
         arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
@@ -91,11 +91,11 @@ class Boasf:
 
     # ---- models
 
-    def _models(self, structures: Structures) -> "Arms":
+    def _models(self, structures: Structures) -> "ArmSpaces":
         space = structures.space
         stage = self._stage(space)
         if stage is None:
-            return Arms(space, (Arm(space, 1, space.title or space.name, Subspace()),), "the space as a whole")
+            return ArmSpaces(space, (Arm(space, 1, space.title or space.name, Subspace()),), "the space as a whole")
         alive = structures.existence.supported_branches()[stage.address]
         names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
         if len(names) > self.cap:
@@ -104,7 +104,7 @@ class Boasf:
             Arm(space, number, name, Subspace({stage.address: frozenset({name})}))
             for number, name in enumerate(names, 1)
         )
-        return Arms(space, arms, f"the alternatives of `{stage.key}`", stage=stage)
+        return ArmSpaces(space, arms, f"the alternatives of `{stage.key}`", stage=stage)
 
     def _stage(self, space: Space) -> Choice | None:
         if not self.stage:
@@ -119,7 +119,7 @@ class Boasf:
 
     # ---- pieces
 
-    def _subspaces(self, space: Space) -> "Arms":
+    def _subspaces(self, space: Space) -> "ArmSpaces":
         partition = Partition(space, self._pieces)
         most = partition.most
         if most > EAGER * self.cap:
@@ -136,7 +136,7 @@ class Boasf:
                 arms.append(arm)
                 vectors.append(vector)
         title = f"pieces of {counted(len(partition.cuts), 'hyperparameter')}"
-        return Arms(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
+        return ArmSpaces(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
@@ -172,7 +172,7 @@ class Arm:
 
     @cached_property
     def part(self) -> Space | None:
-        """The arm as a space; None where it is empty, which those of `Arms` never are."""
+        """The arm as a space; None where it is empty, which those of `ArmSpaces` never are."""
         whole = self._whole
         limited = replace(whole, constraints=(*whole.constraints, *self.takes.rules)) if self.takes.rules else whole
         found = restricted(limited, self.takes.branches, self.takes.domains)
@@ -195,7 +195,7 @@ class Arm:
         return Sampler(self.structures)
 
 
-class Arms:
+class ArmSpaces:
     """The arms of a space: disjoint, together the space, none of them empty."""
 
     def __init__(

@@ -24,7 +24,7 @@ from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.targets._boasf.pieces import pieces_of
 from spacelang.targets._lowered import RefusedError
 from spacelang.targets.blds import Blds
-from spacelang.targets.boasf import Arms, Boasf
+from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
 
 from . import brute
@@ -46,7 +46,7 @@ few = st.builds(Boasf, arms=st.sampled_from(("models", "subspaces")), k=st.just(
 """Where arms take long to compile."""
 
 
-def arms_of(space: Space, target: Boasf) -> Arms | None:
+def arms_of(space: Space, target: Boasf) -> ArmSpaces | None:
     structures = Structures(space)
     if not structures.count:
         return None

@@ -15,11 +15,11 @@ from spacelang.minimizers import Minimizer
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.hearing import Hearing
 from spacelang.optimizers._admm.known import Known
-from spacelang.optimizers._admm.points import Cube, Members
+from spacelang.optimizers._admm.points import Cube, MemberCache
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.scope import Scope, Thetas
-from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.optimizers._admm.start import first_point
 from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.optimizers._admm.z_min import ZMin
@@ -69,7 +69,7 @@ class Iterations:
         self._method, self._problem, self._form = method, problem, form
         self._splitting, self._residuals = splitting, residuals
         self._choosing = Choosing(form)
-        self._members = Members(form)
+        self._members = MemberCache(form)
         self._hearing = Hearing()
         self._known = Known()
         self._unseen = Configurations(DiscrepancyTree(form.structures), problem.rng).each_once()
@@ -78,7 +78,7 @@ class Iterations:
         self.iteration = 0
         self._trial: Trial | None = None
         """What came of the present z at the present theta on all rows."""
-        self._best: tuple[Trial, State] | None = None
+        self._best: tuple[Trial, Iterate] | None = None
         """The best z at its theta, of those where iterations ended."""
         self._tuned: set[Pipeline] = set()
         """Every z whose theta was moved."""

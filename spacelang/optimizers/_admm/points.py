@@ -40,7 +40,7 @@ def member(form: AdmmForm, point: Point) -> Configuration | None:
     return members(form, [point])[0]
 
 
-class Members:
+class MemberCache:
     """The same, where many points stand for few members: those that were looked up last are known."""
 
     def __init__(self, form: AdmmForm) -> None:

@@ -20,7 +20,7 @@ Weighed: TypeAlias = Literal["unit", "raw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class Iterate:
     """What one iteration of ADMM leaves to the next. Nobody writes to its arrays.
 
     `point` has z, the orders, theta_c and, as theta_d, theta~ (D,), which need not be whole. `delta` (D,) is its copy
@@ -57,12 +57,12 @@ class Splitting:
         """The splitting of theta_d in its box, with rho > 0."""
         return cls(box, rho, box.unit if weighed == "unit" else np.ones(len(box)))
 
-    def start(self, point: Point) -> State:
+    def start(self, point: Point) -> Iterate:
         """The state before the first iteration: theta of a point, delta its P_D, and multipliers of 0."""
         empty = np.zeros(0)
-        return State(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
+        return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
-    def target(self, state: State) -> Array:
+    def target(self, state: Iterate) -> Array:
         """b = delta - lambda / rho, (D,): where the penalty of theta-min is smallest."""
         return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
 
@@ -70,7 +70,7 @@ class Splitting:
         """rho / 2 times the squared distance of theta~ (..., D) from b over what is `owned` (D,): shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def moved(self, state: State, found: Point, owned: Mask) -> State:
+    def moved(self, state: Iterate, found: Point, owned: Mask) -> Iterate:
         """After theta-min: what is owned has the values of `found`, kept to the box.
 
         Of all else theta~ is b, which costs nothing, and theta_c stays.
@@ -79,11 +79,11 @@ class Splitting:
         relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.target(state)))
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
-    def copied(self, state: State) -> State:
+    def copied(self, state: Iterate) -> Iterate:
         """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
-    def begun(self, state: State, found: Point, owned: Mask) -> State:
+    def begun(self, state: Iterate, found: Point, owned: Mask) -> Iterate:
         """As at the beginning, from a point: of what is owned theta~ and delta are its values, lambda is 0."""
         mine = owned.theta_d
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
@@ -95,10 +95,10 @@ class Splitting:
             multipliers=np.where(mine, 0.0, state.multipliers),
         )
 
-    def chosen(self, state: State, found: Point) -> State:
+    def chosen(self, state: Iterate, found: Point) -> Iterate:
         """After z-min: z and the orders of `found`, whatever its theta is."""
         return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
 
-    def updated(self, state: State) -> State:
+    def updated(self, state: Iterate) -> Iterate:
         """After an iteration: lambda + rho (theta~ - delta)."""
         return replace(state, multipliers=state.multipliers + self.rho * (state.relaxed - state.delta) / self.widths)

@@ -13,9 +13,9 @@ from spacelang.draws.codes import Array
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box
 from spacelang.minimizers import Point as Place
-from spacelang.optimizers._admm.points import Cube, Members, Theta
+from spacelang.optimizers._admm.points import Cube, MemberCache, Theta
 from spacelang.optimizers._admm.residuals import Residuals, measured
-from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.targets.admm import AdmmForm, Point
 
@@ -37,13 +37,13 @@ class ThetaMin:
         form: AdmmForm,
         splitting: Splitting,
         residuals: Residuals,
-        state: State,
+        state: Iterate,
         rng: "Generator",
         *,
         room: int = 1,
         earlier: Iterable[tuple[Theta, Trial]] = (),
         searches_slack: bool = False,
-        members: Members | None = None,
+        members: MemberCache | None = None,
     ) -> None:
         """`earlier` is what was evaluated with the same z and orders, what is owned of it: it is judged anew.
 
@@ -51,7 +51,7 @@ class ThetaMin:
         further variables, unless nothing else is moved. `members` are those of the form.
         """
         self._splitting, self._residuals, self._state = splitting, residuals, state
-        self._members = Members(form) if members is None else members
+        self._members = MemberCache(form) if members is None else members
         self._owned = form.owned(state.point)
         self._target = splitting.target(state)
         self._trials: dict[Place, Trial] = {}
@@ -103,7 +103,7 @@ class ThetaMin:
         self._largest = max(self._largest, penalty)
         return trial.standing + penalty
 
-    def after(self, best: Place) -> State:
+    def after(self, best: Place) -> Iterate:
         """The state with theta of the best place and its slacks; those of before where it failed."""
         state = self._splitting.moved(self._state, self._point(best), self._owned)
         trial = self._trials.get(best)

@@ -7,10 +7,10 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.hearing import NO_MEMBER
-from spacelang.optimizers._admm.points import Members
+from spacelang.optimizers._admm.points import MemberCache
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.scope import Thetas
-from spacelang.optimizers._admm.splitting import State
+from spacelang.optimizers._admm.splitting import Iterate
 from spacelang.optimizers._selection import Selection, unpenalised
 from spacelang.targets.blds import Pipeline
 
@@ -19,7 +19,7 @@ class ZMin:
     """Every pipeline with the present theta as z-min of one iteration sees it."""
 
     def __init__(
-        self, members: Members, choosing: Choosing, thetas: Thetas, residuals: Residuals, state: State
+        self, members: MemberCache, choosing: Choosing, thetas: Thetas, residuals: Residuals, state: Iterate
     ) -> None:
         self._members, self._choosing, self._thetas, self._residuals = members, choosing, thetas, residuals
         self._state = state

@@ -67,7 +67,7 @@ class Playout:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Acquisition:
     """Whoever may be evaluated below a node: `count` draws, and the neighbours of its best."""
 
     tree: StructuralTree

@@ -30,7 +30,7 @@ OF_FORESTS, OF_NODES = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class SurrogateSizes:
     """How large the surrogate is: its trees, the share of the features that each split looks at, draws of a node."""
 
     trees: int
@@ -45,7 +45,7 @@ class Surrogate:
     interrupted goes on with the same ones. Of the data, all with the same first two decisions count as much as others.
     """
 
-    def __init__(self, tree: StructuralTree, sizes: Sizes, seed: int) -> None:
+    def __init__(self, tree: StructuralTree, sizes: SurrogateSizes, seed: int) -> None:
         self._tree, self._sizes, self._seed = tree, sizes, seed
         self._features: list[Array] = []
         self._rewards: list[float] = []

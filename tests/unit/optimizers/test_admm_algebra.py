@@ -21,7 +21,7 @@ from spacelang.ir.task import FunctionBound
 from spacelang.optimizers._admm.points import Cube, member, members
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
-from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, Box, Mask, Point
 from spacelang.testing.small_spaces import branch, choice, made, number
@@ -43,20 +43,20 @@ def box_of(*domains: Grid) -> Box:
 TEN = box_of(Grid(0, 10))
 
 
-def state(delta: float, multiplier: float, relaxed: float = 0.0) -> State:
+def state(delta: float, multiplier: float, relaxed: float = 0.0) -> Iterate:
     point = Point(np.zeros(0, np.int8), np.zeros(0), np.array([float(relaxed)]))
     blank = Splitting.of(TEN, 1.0).start(point)
     return replace(blank, delta=np.array([float(delta)]), multipliers=np.array([float(multiplier)]))
 
 
-def iterated(splitting: Splitting, before: State, found: float | None) -> State:
+def iterated(splitting: Splitting, before: Iterate, found: float | None) -> Iterate:
     """The algebra of an iteration in which theta-min finds a number, or does not own the variable."""
     owned = Mask(np.zeros(0, bool), np.array([found is not None]))
     given = replace(before.point, theta_d=np.array([np.nan if found is None else found]))
     return splitting.updated(splitting.copied(splitting.moved(before, given, owned)))
 
 
-def numbers(found: State) -> tuple[float, float, float]:
+def numbers(found: Iterate) -> tuple[float, float, float]:
     return found.relaxed.item(), found.delta.item(), found.multipliers.item()
 
 
@@ -257,7 +257,7 @@ class Toy:
             found.append(tuple(told[best].tolist()))
         return found
 
-    def theta_min(self, state: State) -> State:
+    def theta_min(self, state: Iterate) -> Iterate:
         owned, b = self.form.owned(state.point), self.splitting.target(state)
         cube = Cube.of(self.form, owned)
         assert cube.width == 1

@@ -14,7 +14,7 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
 from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.splitting import Splitting, State
+from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
@@ -37,13 +37,13 @@ def toy(*rules: object) -> AdmmForm:
     return form_of(made("toy", *stages, constraints=rules))  # type: ignore[arg-type]
 
 
-def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[str, object] | None = None) -> State:
+def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[str, object] | None = None) -> Iterate:
     point = form.default if taken is None else form.encode(Configuration(taken))  # type: ignore[arg-type]
     state = Splitting.of(form.theta_d, rho).start(point)
     return replace(state, slack=np.zeros(len(bounds)), mu=np.zeros(len(bounds)))
 
 
-def theta_min(form: AdmmForm, state: State, *bounds: FunctionBound, rho: float = 1.0, **options: object) -> ThetaMin:
+def theta_min(form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object) -> ThetaMin:
     splitting, residuals = Splitting.of(form.theta_d, rho), Residuals.of(bounds, rho)
     return ThetaMin(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
 

@@ -19,7 +19,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, order_of
 from spacelang.optimizers._dimensions import dimensions_of
 from spacelang.optimizers._halving import brackets_on
-from spacelang.optimizers._places import Observed, Place
+from spacelang.optimizers._placeholders import Observed, Placeholder
 from spacelang.optimizers.bohb import Bohb
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
@@ -121,7 +121,7 @@ def test_the_model_is_that_of_the_most_rows_on_which_there_are_enough() -> None:
     def told(fidelity: int | None, *losses: float | None) -> None:
         for place, loss in enumerate(losses):
             configuration = Configuration({"x": (place + 1) / 10})
-            observed.note(Place(configuration), answered(Request(configuration, fidelity), loss))
+            observed.note(Placeholder(configuration), answered(Request(configuration, fidelity), loss))
 
     def points() -> tuple[list[float], list[float]] | None:
         model = observed.model(default_rng(0))

@@ -17,7 +17,7 @@ from trying import few
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descent, Place, Rules
+from spacelang.optimizers._descent import Descent, DescentState, Rules
 from spacelang.optimizers._selection import Selection
 from spacelang.optimizers._turn import Memory, Turn
 from spacelang.optimizers.lds import Lds
@@ -135,7 +135,7 @@ def end_of_descent(
 ) -> Pipeline:
     selection = Selection.of(Problem(plain(*sizes), SIZE, np.random.default_rng(0)), "default")
     arms = Arms(Turn(selection, selection.configuration, Memory()), (SIZE,), (0.0,), selection.number)
-    descent = Descent(selection.tree, Rules(disc, until="local_optimum"), Place(start))
+    descent = Descent(selection.tree, Rules(disc, until="local_optimum"), DescentState(start))
     for pipeline in descent.trainings(arms):
         arms.note(pipeline, answered(arms.request(pipeline), losses[pipeline]))
     return descent.place.pipeline

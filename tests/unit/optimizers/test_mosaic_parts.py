@@ -15,14 +15,14 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._mosaic.nodes import Node, Nodes
 from spacelang.optimizers._mosaic.playout import Playout, by_improvement
 from spacelang.optimizers._mosaic.policy import Policy, scores, widest
-from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes
 from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
 from spacelang.targets.mosaic import Prefix, StructuralTree
 from spacelang.testing.small_spaces import branch, choice, constrained, made, number, plain
 
 LAW = settings(max_examples=6, deadline=None)
-SIZES = Sizes(trees=3, features=0.5, draws=8)
+SIZES = SurrogateSizes(trees=3, features=0.5, draws=8)
 
 
 def equal(prefixes: Sequence[Prefix]) -> Array:
@@ -177,7 +177,7 @@ def test_what_is_promised_depends_on_no_order_of_asking(order: list[int], count:
 
 def test_a_promise_is_the_mean_over_the_draws_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = pair()
-    surrogate = Surrogate(tree, Sizes(3, 0.5, 200), 1)
+    surrogate = Surrogate(tree, SurrogateSizes(3, 0.5, 200), 1)
     surrogate.note(tree.default_completion(()), 0.5)
 
     class Identity:

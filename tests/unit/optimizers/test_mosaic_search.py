@@ -20,10 +20,10 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._mosaic.playout import Candidates, Playout
+from spacelang.optimizers._mosaic.playout import Acquisition, Playout
 from spacelang.optimizers._mosaic.policy import widest
 from spacelang.optimizers._mosaic.retold import retold
-from spacelang.optimizers._mosaic.surrogate import Sizes, Surrogate
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes
 from spacelang.optimizers.mosaic import Mosaic, _Run
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
@@ -180,7 +180,7 @@ def test_after_a_failure_the_next_best_candidate_is_evaluated_three_times_at_mos
     space = continuous()
     tree = tree_of(space)
     found = driven(Mosaic(**CHEAP), space, failing, 30)
-    candidates = Candidates(tree, Surrogate(tree, Sizes(2, 0.5, 3), 0), 12)
+    candidates = Acquisition(tree, Surrogate(tree, SurrogateSizes(2, 0.5, 3), 0), 12)
     seen = {trial.request.configuration for trial in found.trials if not trial.request.memo}
     tried = [*playouts(found.trials, tree)]
     for (prefix, seed), several in groupby(tried, key=lambda each: (each[0].prefix, each[0].seed)):

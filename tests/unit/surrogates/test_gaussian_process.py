@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from spacelang.draws.codes import Array
-from spacelang.surrogates.gaussian_process import Factor, GaussianProcess, Matern
+from spacelang.surrogates.gaussian_process import CholeskyFactor, GaussianProcess, Matern
 from spacelang.surrogates.likelihood import most_likely, surprise_of
 
 LAW = settings(max_examples=25, deadline=None)
@@ -32,7 +32,7 @@ def test_values_of_the_kernel(distance: float, value: float) -> None:
 
 
 def test_one_datum() -> None:
-    process = GaussianProcess(Factor.of(UNIT, np.zeros((1, 1))), np.array([1.0]))
+    process = GaussianProcess(CholeskyFactor.of(UNIT, np.zeros((1, 1))), np.array([1.0]))
     mean, deviation = process.posterior(np.array([[1.0], [0.0]]))
     assert mean[0] == pytest.approx(0.5239936, abs=5e-8)
     assert deviation[0] ** 2 == pytest.approx(0.7254304, abs=5e-8)
@@ -44,17 +44,17 @@ def test_one_datum() -> None:
 def test_a_row_that_is_added_makes_the_factor_of_all(seed: int) -> None:
     points, _ = data(seed)
     kernel = Matern(1.7, np.array([0.2, 1.0, 3.0]), 1e-3)
-    grown = Factor.of(kernel, points[:5])
+    grown = CholeskyFactor.of(kernel, points[:5])
     for point in points[5:]:
         grown = grown.with_row(point)
-    assert np.allclose(grown.lower, Factor.of(kernel, points).lower, atol=1e-9)
+    assert np.allclose(grown.lower, CholeskyFactor.of(kernel, points).lower, atol=1e-9)
     assert np.array_equal(grown.points, points)
 
 
 def test_what_is_known_may_be_known_twice() -> None:
     kernel = Matern(1.0, np.ones(2), 1e-8)
     point = np.array([0.5, 0.5])
-    factor = Factor.of(kernel, np.array([point] * 40)).with_row(point).with_row(point)
+    factor = CholeskyFactor.of(kernel, np.array([point] * 40)).with_row(point).with_row(point)
     mean, deviation = GaussianProcess(factor, np.ones(42)).posterior(point[None])
     assert mean == pytest.approx(1, abs=1e-4)
     assert deviation < 1e-3
@@ -64,7 +64,7 @@ def test_what_is_known_may_be_known_twice() -> None:
 @given(SEEDS)
 def test_slopes_are_those_of_what_is_predicted(seed: int) -> None:
     points, numbers = data(seed)
-    process = GaussianProcess(Factor.of(Matern(1.7, np.array([0.4, 1.0, 3.0]), 1e-3), points), numbers)
+    process = GaussianProcess(CholeskyFactor.of(Matern(1.7, np.array([0.4, 1.0, 3.0]), 1e-3), points), numbers)
     places = np.random.default_rng([seed, 1]).random((4, 3))
     found = process.at(places)
     means, deviations = process.posterior(places)
@@ -112,5 +112,5 @@ def test_few_data_and_equal_ones_have_a_kernel(count: int) -> None:
 
 def test_points_without_coordinates_have_a_kernel() -> None:
     points = np.empty((3, 0))
-    process = GaussianProcess(Factor.of(most_likely(points, np.zeros(3)), points), np.zeros(3))
+    process = GaussianProcess(CholeskyFactor.of(most_likely(points, np.zeros(3)), points), np.zeros(3))
     assert np.isfinite(process.posterior(points[:1])[1]).all()

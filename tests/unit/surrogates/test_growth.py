@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacelang.draws.codes import Array
 from spacelang.surrogates import growth
 from spacelang.surrogates.gaussian_process import Matern
-from spacelang.surrogates.growth import Growing, Model, chosen, fitted_at
+from spacelang.surrogates.growth import Growing, StandardisedProcess, chosen, fitted_at
 from spacelang.surrogates.sizes import KEPT, MOST
 from spacelang.surrogates.threads import one_thread
 
@@ -22,7 +22,7 @@ def data(count: int, dimensions: int = 2) -> tuple[Array, Array]:
     return points, np.sin(7 * points[:, 0]) + points.sum(axis=1)
 
 
-def predicted(model: Model) -> bytes:
+def predicted(model: StandardisedProcess) -> bytes:
     mean, deviation = model.process.posterior(np.random.default_rng(5).random((4, 2)))
     return mean.tobytes() + deviation.tobytes()
 

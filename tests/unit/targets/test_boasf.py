@@ -16,7 +16,7 @@ from spacelang.plugins import OptionError
 from spacelang.resources import folder
 from spacelang.solver.counting import Structures
 from spacelang.targets._boasf.pieces import describe_piece, pieces_of
-from spacelang.targets.boasf import Arms, Boasf
+from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
 
 DATA = Surroundings({"n_samples": 400, "n_features": 30, "n_classes": 2})
@@ -32,7 +32,7 @@ def bundled(name: str) -> Structures:
     return structures_of((folder("spaces") / f"{name}.space").read_text(encoding="utf-8"))
 
 
-def arms_of(structures: Structures, target: Boasf) -> Arms:
+def arms_of(structures: Structures, target: Boasf) -> ArmSpaces:
     return target.lower(structures).form
 
 

@@ -32,7 +32,7 @@ ROUNDS: Final = 10
 
 
 @dataclass(eq=False)
-class Place:
+class Placeholder:
     """A place among the candidates: what is drawn for it, and what it was given when it was begun."""
 
     drawn: Configuration
@@ -45,8 +45,8 @@ class Place:
         return self.given
 
 
-class Places:
-    """Places for configurations; each has one of its own from the prior, so that a proposal never ends with nothing."""
+class Placeholders:
+    """Placeholders; each has a configuration of its own from the prior, so that a proposal never ends with nothing."""
 
     def __init__(
         self, selection: Selection, initial: tuple[Configuration, ...], random_fraction: float, candidates: int
@@ -65,28 +65,28 @@ class Places:
 
     # ---- what brackets are filled with
 
-    def draw(self, number: int) -> list[Place]:
+    def draw(self, number: int) -> list[Placeholder]:
         """So many places; fewer where there are no more new configurations. Those to begin with come first."""
-        first = [Place(each, each) for each in islice(_popped(self._initial), number)]
+        first = [Placeholder(each, each) for each in islice(_popped(self._initial), number)]
         spare = (each for each in _popped(self._spare) if each not in self._taken)
         fresh = list(islice(chain(spare, self._prior), number - len(first)))
         self._taken.update(fresh)
         self._count += len(first) + len(fresh)
         self.are_exhausted = len(first) + len(fresh) < number
-        return [*first, *map(Place, fresh)]
+        return [*first, *map(Placeholder, fresh)]
 
     def are_all(self, number: int) -> bool:
         """Whether so many places are all there are."""
         return self.are_exhausted and not self._spare and number == self._count
 
-    def in_order(self) -> Iterator[Place]:
+    def in_order(self) -> Iterator[Placeholder]:
         """What is left where nothing new is drawn: what was drawn for a place and not given to any."""
         while found := self.draw(1):
             yield from found
 
     # ---- what they are given
 
-    def make(self, place: Place, rng: "Generator") -> Request:
+    def make(self, place: Placeholder, rng: "Generator") -> Request:
         """The configuration of a place; the memo has how many points were refused before that of the model."""
         from spacelang.surrogates.threads import one_thread
 
@@ -97,7 +97,7 @@ class Places:
                     return Request(found, memo=("model", refused))
         return Request(place.drawn, memo=("prior",))
 
-    def settle(self, place: Place, given: Configuration) -> None:
+    def settle(self, place: Placeholder, given: Configuration) -> None:
         """A place has begun with a configuration; that which was drawn for it is there for another one."""
         place.given = given
         if given != place.drawn:
@@ -111,14 +111,14 @@ class Places:
             yield from self.observed.coding.decode(model.proposals(self._candidates, rng))
 
 
-class Filling(Turn[Place]):
+class Filling(Turn[Placeholder]):
     """The turn of a search whose candidates are proposed."""
 
-    def __init__(self, selection: Selection, places: Places) -> None:
+    def __init__(self, selection: Selection, places: Placeholders) -> None:
         super().__init__(selection, lambda place: place.configuration, places.observed)
         self._filled = places
 
-    def wish(self, candidate: Place, rows: int) -> Request | Later:
+    def wish(self, candidate: Placeholder, rows: int) -> Request | Later:
         """The request of a place that has begun; the others are given a configuration when they are."""
         if candidate.given is not None:
             return self.request(candidate, rows)
@@ -140,7 +140,7 @@ class Trained:
     """Those of the first configurations: they are coded when they are needed."""
 
 
-class Observed(Memory[Place]):
+class Observed(Memory[Placeholder]):
     """What was told, and the model of it."""
 
     def __init__(self, coding: VectorCoding, size: int) -> None:
@@ -149,7 +149,7 @@ class Observed(Memory[Place]):
         self._size = size
         self._on: dict[int, Trained] = {}
 
-    def note(self, candidate: Place, trial: Trial) -> None:
+    def note(self, candidate: Placeholder, trial: Trial) -> None:
         """Keep what came of a candidate."""
         super().note(candidate, trial)
         trained = self._on.setdefault(trial.request.fidelity or self._size, Trained())

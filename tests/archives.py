@@ -2,8 +2,8 @@
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, Row, space_facts
-from spacelang.runtime.archives.choosing import Target
+from spacelang.runtime.archives.archive import Archive, ArchiveRow, space_facts
+from spacelang.runtime.archives.choosing import UpcomingRun
 from spacelang.runtime.storing.header import DataFacts
 
 SMALL = """\
@@ -25,13 +25,15 @@ def tree(depth: int, scaler: str = "none") -> Configuration:
     return Configuration({"scaler": scaler, "estimator": "DecisionTreeClassifier", "estimator.max_depth": depth})
 
 
-def row(data: str, depth: int, *, space: Space, fingerprint: str = "", metric: str = METRIC, **features: float) -> Row:
-    return Row(data, space_facts(space), metric, 0.1, tree(depth), fingerprint, features)
+def row(
+    data: str, depth: int, *, space: Space, fingerprint: str = "", metric: str = METRIC, **features: float
+) -> ArchiveRow:
+    return ArchiveRow(data, space_facts(space), metric, 0.1, tree(depth), fingerprint, features)
 
 
-def archive(*rows: Row) -> Archive:
+def archive(*rows: ArchiveRow) -> Archive:
     return Archive("a.json", rows)
 
 
-def target(space: Space, name: str = "mine.csv", fingerprint: str = "f" * 64, **features: float) -> Target:
-    return Target(space, DataFacts(name, 100, 3, fingerprint), METRIC, features)
+def target(space: Space, name: str = "mine.csv", fingerprint: str = "f" * 64, **features: float) -> UpcomingRun:
+    return UpcomingRun(space, DataFacts(name, 100, 3, fingerprint), METRIC, features)

@@ -12,10 +12,10 @@ from spacelang.runtime.objective import Aim, Described
 if TYPE_CHECKING:
     from spacelang.runtime.archives.archive import Archive
     from spacelang.runtime.archives.choosing import Suggested
-    from spacelang.runtime.archives.making import Made
+    from spacelang.runtime.archives.making import MadeArchive
 
 
-def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "Made":
+def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "MadeArchive":
     """Write the archive of stores, of those in folders, and of what auto-sklearn keeps in a folder, to a file.
 
     Raises the runtime's InputError, ArchiveError and StoreError among it.
@@ -40,8 +40,8 @@ def suggested(archive: "Archive", space: Space, objective: "Aim", norm: str = "l
 
     Raises ArchiveError where it is about another space or another loss, ValueError for a norm that there is not.
     """
-    from spacelang.runtime.archives.choosing import Target, suggest
+    from spacelang.runtime.archives.choosing import UpcomingRun, suggest
 
     assert isinstance(objective, Described), "who has no rows is asked for no archive"
-    target = Target(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
+    target = UpcomingRun(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
     return suggest(archive, target, Norm(norm))

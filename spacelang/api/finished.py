@@ -27,14 +27,14 @@ from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.options import AS_THEN, DataOptions, read_options
 from spacelang.runtime.data.reading import Reading
 from spacelang.runtime.ensembles import VOTES
-from spacelang.runtime.ensembles.assembling import Choice, assemble, choose, unfitted
+from spacelang.runtime.ensembles.assembling import EnsembleSelection, assemble, choose, unfitted
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.split import parse_validation
 from spacelang.runtime.evaluation.testing import read_test, set_apart
 from spacelang.runtime.final import candidates, finish
 from spacelang.runtime.history import Ending, History, Outcome, Record, Unkept
 from spacelang.runtime.judging.metric import NEGATED
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.library import check_buildable, task_kind
 from spacelang.runtime.storing.header import DataFacts, Header, version_changes, versions
 from spacelang.runtime.storing.store import Store
@@ -80,7 +80,7 @@ class ReopenedRun:
         """
         return _over(self.header, space, self.rows)
 
-    def ensemble(self, votes: int = VOTES) -> Choice:
+    def ensemble(self, votes: int = VOTES) -> EnsembleSelection:
         """Who votes in an ensemble, as a run with `--ensemble` chooses them.
 
         Raises EnsembleError where nobody can, and StoreError where the run kept no predictions to choose by.
@@ -89,19 +89,21 @@ class ReopenedRun:
         with Store.read(self.store) as run:
             return choose(self.outcome, self.objective, run.predictions, votes)
 
-    def unfitted(self, chosen: Record | Choice) -> Any:
+    def unfitted(self, chosen: Record | EnsembleSelection) -> Any:
         """The pipeline of a trial, or the vote of several, as plain scikit-learn that takes a table."""
-        if isinstance(chosen, Choice):
+        if isinstance(chosen, EnsembleSelection):
             return unfitted(self.objective, chosen.members)
         return self.objective.pipeline(chosen.trial.request.configuration)
 
-    def fitted(self, chosen: Record | Choice, form: Form = Form.TABLE, *, forks: bool = False) -> Any:
+    def fitted(
+        self, chosen: Record | EnsembleSelection, form: PipelineInput = PipelineInput.TABLE, *, forks: bool = False
+    ) -> Any:
         """The same, fitted on all rows that trials might see, in a worker within the limits of a trial.
 
         It takes what `form` says; `forks` is as for `make_executor`. Raises InputError where it cannot be fitted.
         """
         with closing(make_executor(self.objective, forks=forks)) as executor:
-            if isinstance(chosen, Choice):
+            if isinstance(chosen, EnsembleSelection):
                 voted = assemble(
                     chosen, self.outcome, self.objective, executor, limits=self._limits, form=form, is_wanted=True
                 )

@@ -13,7 +13,7 @@ from spacelang.runtime.data.reading import PLAIN, Reading
 from spacelang.runtime.data.sparse import Features, SparseTable
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.testing import alike, listed
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 from spacelang.suggest import suggestion
 
 COLUMN: Final = "prediction"

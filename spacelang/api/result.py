@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
-    from spacelang.runtime.pipelines.forms import Form
+    from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
@@ -109,7 +109,7 @@ class Result:
     experiment: "Experiment"
     searched: "Searched"
     store: Path | None = None
-    form: "Form | None" = None
+    form: "PipelineInput | None" = None
     finale: "Finale | None" = None
     kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict)
     assembled: "Ensemble | None" = None

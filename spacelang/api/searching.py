@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.judging.constraints import Constraint
     from spacelang.runtime.listening import Listener
-    from spacelang.runtime.pipelines.forms import Form
+    from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
 def search(  # noqa: PLR0913 - each says one thing about a run
@@ -216,7 +216,7 @@ def _validation(text: str) -> "Validation":
     return parse_validation(text)
 
 
-def _form(features: Any, prepared: Prepared) -> "Form | None":
+def _form(features: Any, prepared: Prepared) -> "PipelineInput | None":
     """What pipelines are to take: what the search was given; None where nothing is fitted."""
     if not prepared.experiment.data.has_rows:
         return None

@@ -7,8 +7,8 @@ from typing import Final
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Trial
 from spacelang.runtime.executors import Evaluate, Finished, Job
-from spacelang.runtime.executors._failures import too_long
-from spacelang.runtime.executors._places import Places
+from spacelang.runtime.failures import too_long
+from spacelang.runtime.places import Places
 
 TICK: Final = 1e-6
 """Seconds by which the clock moves at least where it is waited for: rounding must not leave a rest of a budget."""

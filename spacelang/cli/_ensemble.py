@@ -11,7 +11,7 @@ from spacelang.cli._shared import report
 
 if TYPE_CHECKING:
     from spacelang.api import Result
-    from spacelang.runtime.ensembles.assembling import Choice, Ensemble, Member
+    from spacelang.runtime.ensembles.assembling import Ensemble, EnsembleSelection, Member
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
@@ -71,7 +71,7 @@ class Election:
         if (line := fitting(data, label, NAME, reading_in(self.found))) is not None:
             add(f"to fit it: {line}")
 
-    def _choice(self) -> "Choice":
+    def _choice(self) -> "EnsembleSelection":
         from spacelang.runtime.ensembles.assembling import choose
         from spacelang.runtime.storing.store import Store
 
@@ -79,7 +79,7 @@ class Election:
         with Store.read(self.found.store) as kept:
             return choose(self.found.outcome, self.objective, kept.predictions, self.size)
 
-    def _introduce(self, choice: "Choice") -> None:
+    def _introduce(self, choice: "EnsembleSelection") -> None:
         from spacelang.report.ensembles import elected
 
         best = self.found.outcome.best

@@ -9,7 +9,7 @@ from spacelang.cli._shared import note
 if TYPE_CHECKING:
     from spacelang.api.finished import ReopenedRun
     from spacelang.cli._options import FoundOptions
-    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.ensembles.assembling import EnsembleSelection
     from spacelang.runtime.history import Record
 
 KeptTestOption = Annotated[
@@ -18,26 +18,26 @@ KeptTestOption = Annotated[
 ]
 
 
-def chosen_of(finished: "ReopenedRun", options: "FoundOptions") -> "Record | Choice":
+def chosen_of(finished: "ReopenedRun", options: "FoundOptions") -> "Record | EnsembleSelection":
     """The trial of a rank, or those that vote; raises InputError where there are none."""
     return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank)
 
 
-def numbers_of(chosen: "Record | Choice") -> list[int]:
+def numbers_of(chosen: "Record | EnsembleSelection") -> list[int]:
     """The numbers of the trials."""
-    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.ensembles.assembling import EnsembleSelection
 
-    return [each.record.index for each in chosen.members] if isinstance(chosen, Choice) else [chosen.index]
+    return [each.record.index for each in chosen.members] if isinstance(chosen, EnsembleSelection) else [chosen.index]
 
 
-def provenance(finished: "ReopenedRun", chosen: "Record | Choice") -> list[str]:
+def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> list[str]:
     """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions."""
     from spacelang.ir.task import describe_bound
     from spacelang.report.stored import measured
-    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.ensembles.assembling import EnsembleSelection
 
     header = finished.header
-    if isinstance(chosen, Choice):
+    if isinstance(chosen, EnsembleSelection):
         numbers = ", ".join(map(str, numbers_of(chosen)))
         said = [f"an ensemble of the trials {numbers}: {header.metric} {chosen.bag.losses[-1]:.6g}"]
     else:

@@ -13,7 +13,7 @@ from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
     from spacelang.api.finished import ReopenedRun
-    from spacelang.runtime.ensembles.assembling import Choice
+    from spacelang.runtime.ensembles.assembling import EnsembleSelection
     from spacelang.runtime.history import Record
 
 MODEL: Final = ".skops"
@@ -66,7 +66,7 @@ def command(
         note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")
 
 
-def _code(finished: "ReopenedRun", chosen: "Record | Choice", said: list[str]) -> str:
+def _code(finished: "ReopenedRun", chosen: "Record | EnsembleSelection", said: list[str]) -> str:
     from spacelang.report.module import module
     from spacelang.runtime.errors import BuildError
 
@@ -76,7 +76,7 @@ def _code(finished: "ReopenedRun", chosen: "Record | Choice", said: list[str]) -
         raise BuildError(str(error), f"write it as a model: a file that ends in `{MODEL}`") from error
 
 
-def _model(finished: "ReopenedRun", chosen: "Record | Choice") -> tuple[bytes, list[str]]:
+def _model(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> tuple[bytes, list[str]]:
     from spacelang.report.model import dumped, must_have_skops
 
     must_have_skops()

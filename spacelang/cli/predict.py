@@ -49,7 +49,7 @@ def command(
     be_ready_to_fork()
     from spacelang.api.finished import take_up
     from spacelang.api.predicting import new_rows, predictions
-    from spacelang.runtime.pipelines.forms import Form
+    from spacelang.runtime.pipelines.inputs import PipelineInput
 
     given = reading.given
     then = None if fitted_on is None else given
@@ -59,7 +59,7 @@ def command(
     tell(finished, provenance(finished, chosen))
     if rows.passed_over:
         note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
-    predicted = predictions(finished.fitted(chosen, Form.GIVEN, forks=True), rows)
+    predicted = predictions(finished.fitted(chosen, PipelineInput.GIVEN, forks=True), rows)
     if output is not None:
         write_new(output, predicted.csv)
     if json:

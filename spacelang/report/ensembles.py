@@ -8,7 +8,7 @@ from spacelang.report.summary import passed_over
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spacelang.runtime.ensembles.assembling import Choice, Ensemble, Member
+    from spacelang.runtime.ensembles.assembling import Ensemble, EnsembleSelection, Member
 
 
 def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
@@ -43,7 +43,7 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
     }
 
 
-def elected(choice: "Choice") -> str:
+def elected(choice: "EnsembleSelection") -> str:
     """Who votes, and among how many they were chosen."""
     votes = len(choice.bag.order)
     voters = _counted(len(choice.members), "pipeline")

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from spacelang.runtime.errors import BuildError, InputError
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 
 AS_CODE = "write it as code: a file that ends in `.py`"
 

@@ -9,10 +9,10 @@ from spacelang.ir.task import UNLIMITED, AnyBound, Limits
 from spacelang.ir.trial import Reached, Status, TestScore, Trial
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Refit, Refitted
 from spacelang.runtime.executors import Executor, Job
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.objective import Refittable
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 
 ATTEMPTS: Final = 5
 """How many pipelines are tried at most."""
@@ -53,7 +53,7 @@ def finish(
     executor: Executor,
     *,
     limits: Limits = UNLIMITED,
-    form: Form = Form.TABLE,
+    form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
     has_interval: bool = True,
     announce: Callable[[Record, tuple[PassedOver, ...]], None] = lambda *_: None,

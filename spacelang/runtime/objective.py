@@ -18,7 +18,7 @@ from spacelang.runtime.waiting import RouteOf
 if TYPE_CHECKING:
     from spacelang.runtime.judging.judge import HeldOut
     from spacelang.runtime.judging.metric import Metric
-    from spacelang.runtime.pipelines.forms import Form
+    from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Votable(Refittable, Protocol):
     def held_out(self) -> "HeldOut":
         """The rows that predictions are for, and what would have been right."""
 
-    def member(self, configuration: Configuration, form: "Form") -> Any:
+    def member(self, configuration: Configuration, form: "PipelineInput") -> Any:
         """The unfitted pipeline of a configuration as a vote takes it, which takes what `form` says."""
 
 

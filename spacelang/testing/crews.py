@@ -6,7 +6,7 @@ import numpy as np
 
 from spacelang.bench.simulated import Simulated
 from spacelang.runtime.executors import Evaluate, Finished, Job
-from spacelang.runtime.executors._places import Places
+from spacelang.runtime.places import Places
 
 
 class Shuffled(Places):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.archives.archive import Archive, Row, read_archive, write_archive
-from spacelang.runtime.archives.choosing import Target, suggest
+from spacelang.runtime.archives.archive import Archive, ArchiveRow, read_archive, write_archive
+from spacelang.runtime.archives.choosing import UpcomingRun, suggest
 from spacelang.runtime.archives.meta_features import AGREED, meta_features
 from spacelang.runtime.archives.proximity import distances
 
@@ -27,7 +27,7 @@ features = st.dictionaries(st.sampled_from(NAMES), numbers, min_size=1)
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> Row:
+def rows(draw: st.DrawFn) -> ArchiveRow:
     name = draw(st.sampled_from(["wine.csv", "iris", "mine.csv", "Größe 7", "x/y", "a\x1b\u202e\udcff"]))
     fingerprint = draw(st.sampled_from(["", "a" * 64, "f" * 64]))
     return row(name, draw(st.integers(1, 12)), space=SPACE, fingerprint=fingerprint, **draw(features))
@@ -60,7 +60,7 @@ def test_what_is_suggested(drawn: Archive, aim: dict[str, float], norm: Norm) ->
     assert len(found.strangers) == len({*walk} - members)
 
 
-def may_be(row: Row, wanted: Target) -> bool:
+def may_be(row: ArchiveRow, wanted: UpcomingRun) -> bool:
     """Whether a row may be about the data under examination."""
     shared = [name for name in row.meta_features if name in wanted.meta_features]
     agree = [

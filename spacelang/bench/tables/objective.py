@@ -16,7 +16,7 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.routes import Routes
-from spacelang.runtime.executors._failures import too_long
+from spacelang.runtime.failures import too_long
 from spacelang.runtime.objective import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.counting import Structures

@@ -26,7 +26,7 @@ class CannotBeSaidError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class Translation:
     """An alternative of ours for one of theirs: what is made of each parameter of theirs.
 
     A rule takes the text and the number of columns, and gives our parameters. Parameters in `settled` have one value
@@ -60,7 +60,7 @@ def _need(given: Given, key: str) -> str:
     return given[key]
 
 
-def _component(given: Given, prefix: str, stage: str, known: Mapping[str, Component], columns: float) -> Said:
+def _component(given: Given, prefix: str, stage: str, known: Mapping[str, Translation], columns: float) -> Said:
     """The alternative of a stage with its parameters."""
     chosen = _need(given, f"{prefix}:{CHOICE}")
     if chosen not in known:
@@ -176,12 +176,12 @@ def within(prefix: str, rules: Mapping[str, Callable[[str, float], Said]]) -> di
 # ---- what stands for what
 
 RESCALINGS: Final = {
-    "none": Component("none", {}),
-    "minmax": Component("MinMaxScaler", {}),
-    "normalize": Component("Normalizer", {}),
-    "standardize": Component("StandardScaler", {}),
-    "quantile_transformer": Component("QuantileTransformer", wholes("n_quantiles") | words("output_distribution")),
-    "robust_scaler": Component("RobustScaler", reals("q_min", "q_max")),
+    "none": Translation("none", {}),
+    "minmax": Translation("MinMaxScaler", {}),
+    "normalize": Translation("Normalizer", {}),
+    "standardize": Translation("StandardScaler", {}),
+    "quantile_transformer": Translation("QuantileTransformer", wholes("n_quantiles") | words("output_distribution")),
+    "robust_scaler": Translation("RobustScaler", reals("q_min", "q_max")),
 }
 
 LEAVES: Final = wholes("min_samples_leaf", "min_samples_split")
@@ -191,62 +191,62 @@ LINEAR: Final = ("dual", "fit_intercept", "intercept_scaling", "loss", "multi_cl
 KERNEL: Final = reals("gamma", "coef0") | wholes("degree") | words("kernel")
 
 PREPROCESSORS: Final = {
-    "no_preprocessing": Component("none", {}),
-    "extra_trees_preproc_for_classification": Component(
+    "no_preprocessing": Translation("none", {}),
+    "extra_trees_preproc_for_classification": Translation(
         "extra_trees", within("estimator", TREES), (*ONE_TREE, "n_estimators")
     ),
-    "liblinear_svc_preprocessor": Component("linear_svc", within("estimator", reals("C", "tol")), LINEAR),
-    "fast_ica": Component(
+    "liblinear_svc_preprocessor": Translation("linear_svc", within("estimator", reals("C", "tol")), LINEAR),
+    "fast_ica": Translation(
         "FastICA",
         words("algorithm", "fun")
         | wholes("n_components")
         | cases("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
     ),
-    "feature_agglomeration": Component(
+    "feature_agglomeration": Translation(
         "FeatureAgglomeration",
         wholes("n_clusters")
         | words("linkage")
         | _alike(str, (), {"affinity": "metric"})
         | named("pooling_func", mean="mean", median="median", max="max"),
     ),
-    "kernel_pca": Component("KernelPCA", KERNEL | wholes("n_components")),
-    "kitchen_sinks": Component("RBFSampler", reals("gamma") | wholes("n_components")),
-    "nystroem_sampler": Component("Nystroem", KERNEL | wholes("n_components")),
-    "pca": Component("PCA", reals(keep_variance="n_components") | flags("whiten")),
-    "polynomial": Component("PolynomialFeatures", wholes("degree") | flags("include_bias", "interaction_only")),
-    "random_trees_embedding": Component(
+    "kernel_pca": Translation("KernelPCA", KERNEL | wholes("n_components")),
+    "kitchen_sinks": Translation("RBFSampler", reals("gamma") | wholes("n_components")),
+    "nystroem_sampler": Translation("Nystroem", KERNEL | wholes("n_components")),
+    "pca": Translation("PCA", reals(keep_variance="n_components") | flags("whiten")),
+    "polynomial": Translation("PolynomialFeatures", wholes("degree") | flags("include_bias", "interaction_only")),
+    "random_trees_embedding": Translation(
         "RandomTreesEmbedding",
         wholes("n_estimators", "max_depth") | LEAVES,
         ("bootstrap", "max_leaf_nodes", "min_weight_fraction_leaf"),
     ),
-    "select_percentile_classification": Component(
+    "select_percentile_classification": Translation(
         "SelectPercentile",
         reals("percentile")
         | named("score_func", chi2="chi2", f_classif="f_classif", mutual_info="mutual_info_classif"),
     ),
-    "select_rates_classification": Component(
+    "select_rates_classification": Translation(
         "GenericUnivariateSelect",
         reals(alpha="param") | words("mode") | named("score_func", chi2="chi2", f_classif="f_classif"),
     ),
 }
 
 CLASSIFIERS: Final = {
-    "adaboost": Component(
+    "adaboost": Translation(
         "AdaBoostClassifier",
         reals("learning_rate")
         | wholes("n_estimators", max_depth="estimator.max_depth")
         | cases("algorithm", {"SAMME": {}}),
     ),
-    "bernoulli_nb": Component("BernoulliNB", reals("alpha") | flags("fit_prior")),
-    "decision_tree": Component(
+    "bernoulli_nb": Translation("BernoulliNB", reals("alpha") | flags("fit_prior")),
+    "decision_tree": Translation(
         "DecisionTreeClassifier",
         LEAVES | words("criterion") | {"max_depth_factor": _depth},
         ("max_features", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf"),
         has_weights=True,
     ),
-    "extra_trees": Component("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
-    "gaussian_nb": Component("GaussianNB", {}),
-    "gradient_boosting": Component(
+    "extra_trees": Translation("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
+    "gaussian_nb": Translation("GaussianNB", {}),
+    "gradient_boosting": Translation(
         "HistGradientBoostingClassifier",
         reals("learning_rate", "l2_regularization", "validation_fraction")
         | wholes("max_leaf_nodes", "min_samples_leaf", "n_iter_no_change")
@@ -261,8 +261,8 @@ CLASSIFIERS: Final = {
         ("loss", "max_bins", "max_depth", "scoring", "tol"),
         has_weights=True,
     ),
-    "k_nearest_neighbors": Component("KNeighborsClassifier", wholes("n_neighbors", "p") | words("weights")),
-    "lda": Component(
+    "k_nearest_neighbors": Translation("KNeighborsClassifier", wholes("n_neighbors", "p") | words("weights")),
+    "lda": Translation(
         "LinearDiscriminantAnalysis",
         reals("tol", shrinkage_factor="shrinkage")
         | cases(
@@ -270,10 +270,10 @@ CLASSIFIERS: Final = {
             {"None": {"solver": "svd"}, "manual": {"solver": "lsqr"}, "auto": {"solver": "lsqr", "shrinkage": "auto"}},
         ),
     ),
-    "liblinear_svc": Component("LinearSVC", reals("C", "tol"), LINEAR, has_weights=True),
-    "libsvm_svc": Component("SVC", KERNEL | reals("C", "tol") | flags("shrinking"), ("max_iter",), has_weights=True),
-    "multinomial_nb": Component("MultinomialNB", reals("alpha") | flags("fit_prior")),
-    "passive_aggressive": Component(
+    "liblinear_svc": Translation("LinearSVC", reals("C", "tol"), LINEAR, has_weights=True),
+    "libsvm_svc": Translation("SVC", KERNEL | reals("C", "tol") | flags("shrinking"), ("max_iter",), has_weights=True),
+    "multinomial_nb": Translation("MultinomialNB", reals("alpha") | flags("fit_prior")),
+    "passive_aggressive": Translation(
         "PassiveAggressive",
         reals("tol", C="eta0")
         | flags("average")
@@ -281,8 +281,8 @@ CLASSIFIERS: Final = {
         ("fit_intercept",),
         has_weights=True,
     ),
-    "random_forest": Component("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
-    "sgd": Component(
+    "random_forest": Translation("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
+    "sgd": Translation(
         "SGD",
         reals("alpha", "l1_ratio", "eta0", "power_t", "tol")
         | words("penalty", "learning_rate")

@@ -39,7 +39,7 @@ class SpaceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ArchiveRow:
     """The best known configuration on one data set.
 
     `fingerprint` is that of its content, empty where nobody has taken it. `metric` is the formula of the loss
@@ -60,7 +60,7 @@ class Archive:
     """Rows in the order in which ties are broken, and what the archive is called, as messages call it."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[ArchiveRow, ...]
 
 
 def space_facts(space: Space) -> SpaceFacts:
@@ -155,7 +155,7 @@ _ROW: Final = KeyedObject(
             "Those that are finite, of training rows, under the names of auto-sklearn's archive.",
         ),
     ),
-    made(Row),
+    made(ArchiveRow),
 )
 ARCHIVE: Final = KeyedObject(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",

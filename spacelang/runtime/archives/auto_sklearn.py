@@ -18,7 +18,7 @@ import pandas as pd
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.runtime.archives._auto_sklearn_words import CannotBeSaidError, in_our_words
-from spacelang.runtime.archives.archive import Row, space_facts
+from spacelang.runtime.archives.archive import ArchiveRow, space_facts
 from spacelang.runtime.data.arff import read_arff
 from spacelang.runtime.data.files import read_text
 from spacelang.runtime.errors import DataError
@@ -43,7 +43,7 @@ FORMULAS: Final = {
 class Translated:
     """The rows of a folder, and what is none, each as a sentence for people with its count."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ArchiveRow, ...]
     left_out: tuple[str, ...]
 
 
@@ -60,7 +60,7 @@ def read_auto_sklearn(folder: Path, space: Space) -> Translated:
     data that is searched, and is not asked. Raises DataError for files that are not what they should be.
     """
     known = _meta_features(folder / FEATURES)
-    rows: list[Row] = []
+    rows: list[ArchiveRow] = []
     left_out: list[str] = []
     for metric, formula in FORMULAS.items():
         if (folder / RUNS.format(metric=metric)).is_file():
@@ -77,7 +77,7 @@ def _rows(
     known: Mapping[str, Mapping[str, float]],
     space: Space,
     reasons: Counter[str],
-) -> Iterator[Row]:
+) -> Iterator[ArchiveRow]:
     """The rows of a metric; why others are none is counted."""
     facts = space_facts(space)
     configurations = _configurations(folder / CONFIGURATIONS.format(metric=metric))
@@ -96,7 +96,7 @@ def _rows(
             except (ValueError, OverflowError):
                 reasons["a parameter is no number"] += 1
                 continue
-            yield Row(data, facts, formula, float(loss), Configuration(values), meta_features=known[data])
+            yield ArchiveRow(data, facts, formula, float(loss), Configuration(values), meta_features=known[data])
 
 
 def _meta_features(path: Path) -> dict[str, dict[str, float]]:

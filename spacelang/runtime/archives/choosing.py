@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, admit
 from spacelang.ir.space import Space
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.archives.archive import Archive, ArchiveError, Row, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, space_facts
 from spacelang.runtime.archives.meta_features import AGREED
 from spacelang.runtime.archives.proximity import MetaFeatures, distances
 from spacelang.runtime.data.loading import EXTENSIONS, UNNAMED
@@ -27,7 +27,7 @@ ALIKE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UpcomingRun:
     """What a run is about to search: a space, for data with these meta-features of its training rows, by a loss."""
 
     space: Space
@@ -76,7 +76,7 @@ class Suggested:
             yield f"`{self.archive}` suggests nothing to start from"
 
 
-def suggest(archive: Archive, target: Target, norm: Norm = Norm.L1, most: int = MOST) -> Suggested:
+def suggest(archive: Archive, target: UpcomingRun, norm: Norm = Norm.L1, most: int = MOST) -> Suggested:
     """The best configuration on each of the data sets of an archive, those that are nearest first.
 
     Ties are in the order of the archive. The data set under examination is left out: by its name, by its content, and
@@ -93,7 +93,7 @@ def suggest(archive: Archive, target: Target, norm: Norm = Norm.L1, most: int = 
     return Suggested(archive.name, found, left_out, strangers, len(archive.rows) - len(rows))
 
 
-def _about(archive: Archive, target: Target) -> list[Row]:
+def _about(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
     """The rows that are about the space and the loss; raises ArchiveError where there are none."""
     remedy = "make one of runs of this space: `spacelang archive RUNS… -o FILE.json`"
     vocabulary = space_facts(target.space).vocabulary
@@ -138,7 +138,7 @@ def _members(
 # ---- the data set under examination
 
 
-def _sameness(row: Row, target: Target) -> str:
+def _sameness(row: ArchiveRow, target: UpcomingRun) -> str:
     """Why the data of a row is taken for that of the target; nothing where it is not."""
     if row.fingerprint and row.fingerprint == target.data.fingerprint:
         return "the same content"

@@ -8,7 +8,7 @@ from pathlib import Path
 from spacelang.forms.definition import from_json
 from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveError, Row, SpaceFacts, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceFacts, space_facts
 from spacelang.runtime.archives.auto_sklearn import SPACE, is_auto_sklearn, read_auto_sklearn
 from spacelang.runtime.storing.header import Header
 from spacelang.runtime.storing.runs import runs
@@ -18,7 +18,7 @@ from spacelang.runtime.storing.stored_run import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeArchive:
     """An archive, and what became no row of it, each as a sentence for people."""
 
     archive: Archive
@@ -32,7 +32,7 @@ class _Useless:
     reason: str
 
 
-def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Space]) -> Made:
+def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Space]) -> MadeArchive:
     """The archive of stores, of those in folders, and of what auto-sklearn keeps in a folder.
 
     `bundled` gives the bundled space of a name: auto-sklearn's configurations are said in the words of `mosaic`.
@@ -41,7 +41,7 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
     first one on ties. Raises StoreError for what cannot be read, DataError for files of auto-sklearn that are none, and
     ArchiveError where no row is left.
     """
-    best: dict[tuple[str, str, str], Row] = {}
+    best: dict[tuple[str, str, str], ArchiveRow] = {}
     left_out: list[str] = []
     for found in (each for place in places for each in _of_place(place, bundled)):
         if isinstance(found, _Useless):
@@ -56,10 +56,10 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
     if not best:
         help_text = left_out[0] if left_out else "name stores, or folders with stores, of runs on data"
         raise ArchiveError("there is no run that an archive could be made of", help_text)
-    return Made(Archive(name, tuple(best.values())), tuple(left_out))
+    return MadeArchive(Archive(name, tuple(best.values())), tuple(left_out))
 
 
-def _of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[Row | _Useless]:
+def _of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[ArchiveRow | _Useless]:
     if not place.is_dir():
         yield _of_store(place)
     elif is_auto_sklearn(place):
@@ -72,7 +72,7 @@ def _of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[Row | _U
         yield from (_Useless(f"`{path.name}`: {error.message}") for path, error in listing.others)
 
 
-def _of_store(path: Path) -> Row | _Useless:
+def _of_store(path: Path) -> ArchiveRow | _Useless:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
@@ -83,7 +83,7 @@ def _of_store(path: Path) -> Row | _Useless:
         winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _Useless(f"`{path.name}` has no trial on all training rows")
-        return Row(
+        return ArchiveRow(
             header.data.name,
             _space_of(run, header),
             header.metric,

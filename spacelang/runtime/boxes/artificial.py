@@ -45,7 +45,7 @@ KEPT: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class TakenAlternative:
     """An alternative that is taken, by a name that is unique in the space.
 
     `values` are those of its active hyperparameters by their addresses, as numbers.
@@ -131,7 +131,7 @@ def _chance(*words: object) -> np.random.Generator:
 # ---- the modules of a configuration
 
 
-def modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[Module]:
+def modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
     """The modules of a member in the order in which a pipeline has them; those inside of another one follow it.
 
     `name` is that of the module that a step belongs to without any decision: it stands in none of its own.
@@ -148,7 +148,9 @@ def modules(node: Node, configuration: Configuration, name: str = "") -> Iterato
         case Operator() | Hyperparameter():
             own = [node] if isinstance(node, Hyperparameter) else [c for each in bodies(node) for c in each.children]
             numbers = [each for each in own if isinstance(each, Hyperparameter) and each.key in configuration]
-            yield Module(name, {each.address: number_of(each.domain, configuration[each.key]) for each in numbers})
+            yield TakenAlternative(
+                name, {each.address: number_of(each.domain, configuration[each.key]) for each in numbers}
+            )
             for each in own:
                 if isinstance(each, Choice):
                     yield from modules(each, configuration)

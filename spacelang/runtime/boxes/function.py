@@ -17,7 +17,7 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.boxes.answering import AnswerError, answer
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._failures import raised
+from spacelang.runtime.failures import raised
 from spacelang.runtime.storing.header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")

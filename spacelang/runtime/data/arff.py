@@ -14,7 +14,15 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from spacelang.runtime.data.arff_columns import Attribute, Column, LineError, Value, attribute, column, to_float
+from spacelang.runtime.data.arff_columns import (
+    Attribute,
+    AttributeValues,
+    LineError,
+    Value,
+    attribute,
+    column,
+    to_float,
+)
 from spacelang.runtime.data.files import AGAIN
 from spacelang.runtime.data.sparse import INDEX, SparseTable
 from spacelang.runtime.errors import DataError
@@ -140,7 +148,7 @@ def _row(line: str, width: int) -> list[Value]:
     return values
 
 
-def _take(columns: list[Column], rows: list[list[Value]], numbers: list[int], name: str) -> None:
+def _take(columns: list[AttributeValues], rows: list[list[Value]], numbers: list[int], name: str) -> None:
     """Give each column its values of the rows, and forget the rows."""
     if not rows:
         return
@@ -150,7 +158,7 @@ def _take(columns: list[Column], rows: list[list[Value]], numbers: list[int], na
     numbers.clear()
 
 
-def _extend(taking: Column, values: tuple[Value, ...], numbers: list[int], name: str) -> None:
+def _extend(taking: AttributeValues, values: tuple[Value, ...], numbers: list[int], name: str) -> None:
     try:
         taking.extend(values)
     except LineError as error:
@@ -215,7 +223,7 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
     return SparseTable(tuple(each.name for each in attributes), csr_array(parts, shape=shape), series)
 
 
-def _filled(taking: Column, given: dict[int, tuple[int, Value]], count: int, name: str) -> pd.Series:
+def _filled(taking: AttributeValues, given: dict[int, tuple[int, Value]], count: int, name: str) -> pd.Series:
     """A column of which sparse rows give some values: what they leave out is the first one declared."""
     if len(given) < count and taking.attribute.kind != "nominal":
         raise DataError(

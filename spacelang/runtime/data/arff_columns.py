@@ -99,7 +99,7 @@ def _pattern(quoted: str) -> str:
 
 
 @dataclass(slots=True)
-class Column(ABC):
+class AttributeValues(ABC):
     """The values of an attribute as they come in."""
 
     attribute: Attribute
@@ -134,7 +134,7 @@ class Column(ABC):
         """All of the values."""
 
 
-class _Numbers(Column):
+class _Numbers(AttributeValues):
     expected = "which is declared to be a number"
 
     def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
@@ -154,7 +154,7 @@ class _Numbers(Column):
         return pd.Series(numbers)
 
 
-class _Categories(Column):
+class _Categories(AttributeValues):
     expected = "which is none of its declared values"
 
     def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
@@ -166,7 +166,7 @@ class _Categories(Column):
         return pd.Series(pd.Categorical.from_codes(np.concatenate(self.parts), categories=categories))
 
 
-class _Texts(Column):
+class _Texts(AttributeValues):
     expected = "which is declared to be text"
 
     def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
@@ -176,7 +176,7 @@ class _Texts(Column):
         return pd.Series([*np.concatenate(self.parts)])
 
 
-class _Dates(Column):
+class _Dates(AttributeValues):
     @property
     def expected(self) -> str:
         return f"which is declared to be a date of the form `{self.attribute.pattern}`"
@@ -194,7 +194,7 @@ class _Dates(Column):
         return "%z" in self.attribute.pattern
 
 
-def column(attribute: Attribute) -> Column:
+def column(attribute: Attribute) -> AttributeValues:
     """An empty column for the values of an attribute."""
     match attribute.kind:
         case "real" | "integer":

@@ -15,7 +15,7 @@ from spacelang.runtime.executors import Executor, Job
 from spacelang.runtime.final import ATTEMPTS, SHORTEST, PassedOver, allowed_seconds, answers, readable, scored
 from spacelang.runtime.history import Outcome, Record, Unkept
 from spacelang.runtime.objective import Votable
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 
 LIBRARY: Final = 32
 """So many of the best pipelines are members at most, as in the ADMM paper (appendix 8)."""
@@ -67,7 +67,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EnsembleSelection:
     """Who shall vote: the members in the order in which they were chosen, of the best `library` pipelines.
 
     `bag` has the losses of all sizes; `among` is the loss of some of the members on the held-out rows.
@@ -88,7 +88,7 @@ class Ensemble:
     it was wanted, `test` its score on the test rows if there are such.
     """
 
-    choice: Choice
+    choice: EnsembleSelection
     members: tuple[Member, ...]
     loss: float | None
     rows: int
@@ -108,7 +108,7 @@ Announce: TypeAlias = Callable[[Sequence[Member], tuple[PassedOver, ...]], None]
 """Is told who will vote, and who is left out."""
 
 
-def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, size: int) -> Choice:
+def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, size: int) -> EnsembleSelection:
     """The members of an ensemble of `size` votes by Caruana's selection, of feasible trials on all training rows.
 
     A member can have several votes. Raises EnsembleError where no trial comes into question.
@@ -144,17 +144,17 @@ def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, siz
     def among(some: Sequence[Member]) -> float:
         return judged(combined([of_trial[each.record.index] for each in some], [each.votes for each in some]))
 
-    return Choice(tuple(members), bag, len(places), among)
+    return EnsembleSelection(tuple(members), bag, len(places), among)
 
 
 def assemble(
-    choice: Choice,
+    choice: EnsembleSelection,
     outcome: Outcome,
     objective: Votable,
     executor: Executor,
     *,
     limits: Limits = UNLIMITED,
-    form: Form = Form.TABLE,
+    form: PipelineInput = PipelineInput.TABLE,
     is_wanted: bool = False,
     announce: Announce = lambda *_: None,
 ) -> Ensemble:
@@ -188,7 +188,7 @@ def assemble(
     return replace(found, estimator=estimator if is_wanted else None, test=test)
 
 
-def unfitted(objective: Votable, members: Iterable[Member], form: Form = Form.TABLE) -> Any:
+def unfitted(objective: Votable, members: Iterable[Member], form: PipelineInput = PipelineInput.TABLE) -> Any:
     """The vote of members as an estimator that is not fitted yet; it takes what `form` says."""
     from spacelang.runtime.ensembles.voting import vote
 
@@ -213,11 +213,11 @@ def _is_fitted(trial: Trial) -> TypeGuard[Refitted]:
     return isinstance(trial, Refitted) and trial.status is Status.SUCCESS
 
 
-def _wish(record: Record, form: Form, is_wanted: bool) -> Refit:
+def _wish(record: Record, form: PipelineInput, is_wanted: bool) -> Refit:
     return Refit(record.trial.request.configuration, form=form, is_wanted=is_wanted, is_member=True)
 
 
-def _voted(objective: Votable, members: Sequence[Member], parcels: Sequence[Parcel], form: Form) -> Any:
+def _voted(objective: Votable, members: Sequence[Member], parcels: Sequence[Parcel], form: PipelineInput) -> Any:
     from spacelang.runtime.ensembles.voting import fitted_vote
 
     return fitted_vote(

@@ -12,15 +12,15 @@ from spacelang.runtime.evaluation.copies import bytes_of, copied
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.identity import NoIdentityError, identity
 from spacelang.runtime.evaluation.prefixes import (
-    Account,
-    Entry,
-    Failure,
+    CacheSeconds,
+    FailedPrefix,
+    FittedPrefix,
+    FittedStep,
     Key,
-    Part,
     Prefixes,
 )
 from spacelang.runtime.evaluation.reasons import RepeatedError, failed_step
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 from spacelang.runtime.judging.judge import Fitted
 
 COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
@@ -28,7 +28,7 @@ COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, Attri
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TrialRows:
     """The rows of a trial: the first `fidelity` for training of the fold with this number, and the held-out ones.
 
     `own` says that the pipeline needs copies, because it writes into what it is given.
@@ -57,7 +57,7 @@ class Rows:
         return self.fold.held_out_rows(own=self.own)
 
 
-def fit(pipeline: Any, rows: Rows, prefixes: Prefixes, account: Account, *, guarded: bool = False) -> Fitted:
+def fit(pipeline: Any, rows: TrialRows, prefixes: Prefixes, account: CacheSeconds, *, guarded: bool = False) -> Fitted:
     """The pipeline fitted on the training rows, with the held-out rows as its last step takes them.
 
     Its steps before the last are those of the cache where others have fitted them: whoever may change them asks for
@@ -91,12 +91,12 @@ class _Passage:
     """The way of the rows of a trial through the steps of a pipeline before the last."""
 
     pipeline: Any
-    rows: Rows
+    rows: TrialRows
     prefixes: Prefixes
-    account: Account
+    account: CacheSeconds
     keys: list[Key] = field(init=False)
     """Of each prefix that has an identity, shorter ones first."""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[FittedStep] = field(default_factory=list)
     begun: Chance = None
     """The global generator before the first step, and after the last one so far: where steps were fitted."""
     now: Chance = None
@@ -117,7 +117,7 @@ class _Passage:
         """The features and labels for the last step, which may do with them what it wants."""
         started = self.prefixes.clock()
         found = self.prefixes.find(self.keys)
-        if isinstance(found, Failure):
+        if isinstance(found, FailedPrefix):
             self._save(found.seconds)
             name, _ = self.steps[found.place]
             raise RepeatedError(found.reason, name if found.is_named else "")
@@ -163,7 +163,7 @@ class _Passage:
 
     # ---- training
 
-    def _taken(self, found: Entry) -> tuple[Any, Any]:
+    def _taken(self, found: FittedPrefix) -> tuple[Any, Any]:
         """Copies of what a prefix makes of the training rows; chance is where its steps have left it."""
         self.parts = [*found.parts]
         self._save(sum(part.seconds for part in self.parts))
@@ -194,7 +194,7 @@ class _Passage:
         seconds = self.prefixes.clock() - started
         self.prefixes.worked += seconds
         self.unsaved += seconds
-        self.parts.append(Part(step, seconds))
+        self.parts.append(FittedStep(step, seconds))
         if place < len(self.keys):
             self._keep(place, features, target if self.is_resampled else None)
         return features, target
@@ -209,7 +209,7 @@ class _Passage:
     def _keep_failure(self, place: int, error: Exception, seconds: float) -> None:
         spent = sum(part.seconds for part in self.parts) + seconds
         is_named = bool(failed_step(error, self.pipeline))
-        failure = Failure(described(error), place, is_named, spent, self._chance())
+        failure = FailedPrefix(described(error), place, is_named, spent, self._chance())
         self.prefixes.keep_failure(self.keys[place], failure)
 
     def _chance(self) -> tuple[Chance, Chance] | None:

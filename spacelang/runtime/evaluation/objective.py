@@ -28,7 +28,7 @@ from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.ensembles.voting import member
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.evaluation.fitting import Rows, fit
+from spacelang.runtime.evaluation.fitting import TrialRows, fit
 from spacelang.runtime.evaluation.folds import (
     MANY,
     Fold,
@@ -38,12 +38,12 @@ from spacelang.runtime.evaluation.folds import (
     training_rows,
     writes_in_place,
 )
-from spacelang.runtime.evaluation.prefixes import Account, Prefixes
+from spacelang.runtime.evaluation.prefixes import CacheSeconds, Prefixes
 from spacelang.runtime.evaluation.reasons import reason_of
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.evaluation.testing import check_defined
-from spacelang.runtime.executors._failures import raised
+from spacelang.runtime.failures import raised
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
@@ -51,7 +51,7 @@ from spacelang.runtime.judging.reaching import reached
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.judging.testing import score
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
@@ -256,7 +256,7 @@ class DataObjective:
             return self._examined(request)
         if isinstance(request, Gauge):
             return self._gauged(request)
-        started, account = self._clock(), Account()
+        started, account = self._clock(), CacheSeconds()
         # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
         pipelines = [self._built(request.configuration) for _ in self._folds]
         own = writes_in_place(pipelines[0])
@@ -264,7 +264,7 @@ class DataObjective:
         try:
             with self._laboratory():
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
-                    rows = Rows(number, fold, request.fidelity, own)
+                    rows = TrialRows(number, fold, request.fidelity, own)
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._is_guarded)
                     judged.append(self._judge.judge(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything; a search outlives it
@@ -273,7 +273,7 @@ class DataObjective:
         cost = self._clock() - started
         return self._judge.trial(request, judged, cost, _alone(cost, account))
 
-    def pipeline(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
+    def pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """The unfitted pipeline of a configuration with all that comes before and behind its steps in trials.
 
         It takes what `form` says and labels as they are. A table or an array is taken by a pipeline that has nothing
@@ -281,14 +281,16 @@ class DataObjective:
         """
         return for_labels(self._whole(configuration, form), self._dataset.classes)
 
-    def member(self, configuration: Configuration, form: Form = Form.TABLE) -> Any:
+    def member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """The same pipeline as a member of an ensemble: it learns and predicts numbers, or the codes of classes.
 
         A classifier gives probabilities, be it 1 for the class that it predicts.
         """
         return member(self._whole(configuration, form), is_classifier=self._dataset.kind == "classification")
 
-    def refit(self, configuration: Configuration, form: Form = Form.TABLE, *, is_member: bool = False) -> Any:
+    def refit(
+        self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
+    ) -> Any:
         """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
 
         It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them, or their
@@ -296,7 +298,7 @@ class DataObjective:
         """
         pipeline = self.member(configuration, form) if is_member else self.pipeline(configuration, form)
         features = self._dataset.features
-        if form is Form.ARRAY:
+        if form is PipelineInput.ARRAY:
             features = as_floats(features)
         with self._laboratory():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
@@ -316,7 +318,7 @@ class DataObjective:
         started = self._clock()
         assert self.tested is not None
         assert request.pipeline is not None
-        features = as_floats(self.tested.features) if request.form is Form.ARRAY else self.tested.features
+        features = as_floats(self.tested.features) if request.form is PipelineInput.ARRAY else self.tested.features
         with self._laboratory():
             pipeline, seed = request.pipeline.open(), self._settings.seed
             found = score(pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval)
@@ -337,13 +339,13 @@ class DataObjective:
             return raised(error, self._clock() - started).of(request, Gauged)
         return Gauged(request, None, self._clock() - started, reached=found)
 
-    def _whole(self, configuration: Configuration, form: Form) -> Any:
+    def _whole(self, configuration: Configuration, form: PipelineInput) -> Any:
         """The unfitted pipeline with all that comes before its steps in trials."""
         return build(
             self._space,
             configuration,
             preparation=self.preparation,
-            first=taker(self.preparation) if form is Form.GIVEN else None,
+            first=taker(self.preparation) if form is PipelineInput.GIVEN else None,
             random_state=self.random_state,
             n_jobs=None,
         )
@@ -401,7 +403,7 @@ class DataObjective:
             yield
 
 
-def _alone(cost: float, account: Account) -> float | None:
+def _alone(cost: float, account: CacheSeconds) -> float | None:
     """The seconds that a trial would have taken with nothing to share; None where it shared nothing."""
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 

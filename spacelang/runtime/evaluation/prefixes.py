@@ -35,7 +35,7 @@ REMEMBERED: Final = 20_000
 
 
 @dataclass(slots=True)
-class Account:
+class CacheSeconds:
     """Seconds: `saved` by what a trial took from the cache, and `spent` on keeping and taking."""
 
     saved: float = 0.0
@@ -43,7 +43,7 @@ class Account:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class FittedStep:
     """A fitted step. Its seconds are those of fitting and of transforming the held-out rows.
 
     `draws` says that transforming draws from a global generator, so that what comes out is another thing every time.
@@ -78,14 +78,14 @@ class Part:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class FittedPrefix:
     """A fitted prefix: its steps, what it makes of the training rows, and of the held-out ones once that is known.
 
     `target` is None where the steps leave the labels as they are. `chance` has the states of the global generators
     before and after the steps, None where they do not draw from it.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[FittedStep, ...]
     features: Any
     target: Any
     chance: tuple[Chance, Chance] | None
@@ -94,7 +94,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Failure:
+class FailedPrefix:
     """A prefix whose last step cannot be fitted, the one at `place`; `is_named` says that the traceback shows it."""
 
     reason: str
@@ -103,7 +103,7 @@ class Failure:
     seconds: float
     chance: tuple[Chance, Chance] | None
     bytes: int = ENTRY_BYTES
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FittedStep, ...] = ()
 
 
 class Prefixes:
@@ -117,12 +117,12 @@ class Prefixes:
     def __init__(self, limit: float, *, thrifty: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
         self.limit = limit
         self.clock = clock
-        self.total = Account()
+        self.total = CacheSeconds()
         self.worked = 0.0
         """The seconds that went into fitting and transforming."""
         self.peak = 0
         self._thrifty = thrifty
-        self._entries: OrderedDict[Key, Entry | Failure] = OrderedDict()
+        self._entries: OrderedDict[Key, FittedPrefix | FailedPrefix] = OrderedDict()
         self._bytes = 0
         self._copied, self._copying = 1e6, 1e-3
         self._missed: OrderedDict[int, None] = OrderedDict()
@@ -145,7 +145,7 @@ class Prefixes:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, keys: Sequence[Key]) -> Entry | Failure | None:
+    def find(self, keys: Sequence[Key]) -> FittedPrefix | FailedPrefix | None:
         """The longest of these prefixes, shorter ones first, that is kept for the present state of chance."""
         with self._lock:
             now: Chance = None
@@ -164,21 +164,21 @@ class Prefixes:
                 return found
             return None
 
-    def get(self, key: Key, parts: Sequence[Part]) -> Entry | None:
+    def get(self, key: Key, parts: Sequence[FittedStep]) -> FittedPrefix | None:
         """The entry of a prefix that consists of these very parts, if there is one."""
         found = self._entries.get(key)
-        is_it = isinstance(found, Entry) and all(map(operator.is_, found.parts, parts))
+        is_it = isinstance(found, FittedPrefix) and all(map(operator.is_, found.parts, parts))
         return found if is_it else None  # type: ignore[return-value]
 
     def keep(
         self,
         key: Key,
-        parts: Sequence[Part],
+        parts: Sequence[FittedStep],
         features: Any,
         target: Any,
         chance: tuple[Chance, Chance] | None,
         seconds: float,
-    ) -> Entry | None:
+    ) -> FittedPrefix | None:
         """Keep a fitted prefix, whose loss would cost `seconds` more; None where that is impossible or not worth it."""
         tables = [table for table in (features, target) if table is not None]
         sizes = [bytes_of(table) for table in tables]
@@ -189,15 +189,17 @@ class Prefixes:
             return None
         if any(part.holdings.overlaps(table) for part in parts if part.holdings for table in tables):
             return None  # who is given the rows could change a fitted step with them
-        kept = Entry(tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size)
+        kept = FittedPrefix(
+            tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size
+        )
         self._put(key, kept)
         return kept
 
-    def keep_failure(self, key: Key, failure: Failure) -> None:
+    def keep_failure(self, key: Key, failure: FailedPrefix) -> None:
         """Keep that a prefix fails."""
         self._put(key, failure)
 
-    def keep_held_out(self, key: Key, parts: Sequence[Part], held_out: Any) -> None:
+    def keep_held_out(self, key: Key, parts: Sequence[FittedStep], held_out: Any) -> None:
         """Keep what a prefix makes of the held-out rows, where the prefix itself is kept."""
         with self._lock:
             entry = self.get(key, parts)
@@ -209,7 +211,7 @@ class Prefixes:
             self._bytes += size
             self._shrink()
 
-    def forget(self, part: Part) -> None:
+    def forget(self, part: FittedStep) -> None:
         """Drop every prefix with a step."""
         with self._lock:
             for key in [key for key, entry in self._entries.items() if part in entry.parts]:
@@ -239,7 +241,7 @@ class Prefixes:
             self._missed.popitem(last=False)
         return False
 
-    def _put(self, key: Key, entry: Entry | Failure) -> None:
+    def _put(self, key: Key, entry: FittedPrefix | FailedPrefix) -> None:
         with self._lock:
             if key in self._entries:
                 self._drop(key)

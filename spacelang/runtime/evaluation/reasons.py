@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 
 
 class RepeatedError(Exception):

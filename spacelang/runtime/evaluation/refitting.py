@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spacelang.ir.trial import Reached, Request, TestScore, Trial
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Refit(Request):
     an ensemble it learns the codes of classes, of which the ensemble makes labels.
     """
 
-    form: Form = Form.TABLE
+    form: PipelineInput = PipelineInput.TABLE
     is_wanted: bool = False
     is_member: bool = False
 
@@ -38,7 +38,7 @@ class Examine(Request):
     Without its interval it takes far less time.
     """
 
-    form: Form = Form.TABLE
+    form: PipelineInput = PipelineInput.TABLE
     pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
     has_interval: bool = True
 

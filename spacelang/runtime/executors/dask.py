@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors._dask.seats import Seat
@@ -72,7 +72,7 @@ class Dask:
             _check_address(address)
         try:
             from spacelang.runtime.executors._dask.loop import Loop
-            from spacelang.runtime.executors._dask.session import Session
+            from spacelang.runtime.executors._dask.session import ClusterSession
         except ImportError as error:
             message = f"this executor needs dask, which is not installed: {described(error)}"
             raise InputError(message, "pip install 'spacelang[dask]'") from error
@@ -82,7 +82,7 @@ class Dask:
         self._error: Exception | None = None
         self._is_closed = False
         self._loop = Loop()
-        self._session = Session(
+        self._session = ClusterSession(
             payload,
             limits,
             isolate=isolate,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from spacelang.ir.trial import Trial
 from spacelang.runtime.executors import Finished, Job, UnansweredError
-from spacelang.runtime.executors._places import Places
+from spacelang.runtime.places import Places
 
 
 class Elsewhere(Places):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spacelang.runtime.executors import Evaluate, Finished
-from spacelang.runtime.executors._places import Places
+from spacelang.runtime.places import Places
 
 WORKER: Final = "here"
 

@@ -22,7 +22,6 @@ from spacelang.ir.task import BYTES, UNLIMITED, Limits, quantity
 from spacelang.ir.trial import Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
-from spacelang.runtime.executors._failures import Failure, described, megabytes
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.link import HERE, Link
 from spacelang.runtime.executors._processes.messages import (
@@ -31,7 +30,7 @@ from spacelang.runtime.executors._processes.messages import (
     Answer,
     Begin,
     Ended,
-    Fork,
+    ForkWorker,
     Garbled,
     Load,
     Loaded,
@@ -39,6 +38,7 @@ from spacelang.runtime.executors._processes.messages import (
     News,
     Refused,
 )
+from spacelang.runtime.failures import Failure, described, megabytes
 
 ATTEMPTS: Final = 3
 """How often a job is begun when something else than the job may have ended its worker."""
@@ -199,7 +199,7 @@ class Processes:
         worker.channel = Channel(ours, PATIENCE)
         self._selector.register(worker.channel, selectors.EVENT_READ, worker)
         with theirs:
-            self._links[0].tell(Fork(worker.token), theirs.fileno())
+            self._links[0].tell(ForkWorker(worker.token), theirs.fileno())
         return worker.channel
 
     def _attend(self, seconds: float | None) -> bool:

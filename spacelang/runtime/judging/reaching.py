@@ -22,7 +22,7 @@ from spacelang.ir.trial import Reached
 from spacelang.runtime.chance import kept_chance
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.split import Rows
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 from spacelang.runtime.judging.answers import QUESTIONS, Answers
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import Judge, guarded

@@ -86,7 +86,7 @@ CONSTANTS: Final = {
 """Scikit-learn's constant predictions."""
 
 
-class Losses(Enum):
+class LossRange(Enum):
     """Where the losses by a metric lie."""
 
     FROM_0_TO_1 = 1
@@ -94,25 +94,25 @@ class Losses(Enum):
     ANYWHERE = 3
 
 
-def losses_of(name: str, formula: str, classes: int) -> Losses:
+def losses_of(name: str, formula: str, classes: int) -> LossRange:
     """Where the losses lie that a formula makes of the score of this name; `classes` is 0 for a regression."""
     if name in SHARES and formula in (name, f"1 - {name}"):
-        return Losses.FROM_0_TO_1
+        return LossRange.FROM_0_TO_1
     error = name.removeprefix(NEGATED)
     if name in ERRORS and formula == error:
         # Of more classes it is a sum over them, of which some versions of scikit-learn take half.
-        return Losses.FROM_0_TO_1 if error == "brier_score" and classes == 2 else Losses.FROM_0_ON
-    return Losses.FROM_0_ON if name in ERRORS | AT_MOST_ONE and formula == f"1 - {name}" else Losses.ANYWHERE
+        return LossRange.FROM_0_TO_1 if error == "brier_score" and classes == 2 else LossRange.FROM_0_ON
+    return LossRange.FROM_0_ON if name in ERRORS | AT_MOST_ONE and formula == f"1 - {name}" else LossRange.ANYWHERE
 
 
-def scale_by(losses: Losses, constant: Callable[[], float | None]) -> Scale | None:
+def scale_by(losses: LossRange, constant: Callable[[], float | None]) -> Scale | None:
     """The scale of losses that lie there; None is that around the first success.
 
     `constant` gives the loss of the best constant prediction, None where there is none.
     """
-    if losses is Losses.FROM_0_TO_1:
+    if losses is LossRange.FROM_0_TO_1:
         return UNIT
-    found = constant() if losses is Losses.FROM_0_ON else None
+    found = constant() if losses is LossRange.FROM_0_ON else None
     # Rounded, as another version of a library, by which a run may go on, may give another last digit.
     width = 0.0 if found is None else float(f"{found:.{DIGITS}g}")
     return Scale(0.0, width) if 0 < width < math.inf else None

@@ -10,7 +10,7 @@ import numpy as np
 from spacelang.ir.trial import TestScore
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.split import Rows
-from spacelang.runtime.executors._failures import described
+from spacelang.runtime.failures import described
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.vectorised import vectorised

@@ -23,7 +23,7 @@ from spacelang.ir.space import (
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.chain import Step, flattened, named_apart, pipeline_class
-from spacelang.runtime.pipelines.columns import Column, Entry, entries, reads_text, transformer_of
+from spacelang.runtime.pipelines.columns import Entry, TableColumn, entries, reads_text, transformer_of
 from spacelang.runtime.pipelines.library import class_of, entry, object_of, set_by_runtime
 from spacelang.runtime.pipelines.preparation import Preparation
 
@@ -34,7 +34,7 @@ def build(
     *,
     preparation: Preparation | None = None,
     first: Any = None,
-    table: tuple[Column, ...] | None = None,
+    table: tuple[TableColumn, ...] | None = None,
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
@@ -70,7 +70,7 @@ class _Builder:
     configuration: Configuration
     random_state: int | None
     n_jobs: int | None
-    table: tuple[Column, ...] | None
+    table: tuple[TableColumn, ...] | None
 
     def steps(self, node: Node) -> list[Step]:
         """The steps that a node adds to the pipeline around it; none where it is left out."""

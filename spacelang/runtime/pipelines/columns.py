@@ -21,7 +21,7 @@ DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("d
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a known table, as the selectors of `columns(…)` see it."""
 
     name: str
@@ -54,7 +54,7 @@ Entry: TypeAlias = tuple[str, Any, Any]
 
 
 def entries(
-    selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[Column, ...] | None
+    selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
 ) -> list[Entry]:
     """What a `ColumnTransformer` takes for a part of `columns(…)`, whose selectors are `others`; not for its remainder.
 
@@ -80,7 +80,9 @@ def reads_text(part: Any) -> bool:
     return type(part).__module__ == READERS
 
 
-def _columns_of(selector: ColumnSelector, others: tuple[ColumnSelector, ...], taken: tuple[Column, ...] | None) -> Any:
+def _columns_of(
+    selector: ColumnSelector, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
+) -> Any:
     match selector.kind:
         case "all":
             return slice(None)
@@ -94,11 +96,11 @@ def _columns_of(selector: ColumnSelector, others: tuple[ColumnSelector, ...], ta
             return make_column_selector(dtype_include=list(DTYPES[kind]))
 
 
-def _names(columns: tuple[Column, ...]) -> list[str]:
+def _names(columns: tuple[TableColumn, ...]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _reader(name: str, part: Any, column: Column) -> Entry:
+def _reader(name: str, part: Any, column: TableColumn) -> Entry:
     """The entry of a column of text, which its reader takes without brackets: as a column, and no table of one."""
     if not column.lacks_values:
         return name, clone(part), column.name

@@ -12,7 +12,7 @@ from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.configured import Configured
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -37,7 +37,7 @@ class SpaceEstimator(Configured):
         configuration: Mapping[str, Any] | None = None,
         random_state: int | None = None,
         preparation: Preparation | None = None,
-        form: Form = Form.TABLE,
+        form: PipelineInput = PipelineInput.TABLE,
     ) -> None:
         super().__init__(configuration, random_state)
         self.space = space
@@ -56,7 +56,7 @@ class SpaceEstimator(Configured):
 
     def _pipeline(self, member: Configuration) -> Any:
         preparation, seed = self.preparation, self.random_state
-        first = None if preparation is None or self.form is not Form.GIVEN else taker(preparation)
+        first = None if preparation is None or self.form is not PipelineInput.GIVEN else taker(preparation)
         return build(self.space, member, preparation=preparation, first=first, random_state=seed)
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "SpaceEstimator":

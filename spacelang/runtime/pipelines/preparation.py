@@ -19,7 +19,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Pro
 from spacelang.runtime.data.content import Content, content_of, is_text
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.pipelines.columns import READERS, Column
+from spacelang.runtime.pipelines.columns import READERS, TableColumn
 from spacelang.runtime.pipelines.library import entry
 
 IMPUTERS: Final = "sklearn.impute"
@@ -50,7 +50,7 @@ class Preparation:
     encoded: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    table: tuple[Column, ...] | None = None
+    table: tuple[TableColumn, ...] | None = None
 
     @property
     def keeps_table(self) -> bool:
@@ -144,17 +144,17 @@ def plan(space: Space, features: Features) -> Preparation:
     )
 
 
-def _column(values: pd.Series) -> Column:
+def _column(values: pd.Series) -> TableColumn:
     content = content_of(values)
     lacks_values = bool(values.isna().any())
-    return Column(str(values.name), content, content is Content.CATEGORY and is_text(values), lacks_values)
+    return TableColumn(str(values.name), content, content is Content.CATEGORY and is_text(values), lacks_values)
 
 
-def _names(columns: Iterable[Column]) -> tuple[str, ...]:
+def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
-def _prepared(column: Column, encoded: set[Column], imputed: set[Column]) -> Column:
+def _prepared(column: TableColumn, encoded: set[TableColumn], imputed: set[TableColumn]) -> TableColumn:
     """A column as the pipeline sees it."""
     content = Content.NUMBER if column in encoded else column.content
     return replace(column, content=content, lacks_values=column.lacks_values and column not in imputed)
@@ -170,7 +170,7 @@ def _refuse_sparse(space: Space, features: Any) -> None:
     if bool(np.isinf(features.data).any()):
         raise DataError("the sparse features hold infinite values", "replace them")
     missing = int(np.isnan(features.data).sum())
-    if missing and _flow(space.root, _missing, Column("", Content.NUMBER, False)) is _Flow.BREAKS:
+    if missing and _flow(space.root, _missing, TableColumn("", Content.NUMBER, False)) is _Flow.BREAKS:
         values = "1 value" if missing == 1 else f"{missing} values"
         raise DataError(
             f"the sparse features lack {values}", "begin the space with an operator such as `SimpleImputer`"
@@ -185,7 +185,7 @@ class _Flow(Enum):
     BREAKS = "some alternative does not take it"
 
 
-def _flow(node: Node, judge: Callable[[Operator], _Flow], column: Column) -> _Flow:
+def _flow(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:
     match node:
         case Operator():
             return judge(node)
@@ -282,7 +282,7 @@ def _refuse_mixture(column: pd.Series) -> None:
         )
 
 
-def _refuse_unprepared(values: pd.Series, column: Column, *, encoded: bool, imputed: bool) -> None:
+def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:
     """Raise DataError for text that would have to be encoded, and for dates that would have to be imputed."""
     if encoded and column.is_text:
         raise DataError(

@@ -9,26 +9,30 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from spacelang.runtime.data.loading import make_features, unnamed
 from spacelang.runtime.data.sparse import Features, canonical
-from spacelang.runtime.pipelines.forms import Form
+from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.preparation import Preparation
 
 FLOATS: Final = np.dtype(np.float64)
 INTEGERS: Final = np.dtype(np.int64)
 
 
-def form_of(given: Any, features: Features, preparation: Preparation) -> Form:
+def form_of(given: Any, features: Features, preparation: Preparation) -> PipelineInput:
     """How a pipeline takes what a program holds, of which a search has made these features.
 
     Plain scikit-learn does where it sees what the trials saw: the same columns, and floats.
     """
     if not isinstance(features, pd.DataFrame):
-        return Form.TABLE if issparse(given) and given.dtype == FLOATS else Form.GIVEN
+        return PipelineInput.TABLE if issparse(given) and given.dtype == FLOATS else PipelineInput.GIVEN
     if isinstance(given, pd.DataFrame):
         is_same = [*given.columns] == [*features.columns] and [*given.dtypes] == [*features.dtypes]
         is_plain = is_same and not _marks_by_none(given) and _comes_to_floats(features, preparation)
-        return Form.TABLE if is_plain else Form.GIVEN
+        return PipelineInput.TABLE if is_plain else PipelineInput.GIVEN
     is_plain = type(given) is np.ndarray and given.dtype == FLOATS
-    return Form.ARRAY if is_plain and preparation.is_empty and not preparation.keeps_table else Form.GIVEN
+    return (
+        PipelineInput.ARRAY
+        if is_plain and preparation.is_empty and not preparation.keeps_table
+        else PipelineInput.GIVEN
+    )
 
 
 def _marks_by_none(table: pd.DataFrame) -> bool:

@@ -52,7 +52,7 @@ from spacelang.runtime.storing.store_file import (
     seize,
     take_over_log,
 )
-from spacelang.runtime.storing.store_later import PREDICTED, SAID
+from spacelang.runtime.storing.store_optional import PREDICTED, SAID
 from spacelang.runtime.storing.stored import (
     COLUMNS,
     NOTHING_SAID,

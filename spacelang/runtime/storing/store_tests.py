@@ -10,7 +10,7 @@ from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Reached, TestScore
 from spacelang.runtime.storing.store_faults import must_be_a_store, told
 from spacelang.runtime.storing.store_file import check_kind, closing_on_error, join_log, recover, seize
-from spacelang.runtime.storing.store_later import TEST_REACHED, TESTED
+from spacelang.runtime.storing.store_optional import TEST_REACHED, TESTED
 from spacelang.runtime.storing.stored import OF_TEST_BOUNDS, OF_TESTS, Row, marked, unmarked, writable
 
 

@@ -15,7 +15,7 @@ from spacelang.runtime.history import Improvement, Record
 from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, sound, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
-from spacelang.runtime.storing.store_later import PREDICTED, SAID
+from spacelang.runtime.storing.store_optional import PREDICTED, SAID
 from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
     NOTHING_SAID,

@@ -19,8 +19,8 @@ from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.ensembles import assembling
 from spacelang.runtime.ensembles.assembling import (
     BestPredictions,
-    Choice,
     EnsembleError,
+    EnsembleSelection,
     Member,
     assemble,
     choose,
@@ -44,7 +44,7 @@ def outcome(trials: Sequence[Trial]) -> Outcome:
     return Outcome(records, None, None, (), Ending.BUDGET, 1.0)
 
 
-def chosen(run: Outcome, objective: DataObjective, size: int) -> Choice:
+def chosen(run: Outcome, objective: DataObjective, size: int) -> EnsembleSelection:
     return choose(run, objective, lambda number: run.records[number - 1].trial.predictions, size)
 
 
@@ -190,7 +190,7 @@ class TestWhoCannotBeFitted:
     def test_is_left_out_and_the_others_share_the_votes(self) -> None:
         run, objective = searched("three", ASKED)
         members = tuple(Member(run.records[number - 1], votes) for number, votes in ((1, 2), (3, 1), (5, 1)))
-        choice = Choice(members, chosen(run, objective, 4).bag, 10, lambda some: float(len(some)))
+        choice = EnsembleSelection(members, chosen(run, objective, 4).bag, 10, lambda some: float(len(some)))
         seen: list[tuple[list[int], int]] = []
         found = assemble(
             choice,

@@ -13,7 +13,7 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.laboratory import Laboratory, Packed, label
+from spacelang.runtime.executors._dask.laboratory import Laboratory, PickledEvaluation, label
 from spacelang.runtime.executors._dask.log import quiet
 from spacelang.runtime.executors._dask.seats import make_seats
 from spacelang.runtime.executors._dask.versions import difference, versions
@@ -124,7 +124,7 @@ def test_no_workers_are_none_at_all() -> None:
 
 def test_what_is_packed_is_unpacked_as_it_was() -> None:
     payload = pickle.dumps({"rows": list(range(10))})
-    assert pickle.loads(pickle.dumps(Packed(payload))) == {"rows": list(range(10))}
+    assert pickle.loads(pickle.dumps(PickledEvaluation(payload))) == {"rows": list(range(10))}
 
 
 def test_a_laboratory_can_be_sent() -> None:

@@ -34,7 +34,7 @@ from spacelang.runtime.evaluation.copies import arrays_of, bytes_of, copied
 from spacelang.runtime.evaluation.holdings import holdings
 from spacelang.runtime.evaluation.identity import NoIdentityError, identity
 from spacelang.runtime.evaluation.objective import DataObjective, Settings
-from spacelang.runtime.evaluation.prefixes import ENTRY_BYTES, HANDLING, Part, Prefixes
+from spacelang.runtime.evaluation.prefixes import ENTRY_BYTES, HANDLING, FittedStep, Prefixes
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.pipelines.columns import Strings
 
@@ -311,13 +311,13 @@ def test_the_least_recently_used_go_first_and_what_others_go_on_from_goes_last()
 def test_all_that_is_dropped_is_counted_off():
     store = Prefixes(1e9, thrifty=False)
     scaler, reducer = StandardScaler().fit(TABLE), KernelPCA().fit(TABLE)
-    parts = [Part(scaler, 1.0), Part(reducer, 1.0)]
+    parts = [FittedStep(scaler, 1.0), FittedStep(reducer, 1.0)]
     store.keep("one", parts[:1], TABLE + 1, None, None, 1.0)
     alone = store.bytes
     store.keep("both", parts, TABLE + 2, LABELS, None, 1.0)
     assert store.bytes > alone + TABLE.nbytes + LABELS.nbytes + reducer.X_fit_.nbytes
     store.keep_held_out("both", parts, TABLE[:9])
-    store.keep_held_out("both", [*parts[:1], Part(reducer, 1.0)], TABLE[:9])
+    store.keep_held_out("both", [*parts[:1], FittedStep(reducer, 1.0)], TABLE[:9])
     store.forget(parts[1])
     assert (store.bytes, len(store)) == (alone, 1)
     store.forget(parts[0])
@@ -326,7 +326,7 @@ def test_all_that_is_dropped_is_counted_off():
 
 def test_what_is_larger_than_the_room_is_not_kept():
     store = Prefixes(TABLE.nbytes, thrifty=False)
-    assert store.keep("one", [Part(None, 1.0)], TABLE, None, None, 1.0) is None
+    assert store.keep("one", [FittedStep(None, 1.0)], TABLE, None, None, 1.0) is None
     assert store.bytes == 0
 
 
@@ -463,8 +463,8 @@ def test_what_changes_or_is_unknown_has_no_identity(value):
 def test_what_is_fitted_faster_than_it_is_copied_is_not_kept():
     store = Prefixes(1e9)
     store.worked = 1e9
-    assert store.keep("cheap", [Part(None, 0.0)], TABLE, None, None, HANDLING) is None
-    assert store.keep("dear", [Part(None, 0.0)], TABLE, None, None, 100 * HANDLING) is not None
+    assert store.keep("cheap", [FittedStep(None, 0.0)], TABLE, None, None, HANDLING) is None
+    assert store.keep("dear", [FittedStep(None, 0.0)], TABLE, None, None, 100 * HANDLING) is not None
 
 
 def test_a_search_in_which_nothing_ever_comes_again_stops_paying():

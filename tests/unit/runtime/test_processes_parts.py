@@ -14,13 +14,13 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Status, Trial
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.executors._failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.memory import Trees, certain, resident
+from spacelang.runtime.executors._processes.memory import ProcessTrees, certain, resident
 from spacelang.runtime.executors._processes.messages import Garbled, Load
 from spacelang.runtime.executors._processes.nursery import Child, Nursery
-from spacelang.runtime.executors._processes.slot import shared_slot
+from spacelang.runtime.executors._processes.shared import shared_numbers
+from spacelang.runtime.failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 from spacelang.testing.misbehaving import in_a_child, wanted, well
 
 
@@ -83,36 +83,36 @@ def test_files_come_along(ends: tuple[Channel, Channel], tmp_path: Path) -> None
 
 
 def test_a_slot_is_seen_by_a_fork() -> None:
-    slot = shared_slot()
+    shared = shared_numbers()
 
     def write() -> None:
-        slot.begun, slot.finished, slot.held = 7, 2**40, 12
+        shared.begun, shared.finished, shared.held = 7, 2**40, 12
 
     os.waitpid(in_a_child(write), 0)
-    assert (slot.begun, slot.finished, slot.held) == (7, 2**40, 12)
+    assert (shared.begun, shared.finished, shared.held) == (7, 2**40, 12)
 
 
 def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
-    child = Child(1, psutil.Process(), shared_slot())
+    child = Child(1, psutil.Process(), shared_numbers())
     assert not child.is_busy
-    child.sequence = child.slot.begun = 3
+    child.sequence = child.shared.begun = 3
     assert child.is_busy
-    child.slot.finished = 3
+    child.shared.finished = 3
     assert not child.is_busy
-    child.slot.begun = child.slot.finished = 4
+    child.shared.begun = child.shared.finished = 4
     assert not child.is_busy
 
 
 def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Channel, Channel]) -> None:
     nursery = Nursery(ends[0], 0, well, Load(UNLIMITED, isolates=False))
     late = Failure(Status.TIMEOUT, "late")
-    child = Child(1, psutil.Process(), shared_slot(), sequence=3, verdict=late, judged=3)
+    child = Child(1, psutil.Process(), shared_numbers(), sequence=3, verdict=late, judged=3)
     assert nursery._epitaph(child, -9) is None, "it had not begun the job"
-    child.slot.begun = 3
+    child.shared.begun = 3
     assert nursery._epitaph(child, -9) is late
-    child.sequence = child.slot.begun = 4
+    child.sequence = child.shared.begun = 4
     assert nursery._epitaph(child, -9) is None, "it was killed for another job"
-    child.slot.finished = 4
+    child.shared.finished = 4
     assert nursery._epitaph(child, -9) is None
     for each in (nursery._deaths, nursery._death):
         each.close()
@@ -147,7 +147,7 @@ def test_trees_have_those_below_children() -> None:
     child = in_a_child(grow)
     try:
         os.read(ready, 1)
-        trees, root = Trees(), psutil.Process(child)
+        trees, root = ProcessTrees(), psutil.Process(child)
         assert trees.taken(root, 0) == resident(root)
         trees.look()
         assert trees.taken(root, 1e12) > resident(root)

@@ -7,7 +7,7 @@ import spacelang as sl
 from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, DataError
-from spacelang.runtime.pipelines.columns import Column
+from spacelang.runtime.pipelines.columns import TableColumn
 from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 
@@ -141,8 +141,8 @@ def test_an_encoded_category_is_imputed_even_where_the_space_takes_missing_numbe
 def test_categories_that_the_space_encodes_reach_it_in_a_table():
     preparation = plan(space(operator("OneHotEncoder"), LAST), GAPS)
     numbers, categories = ("number", "holes"), ("flag", "town", "colour")
-    table = [Column(name, Content.NUMBER, lacks_values=name == "holes") for name in numbers]
-    table += [Column(name, Content.CATEGORY, lacks_values=name == "town") for name in categories]
+    table = [TableColumn(name, Content.NUMBER, lacks_values=name == "holes") for name in numbers]
+    table += [TableColumn(name, Content.CATEGORY, lacks_values=name == "town") for name in categories]
     assert preparation.keeps_table
     assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
     assert list(preparation.transformer().fit_transform(GAPS).columns) == list(preparation.kept)

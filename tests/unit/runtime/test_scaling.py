@@ -17,7 +17,7 @@ from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.runtime.evaluation.objective import Settings
 from spacelang.runtime.judging.metric import goal_metric
-from spacelang.runtime.judging.scaling import AT_MOST_ONE, ERRORS, SHARES, Losses, losses_of, scale_by
+from spacelang.runtime.judging.scaling import AT_MOST_ONE, ERRORS, SHARES, LossRange, losses_of, scale_by
 
 UNBOUNDED = {"mutual_info_score", "positive_likelihood_ratio"}
 GOALS = [Goal(direction, name) for name in get_scorer_names() for direction in ("minimize", "maximize")]
@@ -82,46 +82,46 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
             except (ValueError, TypeError, AttributeError):
                 continue
         lies = losses_of(metric.name, metric.formula, classes)
-        if np.isfinite(loss) and lies is not Losses.ANYWHERE:
+        if np.isfinite(loss) and lies is not LossRange.ANYWHERE:
             assert loss >= -1e-12, (metric.formula, loss)
-            assert lies is Losses.FROM_0_ON or loss <= 1 + 1e-12, (metric.formula, loss)
+            assert lies is LossRange.FROM_0_ON or loss <= 1 + 1e-12, (metric.formula, loss)
 
 
 @pytest.mark.parametrize(
     ("goal", "classes", "lies"),
     [
-        (Goal("maximize", "roc_auc"), 2, Losses.FROM_0_TO_1),
-        (Goal("minimize", "accuracy"), 2, Losses.FROM_0_TO_1),
-        (Goal("maximize", "neg_brier_score"), 2, Losses.FROM_0_TO_1),
-        (Goal("maximize", "neg_brier_score"), 3, Losses.FROM_0_ON),
-        (Goal("maximize", "matthews_corrcoef"), 2, Losses.FROM_0_ON),
-        (Goal("minimize", "matthews_corrcoef"), 2, Losses.ANYWHERE),
-        (Goal("maximize", "r2"), 0, Losses.FROM_0_ON),
-        (Goal("maximize", "r2", from_one=True), 0, Losses.ANYWHERE),
-        (Goal("maximize", "neg_root_mean_squared_error"), 0, Losses.FROM_0_ON),
-        (Goal("minimize", "neg_root_mean_squared_error"), 0, Losses.ANYWHERE),
-        (Goal("maximize", "positive_likelihood_ratio"), 2, Losses.ANYWHERE),
+        (Goal("maximize", "roc_auc"), 2, LossRange.FROM_0_TO_1),
+        (Goal("minimize", "accuracy"), 2, LossRange.FROM_0_TO_1),
+        (Goal("maximize", "neg_brier_score"), 2, LossRange.FROM_0_TO_1),
+        (Goal("maximize", "neg_brier_score"), 3, LossRange.FROM_0_ON),
+        (Goal("maximize", "matthews_corrcoef"), 2, LossRange.FROM_0_ON),
+        (Goal("minimize", "matthews_corrcoef"), 2, LossRange.ANYWHERE),
+        (Goal("maximize", "r2"), 0, LossRange.FROM_0_ON),
+        (Goal("maximize", "r2", from_one=True), 0, LossRange.ANYWHERE),
+        (Goal("maximize", "neg_root_mean_squared_error"), 0, LossRange.FROM_0_ON),
+        (Goal("minimize", "neg_root_mean_squared_error"), 0, LossRange.ANYWHERE),
+        (Goal("maximize", "positive_likelihood_ratio"), 2, LossRange.ANYWHERE),
     ],
 )
-def test_where_losses_lie(goal: Goal, classes: int, lies: Losses) -> None:
+def test_where_losses_lie(goal: Goal, classes: int, lies: LossRange) -> None:
     metric = goal_metric(goal)
     assert losses_of(metric.name, metric.formula, classes) is lies
 
 
 def test_what_nobody_knows_can_be_anything() -> None:
-    assert losses_of("mine", "1 - mine", 2) is Losses.ANYWHERE
-    assert losses_of("roc_auc", "roc_auc / 2", 2) is Losses.ANYWHERE
-    assert losses_of("roc_auc", "", 2) is Losses.ANYWHERE
+    assert losses_of("mine", "1 - mine", 2) is LossRange.ANYWHERE
+    assert losses_of("roc_auc", "roc_auc / 2", 2) is LossRange.ANYWHERE
+    assert losses_of("roc_auc", "", 2) is LossRange.ANYWHERE
 
 
 @pytest.mark.parametrize("constant", [None, 0.0, -1.0, float("nan"), float("inf")])
 def test_a_constant_that_is_no_scale(constant: float | None) -> None:
-    assert scale_by(Losses.FROM_0_ON, lambda: constant) is None
+    assert scale_by(LossRange.FROM_0_ON, lambda: constant) is None
 
 
 def test_the_last_digits_of_a_constant_do_not_count() -> None:
     """They are different ones with another version of a library, with which the run may go on."""
-    assert scale_by(Losses.FROM_0_ON, lambda: 0.1 + 0.2) == Scale(0.0, 0.3)
+    assert scale_by(LossRange.FROM_0_ON, lambda: 0.1 + 0.2) == Scale(0.0, 0.3)
 
 
 @pytest.mark.parametrize("validation", [Holdout(0.3), CrossValidation(3)])

@@ -34,7 +34,7 @@ OVER: Final = InputError("the run is over")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JobReport:
     """What became of a job at the dask worker at the address `place`, where it was begun `attempts` times."""
 
     place: str
@@ -48,7 +48,7 @@ class Report:
         return pickle.loads(self.answer)  # type: ignore[no-any-return]
 
 
-def assess(run: str, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> Report:
+def assess(run: str, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> JobReport:
     """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do.
 
     It is of no use any more where the `era` of its seat in which it was given to the cluster has ended.
@@ -59,7 +59,7 @@ def assess(run: str, seat: str, request: bytes, seconds: float | None = None, er
     if isinstance(laboratory, Laboratory):
         found = laboratory.evaluate(seat, request, seconds, era)
     attempts, answer = found
-    return Report(
+    return JobReport(
         worker.address, label(worker.name, worker.address), attempts, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     )
 
@@ -174,7 +174,7 @@ class Laboratory(WorkerPlugin):
                 mine.seat = seat
                 return mine
         try:
-            evaluate: Any = Packed(self._payload)
+            evaluate: Any = PickledEvaluation(self._payload)
             return _Bench(seat, Processes(evaluate, limits=self._limits, isolate=self._isolates))
         except BaseException:
             with self._lock:
@@ -203,7 +203,7 @@ class _Bench:
         (self.worker,) = processes.free
 
 
-class Packed:
+class PickledEvaluation:
     """An evaluation that is pickled already: who unpickles this has the evaluation itself."""
 
     def __init__(self, payload: bytes) -> None:

@@ -27,12 +27,12 @@ from spacelang.ir.task import SECONDS, Limits, quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Finished, Job
-from spacelang.runtime.executors._dask.laboratory import Laboratory, Report, Steward, assess, halt, label, prepare
+from spacelang.runtime.executors._dask.laboratory import JobReport, Laboratory, Steward, assess, halt, label, prepare
 from spacelang.runtime.executors._dask.local import LocalCluster
 from spacelang.runtime.executors._dask.log import quiet
 from spacelang.runtime.executors._dask.seats import Seat, make_seats
 from spacelang.runtime.executors._dask.versions import PACKAGES, difference
-from spacelang.runtime.executors._failures import Failure, described
+from spacelang.runtime.failures import Failure, described
 
 CONNECTING: Final = 5.0
 """How long a scheduler may take to answer, in seconds, at first and when it is lost later."""
@@ -78,7 +78,7 @@ class _LostTaskError(Exception):
 class _Flight:
     """A job on its way."""
 
-    report: "asyncio.Future[Report] | None" = None
+    report: "asyncio.Future[JobReport] | None" = None
     """What its task will come to."""
     order: int = 0
     """How many tasks were given to the cluster before this one."""
@@ -95,7 +95,7 @@ class _Flight:
             self.report.set_exception(_LostTaskError())
 
 
-class Session:
+class ClusterSession:
     """Connected to the cluster at `address`, or to one of its own.
 
     `fail` is told what ends the run: at most a few mistakes of the cluster as a whole. Without any dask worker for
@@ -218,7 +218,7 @@ class Session:
         self._broken = error
         self._fail(error)
 
-    async def _reported(self, client: AnyClient, job: Job, seat: Seat, request: bytes) -> Report:
+    async def _reported(self, client: AnyClient, job: Job, seat: Seat, request: bytes) -> JobReport:
         """Give the cluster a task for a job and wait for what comes of it."""
         flight = self._flights[job.number]
         flight.order = next(self._orders)
@@ -362,7 +362,7 @@ async def _connect(client: AnyClient, address: str) -> None:
         raise InputError(f"the scheduler at `{address}` cannot be used: {described(error)}", help_) from error
 
 
-def _pass_on(report: "asyncio.Future[Report]", gathering: "asyncio.Future[Report]") -> None:
+def _pass_on(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
     """Have one future end as the other one has, unless nobody waits for it any more."""
     if gathering.cancelled():
         report.cancel()
@@ -388,7 +388,7 @@ async def _check_versions(client: AnyClient, address: str) -> None:
             raise InputError(differing, SAME)
 
 
-def _finished(job: Job, seat: Seat, report: Report, begun: int) -> Finished:
+def _finished(job: Job, seat: Seat, report: JobReport, begun: int) -> Finished:
     answer = report.read()
     if isinstance(answer, InputError):
         raise answer

@@ -14,11 +14,11 @@ from typing import IO, Final, NoReturn
 
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._failures import described, signal_name
 from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.forked import ONE_THREAD, Forked, may_fork
 from spacelang.runtime.executors._processes.messages import Load, News, Order
+from spacelang.runtime.failures import described, signal_name
 
 BOOT: Final = """
 import json, sys

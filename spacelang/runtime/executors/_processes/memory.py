@@ -34,7 +34,7 @@ def certain(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
     return max(own, shares)
 
 
-class Trees:
+class ProcessTrees:
     """The processes below the children of this process, looked up together and no more often than is cheap."""
 
     def __init__(self) -> None:

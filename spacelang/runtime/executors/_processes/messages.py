@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._failures import Failure
+from spacelang.runtime.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class ForkWorker:
     """Start a worker, known as `token`; the file that comes along is its end of the socket to the coordinator."""
 
     token: int
@@ -41,7 +41,7 @@ class Lost:
     token: int
 
 
-Order: TypeAlias = Load | Fork | Begin | Lost
+Order: TypeAlias = Load | ForkWorker | Begin | Lost
 """From the coordinator to the nursery."""
 
 

@@ -26,15 +26,25 @@ import psutil
 
 from spacelang.ir.trial import Status
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._failures import Failure, described, ended, killed, too_large, too_long
 from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, kill_tree
 from spacelang.runtime.executors._processes.forked import ONE_THREAD
 from spacelang.runtime.executors._processes.global_state import GlobalState
-from spacelang.runtime.executors._processes.memory import Trees, resident
-from spacelang.runtime.executors._processes.messages import Begin, Ended, Fork, Load, Loaded, Lost, News, Order, Refused
-from spacelang.runtime.executors._processes.slot import Slot, shared_slot
+from spacelang.runtime.executors._processes.memory import ProcessTrees, resident
+from spacelang.runtime.executors._processes.messages import (
+    Begin,
+    Ended,
+    ForkWorker,
+    Load,
+    Loaded,
+    Lost,
+    News,
+    Order,
+    Refused,
+)
+from spacelang.runtime.executors._processes.shared import SharedNumbers, shared_numbers
+from spacelang.runtime.failures import Failure, described, ended, killed, too_large, too_long
 
 POLL: Final = 0.025
 """How often the memory of trials is looked at, in seconds."""
@@ -151,7 +161,7 @@ class Child:
 
     token: int
     process: psutil.Process
-    slot: Slot
+    shared: SharedNumbers
     sequence: int = 0
     """The last job that it was given."""
     given: float = 0.0
@@ -170,7 +180,7 @@ class Child:
     @property
     def is_busy(self) -> bool:
         """Whether it is at the job that it was given; it may be ahead of what the nursery was told."""
-        return self.slot.finished < self.sequence
+        return self.shared.finished < self.sequence
 
     def seconds(self) -> float:
         """Since it was given its last job."""
@@ -188,7 +198,7 @@ class Nursery:
         self._isolates = order.isolates
         self._parent = os.getppid()
         self._children: dict[int, Child] = {}
-        self._trees = Trees()
+        self._trees = ProcessTrees()
         self._deaths, self._death = socket.socketpair()
         self._idle = 0
         self._next_poll = 0.0
@@ -234,7 +244,7 @@ class Nursery:
 
     def _obey(self, order: Order) -> None:
         match order:
-            case Fork(token):
+            case ForkWorker(token):
                 self._fork(token, socket.socket(fileno=self._channel.files.popleft()))
             case Begin(token, sequence, seconds):
                 # One that has ended meanwhile is known to the coordinator as one that never had this job.
@@ -254,7 +264,7 @@ class Nursery:
         return [child for child in self._children.values() if child.token == token]
 
     def _fork(self, token: int, end: socket.socket) -> None:
-        slot = shared_slot()
+        shared = shared_numbers()
         nursery = os.getpid()
         try:
             with warnings.catch_warnings():
@@ -266,11 +276,11 @@ class Nursery:
             self._tell(Ended(token, 0, Failure(Status.CRASH, f"no process could be started: {described(error)}")))
             return
         if pid == 0:
-            self._become_worker(nursery, end, slot)
+            self._become_worker(nursery, end, shared)
         end.close()
-        self._children[pid] = Child(token, psutil.Process(pid), slot)
+        self._children[pid] = Child(token, psutil.Process(pid), shared)
 
-    def _become_worker(self, nursery: int, end: socket.socket, slot: Slot) -> NoReturn:
+    def _become_worker(self, nursery: int, end: socket.socket, shared: SharedNumbers) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
             # What a trial starts may be ended by SIGTERM, as pools of processes do.
@@ -281,7 +291,7 @@ class Nursery:
                 each.close()
             self._children.clear()
             room = worker.Room(self._idle, self._limits.trial_bytes)
-            worker.main(nursery, Channel(end), self._evaluate, slot, room, isolates=self._isolates)
+            worker.main(nursery, Channel(end), self._evaluate, shared, room, isolates=self._isolates)
         finally:
             os._exit(1)
 
@@ -329,10 +339,10 @@ class Nursery:
         limit = self._limits.trial_bytes
         if limit is None or not child.is_busy:
             return None
-        allowed = limit + child.slot.held
+        allowed = limit + child.shared.held
         taken = self._trees.taken(child.process, allowed)
         if taken:  # else it has just been killed
-            child.taken = taken - child.slot.held
+            child.taken = taken - child.shared.held
         return too_large(limit, child.taken, child.seconds()) if taken > allowed else None
 
     def _bury(self) -> None:
@@ -353,7 +363,7 @@ class Nursery:
 
     def _epitaph(self, child: Child, code: int) -> Failure | None:
         """What to say of the job that a worker was at when it ended."""
-        if not child.is_busy or child.slot.begun != child.sequence:
+        if not child.is_busy or child.shared.begun != child.sequence:
             return None
         if child.verdict is not None:
             # Where it had finished the job meanwhile and begun another one, that one is not to blame.

@@ -16,14 +16,14 @@ import psutil
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._failures import Failure, described, raised
 from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.family import end_children, has_children
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import resident
 from spacelang.runtime.executors._processes.messages import RESULT, TASK, Answer, Garbled
-from spacelang.runtime.executors._processes.slot import Slot
+from spacelang.runtime.executors._processes.shared import SharedNumbers
+from spacelang.runtime.failures import Failure, described, raised
 
 WORTH_TIDYING: Final = 16
 """Freed memory is given back where a worker holds one part in so many of a trial's room more than it means to."""
@@ -41,7 +41,7 @@ class Room:
 
 
 def main(
-    nursery: int, channel: Channel, evaluate: Evaluate, slot: Slot, room: Room, *, isolates: bool = False
+    nursery: int, channel: Channel, evaluate: Evaluate, shared: SharedNumbers, room: Room, *, isolates: bool = False
 ) -> NoReturn:
     """Evaluate what comes until the coordinator hangs up; `nursery` is the process that has forked this one."""
     os.setsid()
@@ -54,7 +54,7 @@ def main(
     if "numpy" in sys.modules:
         # Else all workers would draw the same numbers wherever an evaluation does not seed NumPy's global generator.
         sys.modules["numpy"].random.seed()
-    worker = Worker(evaluate, slot, room, None if isolates else GlobalState())
+    worker = Worker(evaluate, shared, room, None if isolates else GlobalState())
     with suppress(EOFError):
         while worker.work(channel):
             pass
@@ -67,10 +67,10 @@ class Worker:
     It is while the global state is as it was; without one it never is.
     """
 
-    def __init__(self, evaluate: Evaluate, slot: Slot, room: Room, state: GlobalState | None) -> None:
+    def __init__(self, evaluate: Evaluate, shared: SharedNumbers, room: Room, state: GlobalState | None) -> None:
         self._evaluate = evaluate
         self._state = state
-        self._slot = slot
+        self._shared = shared
         self._room = room
         self._process = psutil.Process()
         self._kept = kept_bytes(evaluate)
@@ -79,13 +79,13 @@ class Worker:
         """Do the next job; whether this worker is fit for another one. Raises EOFError where none comes."""
         message = channel.receive()
         (sequence,) = TASK.unpack_from(message)
-        self._slot.begun = sequence
+        self._shared.begun = sequence
         answer = packed(answered(self._evaluate, message[TASK.size :]))
         if os.getpid() != self._process.pid:
             os._exit(0)  # the evaluation has forked, and the other one returned as well
         # A library that has lost its helpers fails at its next call: no other trial may meet it.
         retires = self._end_others() or self._has_changed() or self._is_full(len(answer))
-        self._slot.finished = sequence
+        self._shared.finished = sequence
         channel.send(RESULT.pack(sequence, retires) + answer)
         return not retires
 
@@ -112,7 +112,7 @@ class Worker:
             gc.collect()
             system.give_back_memory()
             size = resident(self._process)
-        self._slot.held = max(size - leaving - self._room.idle, 0)
+        self._shared.held = max(size - leaving - self._room.idle, 0)
         return size - meant > room / WORTH_REPLACING
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Form(StrEnum):
+class PipelineInput(StrEnum):
     """What a fitted pipeline takes."""
 
     TABLE = "table"

@@ -14,7 +14,7 @@ from spacelang.runtime.storing.stored import LAYOUTS, PREDICTIONS, REQUESTS, TES
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class OptionalTable:
     """Such a table: its name, and the statement that makes it."""
 
     name: str
@@ -62,7 +62,7 @@ class Later:
         connection.execute(f"PRAGMA user_version={version}")
 
 
-SAID: Final = Later("requests", REQUESTS)
-PREDICTED: Final = Later("predictions", PREDICTIONS)
-TESTED: Final = Later("test", TEST)
-TEST_REACHED: Final = Later("test_bounds", TEST_BOUNDS)
+SAID: Final = OptionalTable("requests", REQUESTS)
+PREDICTED: Final = OptionalTable("predictions", PREDICTIONS)
+TESTED: Final = OptionalTable("test", TEST)
+TEST_REACHED: Final = OptionalTable("test_bounds", TEST_BOUNDS)

@@ -1,0 +1,23 @@
+"""Shared numbers: what a worker lets the nursery see without a message, in memory that both have."""
+
+import mmap
+from ctypes import Structure, c_int64
+
+
+class SharedNumbers(Structure):
+    """Three numbers of one worker; `shared_numbers` makes it before the worker is forked.
+
+    `begun` is the last job that the worker has begun, `finished` the last that it has finished, whose result is made
+    and on its way. `held` are the bytes that it held between its jobs, beyond those of an idle one.
+    """
+
+    _fields_ = (("begun", c_int64), ("finished", c_int64), ("held", c_int64))
+
+    begun: int
+    finished: int
+    held: int
+
+
+def shared_numbers() -> SharedNumbers:
+    """Such numbers in memory of its own, which is given back by whoever has no further use for them."""
+    return SharedNumbers.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

@@ -70,7 +70,8 @@ from spacelang.plugins import OptionError, Part, option, part
 from spacelang.reductions.questions import Questions
 from spacelang.runtime.boxes import BlackBox
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, Finished, Job, Workers
-from spacelang.runtime.objective import Aim, Evaluating, LossName, Objective
+from spacelang.runtime.loss_name import LossName
+from spacelang.runtime.objective import Aim, Evaluating, Objective
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError

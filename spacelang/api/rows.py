@@ -48,7 +48,8 @@ class Rows(Data):
     def _objective(self, experiment: Experiment) -> "DataObjective":
         from spacelang.runtime.data.labels import check_labels
         from spacelang.runtime.evaluation.folds import default_validation
-        from spacelang.runtime.evaluation.objective import DataObjective, Settings
+        from spacelang.runtime.evaluation.objective import DataObjective
+        from spacelang.runtime.evaluation.settings import Settings
         from spacelang.runtime.evaluation.testing import made_alike, read_test, set_apart
         from spacelang.runtime.pipelines.library import check_buildable, task_kind
 

@@ -18,7 +18,7 @@ from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.reached import score_document, shown
 from spacelang.report.searched import ENDINGS, Searched
 from spacelang.runtime.history import Outcome, Overhead, Record
-from spacelang.runtime.objective import LossName
+from spacelang.runtime.loss_name import LossName
 
 if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver

@@ -5,13 +5,13 @@ can do are protocols of their own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.loss_name import LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
 
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.judging.judge import HeldOut
     from spacelang.runtime.judging.metric import Metric
     from spacelang.runtime.pipelines.inputs import PipelineInput
-
-
-@dataclass(frozen=True, slots=True)
-class LossName:
-    """What a loss is called: `name` is that of the score, `formula` how the loss is made of it (`1 - roc_auc`)."""
-
-    name: str
-    formula: str
-
-
-LOSS: Final = LossName("loss", "loss")
-"""What a loss is called of which nothing else is known."""
 
 
 class Aim(Protocol):

@@ -25,8 +25,9 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.agenda import Agenda
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.evaluation.objective import CACHE_BYTES, DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefixes import Prefixes
+from spacelang.runtime.evaluation.settings import CACHE_BYTES, Settings
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 

@@ -16,7 +16,7 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers.random import Random
-from spacelang.runtime.objective import LOSS
+from spacelang.runtime.loss_name import LOSS
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.testing import ObjectiveConformance, OptimizerConformance
 from spacelang.testing.driving import answered, moody

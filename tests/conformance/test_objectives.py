@@ -15,7 +15,8 @@ from spacelang.runtime.boxes.artificial import artificial
 from spacelang.runtime.boxes.function import box_of
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.objective import Objective
 from spacelang.solver.counting import Structures
 from spacelang.testing import ObjectiveConformance

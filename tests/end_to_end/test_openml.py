@@ -33,7 +33,8 @@ from spacelang.ir.trial import Request
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 
 KEY = "0123456789abcdef0123456789abcdef"
 

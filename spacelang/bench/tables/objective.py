@@ -17,7 +17,7 @@ from spacelang.runtime.agenda import Route
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.routes import Routes
 from spacelang.runtime.failures import too_long
-from spacelang.runtime.objective import LOSS, LossName
+from spacelang.runtime.loss_name import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.counting import Structures
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import LOSS, LossName
+from spacelang.runtime.loss_name import LOSS, LossName
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
 

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,7 @@ from spacelang.catalog.beside import admit_all, admitted
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
-from spacelang.ir.task import AnyBound, Bound, Goal, Measure, Validation
+from spacelang.ir.task import AnyBound, Measure, Validation
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.archives.meta_features import meta_features
@@ -30,7 +30,6 @@ from spacelang.runtime.ensembles.voting import member
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.fitting import TrialRows, fit
 from spacelang.runtime.evaluation.folds import (
-    MANY,
     Fold,
     as_floats,
     make_folds,
@@ -42,9 +41,9 @@ from spacelang.runtime.evaluation.prefixes import CacheSeconds, Prefixes
 from spacelang.runtime.evaluation.reasons import reason_of
 from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
 from spacelang.runtime.evaluation.routes import Routes
+from spacelang.runtime.evaluation.settings import USUAL, Settings
 from spacelang.runtime.evaluation.testing import check_defined
 from spacelang.runtime.failures import raised
-from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
 from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.reaching import reached
@@ -64,36 +63,8 @@ Clock: TypeAlias = Callable[[], float]
 SEEDS: Final = 2**32
 """How many seeds scikit-learn and NumPy's global generator know."""
 
-CACHE_BYTES: Final = 2.0**29
-"""What a process keeps of what trials share, unless it is said otherwise: half a gibibyte."""
-
-
 _BESIDE: Final = "beside"
 """Under this key of what is pickled stands where packages were found that are not installed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How trials are judged: by which goal (None: by the data), on which rows, and what else is measured."""
-
-    goal: Goal | None = None
-    validation: Validation = MANY
-    bounds: tuple[Bound, ...] = ()
-    seed: int = 0
-    metrics: tuple[str, ...] = ()
-    """Names of scorers that are recorded beside the loss."""
-    training_score: bool = False
-    """Whether the loss on the training rows is recorded."""
-    predictions: bool = False
-    """Whether the predictions for the held-out rows are kept."""
-    constraints: tuple[Constraint, ...] = ()
-    """What the user's own functions bound, beside the bounds of the task."""
-    cache_bytes: float = CACHE_BYTES
-    """The most that each process keeps of what trials share; 0 for nothing."""
-
-
-USUAL: Final = Settings()
-"""How trials are judged of which nothing else is said."""
 
 
 class DataObjective:

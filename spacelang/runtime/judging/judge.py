@@ -28,7 +28,7 @@ from spacelang.runtime.judging.metric import (
 )
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.objective import Settings
+    from spacelang.runtime.evaluation.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from spacelang.ir.task import Goal
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.objective import LossName
+from spacelang.runtime.loss_name import LossName
 from spacelang.suggest import suggestion
 
 NEGATED: Final = "neg_"

@@ -12,7 +12,8 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.pipelines.build import build
 
 CLASSIFIERS = space(

@@ -9,7 +9,7 @@ from judged import FOLDS, TWO, by_hand, data, made, succeeded, wish
 
 from spacelang.ir.task import Bound, CrossValidation, FunctionBound, Holdout, Measure, describe_bound
 from spacelang.ir.trial import Status, Trial
-from spacelang.runtime.evaluation.objective import Settings
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.judging.constraints import Constraint, ConstraintError
 from spacelang.runtime.judging.judge import make_judge
 

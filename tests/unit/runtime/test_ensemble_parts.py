@@ -28,8 +28,9 @@ from spacelang.runtime.ensembles.assembling import (
 )
 from spacelang.runtime.ensembles.hard_vote import HardVote
 from spacelang.runtime.ensembles.voting import vote
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.refitting import Refit, Refitted
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.final import PassedOver
 from spacelang.runtime.history import Ending, Outcome, Record

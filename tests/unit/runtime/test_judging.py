@@ -30,7 +30,8 @@ from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.judging.answers import Answers

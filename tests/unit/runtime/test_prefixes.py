@@ -33,8 +33,9 @@ from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.copies import arrays_of, bytes_of, copied
 from spacelang.runtime.evaluation.holdings import holdings
 from spacelang.runtime.evaluation.identity import NoIdentityError, identity
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefixes import ENTRY_BYTES, HANDLING, FittedStep, Prefixes
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.pipelines.columns import Strings
 

@@ -18,8 +18,9 @@ from spacelang.ir.trial import Reached, Request
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.refitting import Gauge, Gauged
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.evaluation.testing import made_alike, set_apart
 from spacelang.runtime.judging import reaching, testing
 from spacelang.runtime.judging.constraints import Constraint

@@ -22,7 +22,8 @@ from spacelang.ir.trial import Measurement, Request, Status
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.measures import BATCH, REPEATS, defined_mean, disparity, latency, measure, pickled_size
 from spacelang.runtime.judging.metric import scorer_of

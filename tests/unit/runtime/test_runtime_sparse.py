@@ -16,7 +16,8 @@ from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.sparse import SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import make_folds
-from spacelang.runtime.evaluation.objective import DataObjective, Settings
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 
 FORMS = ("csr", "csc", "coo", "lil", "dok", "bsr")

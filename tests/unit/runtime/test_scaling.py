@@ -15,7 +15,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.task import CrossValidation, Goal, Holdout
-from spacelang.runtime.evaluation.objective import Settings
+from spacelang.runtime.evaluation.settings import Settings
 from spacelang.runtime.judging.metric import goal_metric
 from spacelang.runtime.judging.scaling import AT_MOST_ONE, ERRORS, SHARES, LossRange, losses_of, scale_by
 

@@ -24,7 +24,7 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.executing import make_executor
-from spacelang.bench.comparison.noise import Ranked, ranked, resampling
+from spacelang.bench.comparison.noise import RankEstimates, ranked, resampling
 from spacelang.bench.comparison.ranks import TOLERANCE, Ranking
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
@@ -237,7 +237,7 @@ def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, floa
 # ---- telling
 
 
-def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, Ranked]:
+def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, RankEstimates]:
     """Print what came of a contest; returns the ranks of mean losses in the search and on test rows, by these words."""
     entered = [each for run in runs for each in ((run, run.voting()) if run.ensemble is not None else (run,))]
     names = tuple(dict.fromkeys(run.candidate for run in entered))
@@ -298,7 +298,7 @@ def print_losses(what: str, losses: np.ndarray, data: Sequence[str], names: Sequ
         print(f"  {name:<26}" + "".join(f"{loss:>16.4f}" for loss in losses[:, row].mean(axis=-1)))
 
 
-def print_ranks(what: str, found: Ranked, names: Sequence[str], seconds: float, base: str) -> None:
+def print_ranks(what: str, found: RankEstimates, names: Sequence[str], seconds: float, base: str) -> None:
     """Mean ranks at each tenth of the time, and at the end their intervals and the differences to a base."""
     print(f"\nmean rank {what} after so many seconds; at the end [95 % by bootstrap], and how it differs from {base}'s")
     print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(TENTHS)))
@@ -310,7 +310,7 @@ def print_ranks(what: str, found: Ranked, names: Sequence[str], seconds: float, 
         print(f"  {name:<26}{ranks} {bounds:>14}{told}")
 
 
-def against(found: Ranked, names: Sequence[str], name: str, base: str) -> str:
+def against(found: RankEstimates, names: Sequence[str], name: str, base: str) -> str:
     """By how much the rank of one is above that of the base at the end, and whether that may be chance."""
     value, low, high = difference(found, names, name, base)
     if isnan(low):
@@ -319,7 +319,7 @@ def against(found: Ranked, names: Sequence[str], name: str, base: str) -> str:
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}], {beyond}"
 
 
-def difference(found: Ranked, names: Sequence[str], name: str, other: str) -> tuple[float, float, float]:
+def difference(found: RankEstimates, names: Sequence[str], name: str, other: str) -> tuple[float, float, float]:
     """By how much the rank of one is above that of another one at the end, with the bounds of its interval."""
     one, two = names.index(name), names.index(other)
     first, second = min(one, two), max(one, two)

@@ -5,16 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacelang.bench.comparison.curves import incumbent
-from spacelang.bench.comparison.results import Key, Models, Results, Run
+from spacelang.bench.comparison.results import Models, Results, RunKey, RunResult
 
 Score = tuple[float, float]
 
 
-def run(key: Key, full: Sequence[Score], other: Sequence[Score] = (), until: float = 60.0, reason: str = "") -> Run:
+def run(
+    key: RunKey, full: Sequence[Score], other: Sequence[Score] = (), until: float = 60.0, reason: str = ""
+) -> RunResult:
     """A run whose models had these scores: those trained on all rows, and the others."""
     every = [*full, *other]
     curves = {Models.FULL: incumbent(full, until), Models.ANY: incumbent(every, until)}
-    return Run(key, curves, len(every), 0, until, "budget", reason or ("" if every else "nothing was tried"))
+    return RunResult(key, curves, len(every), 0, until, "budget", reason or ("" if every else "nothing was tried"))
 
 
 def made(
@@ -33,7 +35,7 @@ def made(
                 seconds = np.sort(10 ** rng.uniform(-1.5 + 0.3 * place, np.log10(end), trials)).tolist()
                 losses = (0.01 + 0.5 * rng.uniform(0, 1, trials) ** 3).tolist()
                 scores = list(zip(seconds, losses, strict=True))
-                runs.append(run(Key(name, optimizer, seed), scores[5:], scores[:5], end))
+                runs.append(run(RunKey(name, optimizer, seed), scores[5:], scores[:5], end))
     return Results.over_time(
         "blds_table1",
         tuple(data),

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from contests import Candidate, Contest, able, difference, made, parser, paths, report, told_all
 
-from spacelang.bench.comparison.noise import Ranked
+from spacelang.bench.comparison.noise import RankEstimates
 
 SPACE: Final = "admm_table_a2"
 RANDOM: Final = "random"
@@ -57,14 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     conclude(left, found)
 
 
-def best(entered: Sequence[Candidate], ranks: Ranked) -> tuple[Candidate, ...]:
+def best(entered: Sequence[Candidate], ranks: RankEstimates) -> tuple[Candidate, ...]:
     """Those with the least mean rank at the end of the first round, in the order in which they were entered."""
     order = sorted(range(len(entered)), key=lambda row: (ranks.ranks.value[row, -1], row))
     others = [row for row in order if entered[row].name != RANDOM][: LEFT - 1]
     return tuple(each for row, each in enumerate(entered) if row in others or each.name == RANDOM)
 
 
-def conclude(left: Sequence[Candidate], found: Mapping[str, Ranked]) -> None:
+def conclude(left: Sequence[Candidate], found: Mapping[str, RankEstimates]) -> None:
     """Print what `run` should take: who is beyond random search on test rows, and none of the simpler ones equals."""
     names, ranks = [each.name for each in left], found["on test rows"]
     beyond = [each for each in left if each.name != RANDOM and difference(ranks, names, each.name, RANDOM)[2] < 0]

@@ -32,7 +32,7 @@ Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Criteria:
     """By what the runs in an arena are judged; `facts` tell its data apart from others."""
 
     facts: "DataFacts"
@@ -60,7 +60,7 @@ class Arena:
     label: str
     experiment: Experiment
 
-    def check(self, seed: int, contestants: Iterable[Contestant]) -> Judged:
+    def check(self, seed: int, contestants: Iterable[Contestant]) -> Criteria:
         """By what runs are judged, those of the first seed: the others differ in the split only.
 
         Raises InputError and SpaceError for all that would end each of them.
@@ -70,7 +70,7 @@ class Arena:
         space, objective = prepared.space, prepared.objective
         for each in entered:
             check_rungs(replace(prepared.experiment, optimizer=each).on(space, objective))
-        return Judged(
+        return Criteria(
             objective.facts,
             objective.metric.formula,
             "none" if objective.validation is None else describe_validation(objective.validation),
@@ -82,7 +82,7 @@ class Arena:
             identity(space.checked) if self.experiment.space.is_provisional else "",
         )
 
-    def facts(self, seed: int, judged: Judged) -> "DataFacts":
+    def facts(self, seed: int, judged: Criteria) -> "DataFacts":
         """What tells the data that the trials of a seed see from others, where `check` has found `judged`.
 
         That is what was found, unless each seed keeps other rows for testing.

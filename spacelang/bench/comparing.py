@@ -12,10 +12,10 @@ from spacelang.api.executing import trial_limits
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.space import Space, opened
-from spacelang.bench.arenas import Arena, ArenasError, Judged, arenas, labels
+from spacelang.bench.arenas import Arena, ArenasError, Criteria, arenas, labels
 from spacelang.bench.contestants import Contestant, ContestantsError, contestants
 from spacelang.bench.folder import claim, plan_of, write
-from spacelang.bench.runs import Made, entries, make
+from spacelang.bench.runs import CompleteSeeds, entries, make
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Workers
@@ -189,10 +189,10 @@ class Comparison:
         return tables.runs(self.results)
 
 
-def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Judged]:
+def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Criteria]:
     """By what runs are judged in each arena; raises SpaceError, and ArenasError with all that is wrong with any."""
 
-    found: dict[str, Judged] = {}
+    found: dict[str, Criteria] = {}
     mistakes: list[InputError] = []
     for arena in fields:
         try:
@@ -204,7 +204,9 @@ def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -
     return found
 
 
-def _results(common: Experiment, made: Made, judged: Mapping[str, Judged], entered: Sequence[Contestant]) -> "Results":
+def _results(
+    common: Experiment, made: CompleteSeeds, judged: Mapping[str, Criteria], entered: Sequence[Contestant]
+) -> "Results":
     from spacelang.bench.comparison.results import Results
 
     seconds = common.budget.seconds

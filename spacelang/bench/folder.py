@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.api.experiment import Experiment, with_fidelity
-from spacelang.bench.arenas import Judged
+from spacelang.bench.arenas import Criteria
 from spacelang.bench.contestants import Contestant
 from spacelang.files import replacing, said_by
 from spacelang.ir.task import describe_limits
@@ -15,7 +15,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.header import identity
 
 if TYPE_CHECKING:
-    from spacelang.bench.comparison.plan import Plan
+    from spacelang.bench.comparison.plan import ComparisonPlan
     from spacelang.bench.comparison.results import Results
 
 PLAN: Final = "plan.json"
@@ -30,16 +30,16 @@ ANOTHER: Final = "choose another folder"
 
 
 def plan_of(
-    common: Experiment, seeds: tuple[int, ...], judged: Mapping[str, Judged], contestants: Iterable[Contestant]
-) -> "Plan":
+    common: Experiment, seeds: tuple[int, ...], judged: Mapping[str, Criteria], contestants: Iterable[Contestant]
+) -> "ComparisonPlan":
     """What decides the runs of a comparison."""
-    from spacelang.bench.comparison.plan import Plan
+    from spacelang.bench.comparison.plan import ComparisonPlan
 
     task, workers = common.space.task, common.workers
     limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
     fidelity = None if task is None else task.fidelity
     optimizers = {each.label: with_fidelity(each.optimizer, fidelity) for each in contestants}
-    return Plan(
+    return ComparisonPlan(
         space=common.space.name,
         identity=identity(common.space.checked),
         seconds=common.budget.seconds,
@@ -65,7 +65,7 @@ def plan_of(
     )
 
 
-def claim(folder: Path, plan: "Plan") -> Path:
+def claim(folder: Path, plan: "ComparisonPlan") -> Path:
     """The folder of the runs, now that the whole folder is known to hold this comparison or nothing.
 
     Raises InputError where it holds anything else (a StoreError with the differences, where that is another comparison)
@@ -109,8 +109,8 @@ def write(results: "Results", folder: Path) -> tuple[str, ...]:
     return () if drawn else (PLOTS,)
 
 
-def _check(folder: Path, plan: "Plan") -> None:
-    from spacelang.bench.comparison.plan import Plan
+def _check(folder: Path, plan: "ComparisonPlan") -> None:
+    from spacelang.bench.comparison.plan import ComparisonPlan
     from spacelang.runtime.storing.store_faults import StoreError
 
     if not folder.exists():
@@ -120,7 +120,7 @@ def _check(folder: Path, plan: "Plan") -> None:
     if next(folder.iterdir(), None) is None:
         return
     try:
-        earlier = Plan.read((folder / PLAN).read_text(encoding="utf-8"))
+        earlier = ComparisonPlan.read((folder / PLAN).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"`{folder}` is not empty and holds no comparison", ANOTHER) from None
     except (ValueError, TypeError, KeyError) as error:

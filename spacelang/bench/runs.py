@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from spacelang.bench.arenas import Arena, Judged
+from spacelang.bench.arenas import Arena, Criteria
 from spacelang.bench.contestants import Contestant
 
 if TYPE_CHECKING:
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import Key, OnTestRows, Run
+    from spacelang.bench.comparison.results import OnTestRows, RunKey, RunResult
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import Record
     from spacelang.runtime.storing.store import StoredRun
@@ -32,42 +32,42 @@ LONGEST: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WantedRun:
     """A run that is wanted."""
 
-    key: "Key"
+    key: "RunKey"
     arena: Arena
     contestant: Contestant
-    judged: Judged
+    judged: Criteria
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CompleteSeeds:
     """All runs of the seeds of which every run was made; `interrupted` where the user wanted no more."""
 
     seeds: tuple[int, ...]
-    runs: "tuple[Run, ...]"
+    runs: "tuple[RunResult, ...]"
     interrupted: bool
 
 
 def entries(
-    seeds: Iterable[int], arenas: Sequence[tuple[Arena, Judged]], contestants: Sequence[Contestant]
-) -> tuple[Entry, ...]:
+    seeds: Iterable[int], arenas: Sequence[tuple[Arena, Criteria]], contestants: Sequence[Contestant]
+) -> tuple[WantedRun, ...]:
     """All runs, seed after seed: so a comparison that was stopped has some seeds whole."""
-    from spacelang.bench.comparison.results import Key
+    from spacelang.bench.comparison.results import RunKey
 
     return tuple(
-        Entry(Key(arena.label, each.label, seed), arena, each, judged)
+        WantedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
         for seed, (arena, judged), each in product(seeds, arenas, contestants)
     )
 
 
-def make(wanted: Sequence[Entry], folder: Path | None, listener: "ComparisonListener") -> Made:
+def make(wanted: Sequence[WantedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeeds:
     """Make what is not in the folder yet; raises KeyboardInterrupt where that was stopped before a seed was whole.
 
     Raises InputError, StoreError among them: what was made before is kept.
     """
-    found: dict[Key, Run] = {}
+    found: dict[RunKey, RunResult] = {}
     interrupted = False
     try:
         if folder is not None:
@@ -88,10 +88,10 @@ def make(wanted: Sequence[Entry], folder: Path | None, listener: "ComparisonList
     seeds = tuple(seed for seed in dict.fromkeys(each.key.seed for each in wanted) if seed not in lacking)
     if not seeds:
         raise KeyboardInterrupt
-    return Made(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
+    return CompleteSeeds(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
 
 
-def file_name(key: "Key") -> str:
+def file_name(key: "RunKey") -> str:
     """The name of the store of a run, another one for every run, of characters that every system has in names."""
     return f"{_written(key.data)}@{_written(key.optimizer)}@{key.seed}.db"
 
@@ -101,7 +101,7 @@ def _written(name: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _run(entry: Entry, folder: Path | None, listener: "ComparisonListener") -> "Run":
+def _run(entry: WantedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
     """One run; what keeps this optimizer from searching there ends this run alone."""
     from spacelang.draws.sampling import UnlikelyError
 
@@ -114,7 +114,7 @@ def _run(entry: Entry, folder: Path | None, listener: "ComparisonListener") -> "
     return replace(summary, tested=_tested(test, outcome.records))
 
 
-def _earlier(entry: Entry, folder: Path) -> "Run | None":
+def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
     """The run that was made before; None where it has to be begun, to go on or to be tested. Raises StoreError."""
     from spacelang.runtime.storing.store import Store, is_blank
     from spacelang.runtime.storing.stored import State
@@ -134,7 +134,7 @@ def _earlier(entry: Entry, folder: Path) -> "Run | None":
         return replace(summary, tested=_tested(test, records))
 
 
-def _check(entry: Entry, run: "StoredRun") -> None:
+def _check(entry: WantedRun, run: "StoredRun") -> None:
     """Raise StoreError for a store that somebody has put in the place of another one."""
     from spacelang.runtime.storing.store_faults import StoreError
 
@@ -155,9 +155,11 @@ def _tested(test: "StoredTest | None", records: "Sequence[Record]") -> "OnTestRo
     return OnTestRows(test.score, reported)
 
 
-def _summary(entry: Entry, records: "Sequence[Record]", seconds: float, ended: str, reason: str = "") -> "Run":
+def _summary(
+    entry: WantedRun, records: "Sequence[Record]", seconds: float, ended: str, reason: str = ""
+) -> "RunResult":
     from spacelang.bench.comparison.curves import incumbent
-    from spacelang.bench.comparison.results import Models, Run
+    from spacelang.bench.comparison.results import Models, RunResult
 
     limit = entry.arena.experiment.budget.seconds
     until = inf if limit is None else limit
@@ -174,7 +176,7 @@ def _summary(entry: Entry, records: "Sequence[Record]", seconds: float, ended: s
     }
     why = "" if curves[Models.ANY].losses else reason or _without_a_score(trials)
     failed = sum(each.loss is None for each in trials)
-    return Run(entry.key, curves, len(trials), failed, seconds, ended, why)
+    return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why)
 
 
 def _without_a_score(trials: "Sequence[Trial]") -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spacelang.bench.tables import LossTable
     from spacelang.bench.tables.listing import Hyperparameters
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.bench.tables.tabulation import Missing, Tabulate
+    from spacelang.bench.tables.tabulation import Shortfall, Tabulate
     from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
@@ -163,7 +163,7 @@ def table_of(
     outcome: "Outcome",
     *,
     seed: int,
-) -> "LossTable | Missing":
+) -> "LossTable | Shortfall":
     """The table of all trials of a tabulation, or how many of them are missing.
 
     Costs are what a trial takes alone: without what it shared with others.

@@ -16,7 +16,7 @@ from spacelang.cli._shared import print_json, report
 
 if TYPE_CHECKING:
     from spacelang.api import Result
-    from spacelang.report.summary import Run
+    from spacelang.report.summary import RunFacts
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
@@ -42,7 +42,7 @@ class EndedSearch:
         return self.found.objective
 
     @cached_property
-    def facts(self) -> "Run":
+    def facts(self) -> "RunFacts":
         """What its summary says beside the outcome."""
         return facts_of(self.found, self.objective.preparation.sentence)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spacelang.api.experiment import Data, Experiment, Prepared
     from spacelang.cli._options import SpaceOptions, StoreOptions, WorkerOptions
     from spacelang.ir.task import Validation
-    from spacelang.report.summary import Run
+    from spacelang.report.summary import RunFacts
     from spacelang.runtime.data.reading import Reading
     from spacelang.runtime.executors import Executor, Workers
 
@@ -147,13 +147,13 @@ def searching(prepared: "Prepared", options: "StoreOptions") -> "Iterator[tuple[
         yield found, crew
 
 
-def facts_of(found: "Result", preparation: str) -> "Run":
+def facts_of(found: "Result", preparation: str) -> "RunFacts":
     """What the outcome of a run does not know, for its summary."""
-    from spacelang.report.summary import Run
+    from spacelang.report.summary import RunFacts
 
     experiment, objective = found.experiment, found.objective
     assert experiment.optimizer is not None
-    return Run(
+    return RunFacts(
         experiment.optimizer.name,
         experiment.seed,
         objective.metric,

@@ -23,7 +23,7 @@ _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _FormattedSpace:
     """A space as it is and as it should be; `path` is None for what came from the standard input."""
 
     name: str
@@ -82,7 +82,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
             fail(f"`{reference}` is a bundled space, which is not written", help_)
 
 
-def _lay_out(reference: str) -> _Layout | None:
+def _lay_out(reference: str) -> _FormattedSpace | None:
     """The layout of a space; None, after its problems have been shown, where it has none."""
     from spacelang.forms.envelope import is_compiled
     from spacelang.syntax.parser import parse
@@ -110,10 +110,10 @@ def _lay_out(reference: str) -> _Layout | None:
         report(f"`{source.name}` is left alone: its layout would say something else", "please report this as a bug")
         return None
     path = source.origin.path if source.origin is not None else None
-    return _Layout(source.name, path, path.read_bytes() if path is not None else content, text)
+    return _FormattedSpace(source.name, path, path.read_bytes() if path is not None else content, text)
 
 
-def _print_difference(layout: _Layout) -> None:
+def _print_difference(layout: _FormattedSpace) -> None:
     styled = colours(sys.stdout)
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
@@ -121,7 +121,7 @@ def _print_difference(layout: _Layout) -> None:
         write_file(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
 
 
-def _difference(layout: _Layout) -> Iterator[str]:
+def _difference(layout: _FormattedSpace) -> Iterator[str]:
     """The lines of a unified difference, which `patch` understands."""
     from difflib import unified_diff
 
@@ -136,7 +136,7 @@ def _lines(text: str) -> list[str]:
     return [*(f"{line}\n" for line in lines), *([f"{last}\n\\ No newline at end of file"] if last else [])]
 
 
-def _write(layout: _Layout, path: Path) -> bool:
+def _write(layout: _FormattedSpace, path: Path) -> bool:
     """Write a layout in the file's place; whether that could be done."""
     name = visible(layout.name)
     if not layout.changes:

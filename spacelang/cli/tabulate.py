@@ -124,11 +124,11 @@ def _table(
     place: Path,
 ) -> "LossTable":
     """The table; ends the program where trials are missing, or none of them succeeded."""
-    from spacelang.bench.tables.tabulation import Missing
+    from spacelang.bench.tables.tabulation import Shortfall
     from spacelang.bench.tabulating import table_of
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
-    if isinstance(table, Missing):
+    if isinstance(table, Shortfall):
         done = len(outcome.records)
         message = f"{table.trials:,} of {done + table.trials:,} trials are missing: no table is written"
         fail(message, f"go on with `--store {place} --resume`", status=INTERRUPTED)

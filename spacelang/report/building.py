@@ -34,7 +34,7 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.value import Value
-from spacelang.report.code import Writer
+from spacelang.report.code import CodeWriter
 from spacelang.report.functions import BUILD, ESTIMATOR, PIPELINE, RESAMPLING, THERE, UNKNOWN, USES
 from spacelang.runtime.data.content import TEXT_VALUES, is_mostly_different, is_text
 from spacelang.runtime.errors import BuildError
@@ -122,7 +122,7 @@ def building(space: Space, beside: str = "") -> Building:
 
     Raises BuildError for an abstract operator, and for one that is called like something else in the module.
     """
-    writer = _Builder()
+    writer = _CodeBuilder()
     steps = expression(Listed(tuple(writer.steps(space.root))), 4, 18)
     body = BUILD.format(steps=steps)
     functions = [*writer.helpers(space), *writer.functions, body]
@@ -137,7 +137,7 @@ def building(space: Space, beside: str = "") -> Building:
     return Building(writer.imports, text)
 
 
-def _check_names(writer: Writer, code: str) -> None:
+def _check_names(writer: CodeWriter, code: str) -> None:
     """Raise BuildError where an operator's class would hide, or be hidden by, what the code defines or stands on."""
     defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)} | VALUES
     for here, (package, name) in writer.members.items():
@@ -146,10 +146,10 @@ def _check_names(writer: Writer, code: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Builder:
+class _CodeBuilder:
     """Writes expressions, and functions of decisions; knows what these import and call."""
 
-    writer: Writer = field(default_factory=lambda: Writer([]))
+    writer: CodeWriter = field(default_factory=lambda: CodeWriter([]))
     functions: list[str] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)

@@ -34,7 +34,7 @@ def source(pipeline: Any, name: str = "pipeline") -> str:
     TypeError for an object for which there is no code, BuildError for what finds columns of text only when it is
     fitted.
     """
-    writer = Writer([each[0] for each in _pipelines(pipeline)])
+    writer = CodeWriter([each[0] for each in _pipelines(pipeline)])
     text = writer.expression(pipeline, "")
     codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
     note = ""
@@ -67,11 +67,11 @@ def fitting(reference: str, label: str, name: str = "pipeline", reading: Reading
 
 def written(value: object) -> str:
     """The expression that evaluates to a plain value: numbers, texts, and lists of them."""
-    return Writer([]).expression(value, "")
+    return CodeWriter([]).expression(value, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class CodeWriter:
     """Writes expressions and remembers what they need imported: by its name here, the module and its name there.
 
     `firsts` are the first steps, the only ones that may be asked for a DataFrame; `votes` are those of one classifier.

@@ -34,7 +34,7 @@ COLOURS: Final = ((222, 8), (235, 69), (247, 148))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeLine:
     """A line of the tree: a node, or how many nodes are not shown there."""
 
     depth: int
@@ -49,7 +49,7 @@ class ShownTree:
     """The lines of a tree, those above a node before it, the children that were visited most first."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[TreeLine, ...]
 
     def to_text(self) -> str:
         """All lines, one below the other, with numbers before them."""
@@ -97,14 +97,14 @@ def _trials(run: StoredRun, records: Iterable[Record]) -> Iterator[Trial]:
         yield replace(each.trial, scale=scale or UNIT)
 
 
-def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[Row]:
-    yield Row(depth, _label(tree, node), node.visits, node.quality())
+def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[TreeLine]:
+    yield TreeLine(depth, _label(tree, node), node.visits, node.quality())
     children = sorted(node.children.values(), key=lambda child: -child.visits)
     others = [child for child in children if child.visits < least]
     for child in children[: len(children) - len(others)]:
         yield from _rows(tree, child, depth + 1, least)
     if others:
-        yield Row(depth + 1, counted(len(others), "other"), sum(child.visits for child in others))
+        yield TreeLine(depth + 1, counted(len(others), "other"), sum(child.visits for child in others))
 
 
 def _label(tree: StructuralTree, node: Node) -> str:
@@ -116,15 +116,15 @@ def _label(tree: StructuralTree, node: Node) -> str:
     return f"{words} (exhausted)" if node.is_exhausted else words
 
 
-def _reward(row: Row) -> str:
+def _reward(row: TreeLine) -> str:
     return "" if row.reward is None else f"{row.reward:.4f}"
 
 
-def _indented(row: Row) -> str:
+def _indented(row: TreeLine) -> str:
     return "   " * row.depth + visible(row.label)
 
 
-def _drawn(row: Row, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
+def _drawn(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
     x = 20 + INDENT * row.depth
     if row.reward is not None:
         share = (row.reward - ends[0]) / (ends[1] - ends[0] or 1.0)

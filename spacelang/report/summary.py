@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFacts:
     """What the outcome of a run does not know: who searched for what, and where it is stored (None: nowhere)."""
 
     optimizer: str
@@ -39,7 +39,7 @@ class Run:
 
 
 def document(
-    outcome: Outcome, run: Run, finale: "Finale | None" = None, ensemble: Mapping[str, object] | None = None
+    outcome: Outcome, run: RunFacts, finale: "Finale | None" = None, ensemble: Mapping[str, object] | None = None
 ) -> dict[str, object]:
     """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
 
@@ -126,12 +126,12 @@ def _reasons(outcome: Outcome) -> dict[str, int]:
     return dict(counts)
 
 
-def print_summary(outcome: Outcome, run: Run, console: Console) -> None:
+def print_summary(outcome: Outcome, run: RunFacts, console: Console) -> None:
     """Print the summary; a console that is no terminal gets it without colours."""
     console.print(summary(outcome, run), soft_wrap=True)
 
 
-def summary(outcome: Outcome, run: Run) -> RenderableType:
+def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
     """The best loss with its configuration, the preparation, the failures and the effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
     if outcome.best is not None and len(_of(outcome.best)) > 0:
@@ -150,7 +150,7 @@ def summary(outcome: Outcome, run: Run) -> RenderableType:
     return Group(*parts)
 
 
-def _headline(outcome: Outcome, run: Run) -> Text:
+def _headline(outcome: Outcome, run: RunFacts) -> Text:
     best = outcome.best
     if best is None:
         return Text("No trial succeeded.", style="bold red")
@@ -183,7 +183,7 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
     return text
 
 
-def _searched(run: Run) -> list[Text]:
+def _searched(run: RunFacts) -> list[Text]:
     """What was not searched, what searches it, and what of the space the optimizer has not heard of."""
     if run.searched is None:
         return []
@@ -192,7 +192,7 @@ def _searched(run: Run) -> list[Text]:
     return [Text(line, style="yellow") for line in (*lines, *(f"Not kept: {each}." for each in run.searched.lost))]
 
 
-def _initial(outcome: Outcome, run: Run) -> list[Text]:
+def _initial(outcome: Outcome, run: RunFacts) -> list[Text]:
     """With how many given configurations the run began, and what the best of them came to on all rows."""
     initial = () if run.searched is None else run.searched.initial
     if not initial:
@@ -298,7 +298,7 @@ def _multiple(share: float) -> str:
     return f"{100 * share:.2g} % of" if share < 1 else f"{share:,.0f} times"
 
 
-def _effort(outcome: Outcome, run: Run) -> Text:
+def _effort(outcome: Outcome, run: RunFacts) -> Text:
     trials = _count(len(outcome.records), "trial")
     seconds = f"{outcome.seconds:.1f} s"
     ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.ending(outcome.ended)

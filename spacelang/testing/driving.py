@@ -32,7 +32,7 @@ class Driven:
 
 
 @dataclass
-class Workers:
+class SimulatedWorkers:
     """So many workers, who do first what was asked for in earnest, and end in the order in which they began."""
 
     count: int
@@ -99,7 +99,7 @@ def drive(
     """
     trials: list[Trial] = []
     early: list[Trial] = []
-    crew, room, idle = Workers(workers, Proposals(seed)), None, 0
+    crew, room, idle = SimulatedWorkers(workers, Proposals(seed)), None, 0
 
     def answer(request: Request) -> Trial:
         stored = known[len(trials)] if len(trials) < len(known) else None

@@ -9,7 +9,7 @@ from spacelang.runtime.history import Began, Record
 
 
 @dataclass
-class Kept:
+class MemoryJournal:
     """A journal in memory."""
 
     earlier: Sequence[Record] = ()
@@ -37,13 +37,13 @@ class Kept:
     def end(self, ending: str, _: float) -> None:
         self.ended = ending
 
-    def later(self) -> "Kept":
+    def later(self) -> "MemoryJournal":
         return self.cut(len(self.earlier) + len(self.appended))
 
-    def cut(self, count: int) -> "Kept":
+    def cut(self, count: int) -> "MemoryJournal":
         """What the next session finds where this one was killed after so many trials."""
         began = () if self.workers is None else (Began(len(self.earlier), self.workers),)
-        return Kept((*self.earlier, *self.appended)[:count], 100.0, begun=(*self.begun, *began))
+        return MemoryJournal((*self.earlier, *self.appended)[:count], 100.0, begun=(*self.begun, *began))
 
 
 @dataclass

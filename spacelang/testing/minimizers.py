@@ -19,7 +19,7 @@ from spacelang.plugins import Plugins
 from spacelang.runtime.history import Record
 from spacelang.surrogates.dimensions import Dimension, rounded
 from spacelang.testing.driving import Driven, answered, arbitrary, drive
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import WORKERS, ran
 from spacelang.testing.suite import Suite
 
@@ -175,7 +175,7 @@ class MinimizerConformance(Suite):
     def test_killed_after_any_trial_and_resumed_it_asks_for_the_same_to_the_last_bit(self, workers: int) -> None:
         """With several workers, of all that had been begun; what comes then depends on what they were at."""
         bowl = Bowl(BOXES["mixed"], 5, True, room=workers)
-        journal, heard = Kept(), Heard()
+        journal, heard = MemoryJournal(), Heard()
         ran(self.search(bowl), Simulated(bowl.evaluate, workers=workers), journal=journal, heard=heard)
         whole = proposals(journal.appended)
         for stop in range(0, len(whole), 3):

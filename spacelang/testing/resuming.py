@@ -15,7 +15,7 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Record
 from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import drive, moody
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import (
     PLENTY,
     TRIALS,
@@ -52,7 +52,7 @@ class Resumed(Searches):
     @WORKERS
     def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
-            journal, told, initial = Kept(), Heard(), some(space, order % 4)
+            journal, told, initial = MemoryJournal(), Heard(), some(space, order % 4)
             crew = Shuffled(evaluate, workers, order)
             whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
             for place, (stop, others) in enumerate(kills):
@@ -78,7 +78,7 @@ class Resumed(Searches):
     @WORKERS
     @pytest.mark.parametrize("space", [nested(), continuous()], ids=named)
     def test_it_makes_what_one_makes_whose_trials_were_begun_anew(self, space: Space, workers: int) -> None:
-        first, heard = Kept(), Heard()
+        first, heard = MemoryJournal(), Heard()
         self.run(space, Simulated(timed, workers=workers), journal=first, heard=heard)
         if any(ask.ahead for ask in heard.asks):
             pytest.skip("it looks ahead, and what had ended early may not be wanted again")
@@ -100,7 +100,7 @@ class Resumed(Searches):
     @pytest.mark.parametrize("trials", [12, TRIALS])
     def test_a_run_that_is_over_stays_so(self, workers: int, trials: int) -> None:
         """Also with fewer or more workers than before, and within a budget that has become smaller."""
-        first = Kept()
+        first = MemoryJournal()
         whole = self.run(plain(4, 4, 3), Shuffled(evaluate, 3), journal=first, route=route)
         second = first.later()
         again = self.run(plain(4, 4, 3), Shuffled(evaluate, workers), trials, journal=second, route=route)
@@ -108,7 +108,7 @@ class Resumed(Searches):
         assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
 
     def test_what_is_the_first_success_depends_not_on_where_a_run_was_stopped(self) -> None:
-        first = Kept()
+        first = MemoryJournal()
         crowd = self.run(plain(3, 3, 2), Shuffled(errors, 3, seed=3), journal=first, scale=None, route=route)
         assert crowd.scale not in (None, UNIT)
         for stop in range(1, len(first.appended), 4):

@@ -20,7 +20,7 @@ from spacelang.optimizers._selection import Selection, Selector, unpenalised
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import Objective, answered, arbitrary, drive, failing, moody
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import PLENTY, SIZE, WORKERS, ran, timed
 from spacelang.testing.small_spaces import forbid, made, plain, spaces
 from spacelang.testing.suite import Suite
@@ -40,7 +40,7 @@ def second(_: Pipeline) -> int:
 
 
 @dataclass(frozen=True)
-class Call:
+class SelectorCall:
     """One call of a selector: at which hyperparameters and with which penalty, and how long it may take."""
 
     theta: Theta = first
@@ -69,7 +69,7 @@ class Calls:
         """That of a pipeline with some hyperparameters."""
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
-    def search(self, selector: Selector, calls: Sequence[Call]) -> Search:
+    def search(self, selector: Selector, calls: Sequence[SelectorCall]) -> Search:
         """The search that is made of the calls."""
         room = (yield Ask()).room
         for number, call in enumerate(calls):
@@ -140,7 +140,7 @@ class SelectorConformance(Suite):
     def call(
         self,
         space: Space,
-        *calls: Call,
+        *calls: SelectorCall,
         seed: int = 0,
         objective: Objective = arbitrary,
         workers: int = 1,
@@ -156,7 +156,9 @@ class SelectorConformance(Suite):
     def test_returns_the_best_that_was_evaluated_on_all_rows(self, objective: Objective) -> None:
         def law(space: Space, seed: int, iterations: int, workers: int) -> None:
             assume(has_leaves(space))
-            made_of = self.call(space, Call(iterations=iterations), seed=seed, objective=objective, workers=workers)
+            made_of = self.call(
+                space, SelectorCall(iterations=iterations), seed=seed, objective=objective, workers=workers
+            )
             (found,), full = made_of.found, made_of.full(0)
             assert made_of.tree.is_leaf(found)
             assert made_of.trials[0]
@@ -170,14 +172,14 @@ class SelectorConformance(Suite):
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
-        space, calls = plain(3, 2, 3), (Call(), Call(iterations=3), Call(second))
+        space, calls = plain(3, 2, 3), (SelectorCall(), SelectorCall(iterations=3), SelectorCall(second))
         once, again = (self.call(space, *calls, workers=workers, objective=moody) for _ in range(2))
         assert (once.found, once.trials) == (again.found, again.trials)
 
     def test_workers_make_no_difference_where_one_trial_is_wanted_after_the_other(self) -> None:
         def law(space: Space, seed: int, workers: int, changed: int) -> None:
             assume(has_leaves(space))
-            calls = (Call(), Call(theta_of(changed), iterations=3), Call(iterations=1))
+            calls = (SelectorCall(), SelectorCall(theta_of(changed), iterations=3), SelectorCall(iterations=1))
             alone, crowd = (self.call(space, *calls, seed=seed, objective=moody, workers=each) for each in (1, workers))
             assert (crowd.found, crowd.trials) == (alone.found, alone.trials)
 
@@ -189,7 +191,12 @@ class SelectorConformance(Suite):
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
             assume(has_leaves(space))
             theta = theta_of(changed)
-            calls = (Call(iterations=3), Call(theta, iterations=3), Call(iterations=3), Call(theta, iterations=3))
+            calls = (
+                SelectorCall(iterations=3),
+                SelectorCall(theta, iterations=3),
+                SelectorCall(iterations=3),
+                SelectorCall(theta, iterations=3),
+            )
             made_of = self.call(space, *calls, seed=seed, objective=moody, workers=workers)
             requests = [request for number in range(4) for request in made_of.requests(number)]
             assert len(set(requests)) == len(requests)
@@ -209,9 +216,11 @@ class SelectorConformance(Suite):
         def law(space: Space, seed: int, before: int, theta: int) -> None:
             assume(has_leaves(space))
             selector = self.selector()
-            self.call(space, Call(second, iterations=before), objective=moody, selector=selector)
+            self.call(space, SelectorCall(second, iterations=before), objective=moody, selector=selector)
             asked = [
-                self.call(space, Call(theta_of(theta, first, lambda _: 2)), seed=seed, objective=moody, selector=each)
+                self.call(
+                    space, SelectorCall(theta_of(theta, first, lambda _: 2)), seed=seed, objective=moody, selector=each
+                )
                 for each in (selector, self.selector())
             ]
             assert [asked[0].found, asked[0].trials] == [asked[1].found, asked[1].trials]
@@ -224,13 +233,15 @@ class SelectorConformance(Suite):
             tree = DiscrepancyTree(Structures(space))
             leaves = [*tree.leaves_in_order()]
             leaf = leaves[place % len(leaves)]
-            one = self.call(space, Call(iterations=None), Call(iterations=None, forgotten=(leaf,)), seed=seed)
+            one = self.call(
+                space, SelectorCall(iterations=None), SelectorCall(iterations=None, forgotten=(leaf,)), seed=seed
+            )
             assert one.full(1).keys() == {leaf}
             assert {one.pipeline(request) for request in {*one.requests(0)} & {*one.requests(1)}} == {leaf}
             selector = self.selector()
-            self.call(space, Call(), selector=selector)
+            self.call(space, SelectorCall(), selector=selector)
             fresh, emptied = (
-                self.call(space, Call(forgotten=(*leaves,)), seed=seed, selector=each)
+                self.call(space, SelectorCall(forgotten=(*leaves,)), seed=seed, selector=each)
                 for each in (self.selector(), selector)
             )
             assert [emptied.found, emptied.trials] == [fresh.found, fresh.trials]
@@ -240,7 +251,12 @@ class SelectorConformance(Suite):
     def test_a_call_without_end_evaluates_every_pipeline_and_the_next_one_none(self) -> None:
         def law(space: Space, seed: int, workers: int) -> None:
             assume(has_leaves(space))
-            calls = (Call(), Call(iterations=None), Call(iterations=None), Call(iterations=1))
+            calls = (
+                SelectorCall(),
+                SelectorCall(iterations=None),
+                SelectorCall(iterations=None),
+                SelectorCall(iterations=1),
+            )
             made_of = self.call(space, *calls, seed=seed, objective=moody, workers=workers)
             assert len(made_of.full(0)) + len(made_of.full(1)) == made_of.tree.leaves
             assert made_of.full(2) == made_of.full(3) == {}
@@ -255,13 +271,15 @@ class SelectorConformance(Suite):
             assume(has_leaves(space))
             bearing = self.call(
                 space,
-                Call(penalty=burden),
-                Call(iterations=3, penalty=burden),
+                SelectorCall(penalty=burden),
+                SelectorCall(iterations=3, penalty=burden),
                 seed=seed,
                 objective=in_steps,
                 workers=workers,
             )
-            larger = self.call(space, Call(), Call(iterations=3), seed=seed, objective=augmented, workers=workers)
+            larger = self.call(
+                space, SelectorCall(), SelectorCall(iterations=3), seed=seed, objective=augmented, workers=workers
+            )
             assert bearing.found == larger.found
             assert [bearing.requests(number) for number in (0, 1)] == [larger.requests(number) for number in (0, 1)]
 
@@ -270,7 +288,7 @@ class SelectorConformance(Suite):
     def test_another_penalty_makes_another_one_the_best_without_a_trial(self) -> None:
         def law(space: Space, seed: int) -> None:
             assume(has_leaves(space))
-            call = Call(iterations=None)
+            call = SelectorCall(iterations=None)
             made_of = self.call(space, call, replace(call, penalty=burden), objective=in_steps, seed=seed)
             assert not made_of.full(1)
             numbers = {
@@ -287,22 +305,22 @@ class SelectorConformance(Suite):
             best, *_ = sorted(
                 calls.tree.leaves_in_order(), key=lambda leaf: arbitrary(Request(calls.configuration(leaf)))
             )
-            made_of = self.call(space, Call(iterations=None), Call(iterations=1, start=best), seed=seed)
+            made_of = self.call(space, SelectorCall(iterations=None), SelectorCall(iterations=1, start=best), seed=seed)
             assert made_of.found == [best, best]
 
         self.holds(law, space=spaces(), seed=st.integers(0, 9))
 
     @WORKERS
     def test_what_it_was_told_before_it_was_killed_it_is_told_again(self, workers: int) -> None:
-        space, calls = plain(3, 2, 3), (Call(), Call(second, iterations=3), Call(iterations=3))
+        space, calls = plain(3, 2, 3), (SelectorCall(), SelectorCall(second, iterations=3), SelectorCall(iterations=3))
 
-        def session(journal: Kept, heard: Heard) -> Calls:
+        def session(journal: MemoryJournal, heard: Heard) -> Calls:
             made_of = Calls(space)
             search = made_of.search(self.selector(), calls)
             ran(search, Simulated(timed, workers=workers), PLENTY, journal=journal, heard=heard)
             return made_of
 
-        first, told = Kept(), Heard()
+        first, told = MemoryJournal(), Heard()
         whole = session(first, told)
         for stop in range(1, len(first.appended), 7):
             again = Heard()
@@ -314,16 +332,21 @@ class SelectorConformance(Suite):
     @WORKERS
     def test_stops_after_so_many_seconds(self, workers: int) -> None:
         for seconds in (0.5, 1.0, 7.0, 20.0):
-            made_of = self.call(plain(4, 4, 4), Call(iterations=None, seconds=seconds), workers=workers)
+            made_of = self.call(plain(4, 4, 4), SelectorCall(iterations=None, seconds=seconds), workers=workers)
             told = len(made_of.trials[0])
             assert seconds <= told <= seconds + max(workers, 3), "each takes one, and what is begun ends"
 
     @pytest.mark.parametrize(
         "call",
-        [Call(iterations=0), Call(iterations=-1), Call(seconds=0.0), Call(seconds=float("nan"))],
+        [
+            SelectorCall(iterations=0),
+            SelectorCall(iterations=-1),
+            SelectorCall(seconds=0.0),
+            SelectorCall(seconds=float("nan")),
+        ],
         ids=["no iterations", "less than none", "no seconds", "unknown seconds"],
     )
-    def test_a_call_that_can_do_nothing_is_refused(self, call: Call) -> None:
+    def test_a_call_that_can_do_nothing_is_refused(self, call: SelectorCall) -> None:
         with pytest.raises(ValueError, match=r"`(iterations|seconds)` is"):
             self.call(plain(2, 2), call)
 
@@ -331,9 +354,9 @@ class SelectorConformance(Suite):
         space = plain(2)
         empty = made("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
         with pytest.raises(ValueError, match="empty"):
-            self.call(empty, Call())
+            self.call(empty, SelectorCall())
         with pytest.raises(ValueError, match="`start` is"):
-            self.call(space, Call(start=(7,)))
+            self.call(space, SelectorCall(start=(7,)))
 
 
 def has_leaves(space: Space) -> bool:

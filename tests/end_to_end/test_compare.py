@@ -17,7 +17,7 @@ from commands import document, spacelang, write_spaces
 from spacelang.bench import comparing
 from spacelang.bench.comparison import plots, progress
 from spacelang.bench.comparison.progress import Quiet
-from spacelang.bench.comparison.results import Key, Run
+from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.cli import main
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing.runs import runs as stored_runs
@@ -148,7 +148,7 @@ class Stopping(Quiet):
 
     def __init__(self, after: int) -> None:
         self.left = after
-        self.ended: list[Run] = []
+        self.ended: list[RunResult] = []
         self.done = 0
 
     def planned(self, runs: int, done: int) -> None:  # noqa: ARG002
@@ -159,7 +159,7 @@ class Stopping(Quiet):
         if self.left == 0:
             raise KeyboardInterrupt
 
-    def ends(self, run: Run) -> None:
+    def ends(self, run: RunResult) -> None:
         self.ended.append(run)
 
 
@@ -328,7 +328,7 @@ def test_names_of_stores_differ_where_runs_do() -> None:
     from spacelang.bench.runs import file_name
 
     keys = [
-        Key(data, optimizer, seed)
+        RunKey(data, optimizer, seed)
         for data in ("a", "a@b", "b@", "a/b", "x" * 300, "x" * 299 + "y")
         for optimizer in ("blds", "blds disc=2", "b@blds", "blds+disc=2")
         for seed in (1, 11)

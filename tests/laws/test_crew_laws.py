@@ -23,7 +23,7 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import Shuffled
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import SIZE, TRIALS, Clock, evaluate, ran, route, timed
 from spacelang.testing.small_spaces import plain, spaces
 
@@ -93,7 +93,7 @@ def test_rounds_that_were_killed_anywhere_go_on_as_those_that_were_not(
 ) -> None:
     one: list[tuple[Trial, ...]] = []
     again: list[tuple[Trial, ...]] = []
-    first = Kept()
+    first = MemoryJournal()
     whole = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
     part = Budget(trials=trials)
     run(rounds(batches, []), Shuffled(evaluate, workers, seed), part, clock=Clock(), journal=first)
@@ -183,7 +183,7 @@ def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
 
 @pytest.mark.parametrize("name", ["blds", "mlds"])
 def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
-    space, first = plain(4, 4, 3), Kept()
+    space, first = plain(4, 4, 3), MemoryJournal()
     whole = ran(begun(name, space), Shuffled(evaluate, 4), journal=first, route=route)
     assert whole.unneeded
     again = ran(begun(name, space), Here(evaluate), journal=first.later(), route=route)

@@ -16,7 +16,7 @@ from spacelang.runtime.history import Ending, Outcome
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import Shuffled
 from spacelang.testing.driving import answered, moody
-from spacelang.testing.journals import Kept, until
+from spacelang.testing.journals import MemoryJournal, until
 
 from .settings import LAW
 
@@ -74,7 +74,9 @@ def route(asked: Request) -> tuple[str, ...]:
     return (str(asked.configuration["x"] // 4),)
 
 
-def made(whim: Whim, workers: int, order: int, trials: int | None = None, journal: Kept | None = None) -> Outcome:
+def made(
+    whim: Whim, workers: int, order: int, trials: int | None = None, journal: MemoryJournal | None = None
+) -> Outcome:
     crew = Shuffled(evaluate, workers, order)
     return run(whim.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal, route=route)
 
@@ -130,7 +132,7 @@ def test_the_room_is_what_nobody_works_at_in_earnest(seed: int, steps: int, work
 def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
 ) -> None:
-    kept, told = Kept(), Whim(seed, steps)
+    kept, told = MemoryJournal(), Whim(seed, steps)
     made(told, workers, order, journal=kept)
     for cut, others in more:
         records: Sequence[object] = (*kept.earlier, *kept.appended)
@@ -163,7 +165,7 @@ def test_a_budget_of_trials_counts_what_is_told(seed: int, steps: int, workers: 
 def test_all_that_has_ended_is_kept_and_a_finished_run_stays_so(
     seed: int, steps: int, workers: int, order: int, trials: int
 ) -> None:
-    kept, evaluated = Kept(), []
+    kept, evaluated = MemoryJournal(), []
 
     def counted(asked: Request) -> Trial:
         evaluated.append(asked)

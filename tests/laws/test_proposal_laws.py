@@ -21,7 +21,7 @@ from spacelang.runtime.history import Journal, Outcome
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import BegunAnew, Shuffled
 from spacelang.testing.driving import answered, arbitrary
-from spacelang.testing.journals import Kept, until
+from spacelang.testing.journals import MemoryJournal, until
 
 from .settings import EXAMPLES, LAW
 
@@ -98,7 +98,7 @@ def times(outcome: Outcome) -> list[tuple[Bits, float | None, float]]:
 def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
     workers: int, order: int, kills: list[tuple[int, int]]
 ) -> None:
-    journal, before = Kept(), Climb()
+    journal, before = MemoryJournal(), Climb()
     climbed(before, Shuffled(evaluate, workers, order), 60, journal)
     for place, (stop, others) in enumerate(kills):
         count = max(min(stop, len(journal.earlier) + len(journal.appended)), len(journal.earlier))
@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
 @pytest.mark.parametrize("workers", [1, 4])
 def test_two_hundred_trials_are_resumed_after_any_row_bit_for_bit(tmp_path: Path, workers: int) -> None:
     """With one worker as if nothing had happened; with several as if what they were at had been begun anew then."""
-    journal, whole = Kept(), Climb()
+    journal, whole = MemoryJournal(), Climb()
     outcome = climbed(whole, Simulated(evaluate, workers=workers), TRIALS, journal)
     assert len(outcome.records) == TRIALS
     for stop in STOPS:

@@ -17,7 +17,7 @@ from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.loop import run
 from spacelang.testing.crews import Shuffled
 from spacelang.testing.driving import answered
-from spacelang.testing.journals import Kept, until
+from spacelang.testing.journals import MemoryJournal, until
 
 from .settings import LAW
 
@@ -90,7 +90,9 @@ class Clock:
         return self.now
 
 
-def hurried(hurry: Hurry, workers: int, order: int, journal: Kept | None = None, trials: int | None = None) -> Outcome:
+def hurried(
+    hurry: Hurry, workers: int, order: int, journal: MemoryJournal | None = None, trials: int | None = None
+) -> Outcome:
     crew = Shuffled(evaluate, workers, order)
     return run(hurry.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal)
 
@@ -160,7 +162,7 @@ def test_one_asker_pays_and_what_is_unneeded_was_wanted_by_nobody(
 def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
 ) -> None:
-    kept, before = Kept(), Hurry(seed, steps)
+    kept, before = MemoryJournal(), Hurry(seed, steps)
     hurried(before, workers, order, kept)
     for cut, others in more:
         later = kept.cut(max(min(cut, len(kept.earlier) + len(kept.appended)), len(kept.earlier)))
@@ -182,7 +184,7 @@ def heard(told: Sequence[Told]) -> list[tuple[Told, object, object]]:
 @given(**HURRIES, trials=st.integers(1, 10))
 @LAW
 def test_a_run_whose_budget_is_over_stays_so(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
-    kept = Kept()
+    kept = MemoryJournal()
     first = hurried(Hurry(seed, steps), workers, order, kept, trials)
     later = kept.later()
     again = hurried(Hurry(seed, steps), workers, order + 1, later, trials)

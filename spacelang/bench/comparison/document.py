@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import isnan
 
 from spacelang.bench.comparison.noise import LEVEL, Estimate
-from spacelang.bench.comparison.ranks import Interval, Ranking
-from spacelang.bench.comparison.results import Models, Results, Run
+from spacelang.bench.comparison.ranks import Lead, Ranking
+from spacelang.bench.comparison.results import Models, Results, RunResult
 from spacelang.bench.comparison.text import SHARES
 from spacelang.bench.comparison.verdict import verdict
 from spacelang.report.reached import score_document
@@ -149,11 +149,11 @@ def _apart(results: Results, models: Models) -> list[object]:
     return [{"optimizers": list(pair), "intervals": _intervals(results.apart(pair, models))} for pair in results.pairs]
 
 
-def _intervals(intervals: Iterable[Interval]) -> list[object]:
+def _intervals(intervals: Iterable[Lead]) -> list[object]:
     return [{"start": each.start, "end": each.end, "optimizers": list(each.ahead)} for each in intervals]
 
 
-def _run(run: Run) -> dict[str, object]:
+def _run(run: RunResult) -> dict[str, object]:
     losses = {models.value: next(reversed(run.curves[models].losses), None) for models in Models}
     return {
         "data": run.key.data,

@@ -30,7 +30,7 @@ BLOCK: Final = 16
 """So many times are ranked together: all of them with all resamples would take much memory."""
 
 
-class Drawn(StrEnum):
+class ResamplingUnit(StrEnum):
     """From what resamples are drawn."""
 
     DATA = "data set"
@@ -41,7 +41,7 @@ class Drawn(StrEnum):
 class Resampling:
     """How intervals are made: resamples of `number` data sets or seeds."""
 
-    drawn: Drawn
+    drawn: ResamplingUnit
     number: int
 
     @property
@@ -53,8 +53,8 @@ class Resampling:
 def resampling(data: int, seeds: int) -> Resampling | None:
     """Over data sets; over seeds, which tell nothing of other data, where there are too few; None: of both."""
     if data >= FEWEST:
-        return Resampling(Drawn.DATA, data)
-    return Resampling(Drawn.SEEDS, seeds) if seeds >= FEWEST else None
+        return Resampling(ResamplingUnit.DATA, data)
+    return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= FEWEST else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class RankEstimates:
     """Average ranks, optimizers x times, and by how much those of one are above those of another, pairs x times.
 
     The pairs are those of `itertools.combinations`.
@@ -86,12 +86,12 @@ class Ranked:
     differences: Estimate
 
 
-def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> Ranked:
+def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> RankEstimates:
     """The average ranks of losses by data, optimizer, seed and time."""
     value = ranks_by_data(losses, ranking, tolerance).mean(axis=0)
     first, second = np.array([*combinations(range(len(value)), 2)], dtype=np.intp).reshape(-1, 2).T
     if resampling is None:
-        return Ranked(_unbounded(value), _unbounded(value[first] - value[second]))
+        return RankEstimates(_unbounded(value), _unbounded(value[first] - value[second]))
     drawn = _drawn(losses, ranking, tolerance, resampling)
     most, grain = len(value), resampling.unseen
     differences = [
@@ -102,7 +102,7 @@ def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
         for one, other in zip(first, second, strict=True)
     ]
     ranks = estimate(value, drawn, resampling.number, grain, (1, most))
-    return Ranked(ranks, _stacked(differences, value.shape[1]))
+    return RankEstimates(ranks, _stacked(differences, value.shape[1]))
 
 
 def estimate(
@@ -136,11 +136,11 @@ def _drawn(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
     number = resampling.number
     counts = _counts(number)
     match resampling.drawn:
-        case Drawn.DATA:
+        case ResamplingUnit.DATA:
             return np.tensordot(ranks_by_data(losses, ranking, tolerance), counts, (0, 0)) / number
-        case Drawn.SEEDS if ranking is Ranking.RUNS:
+        case ResamplingUnit.SEEDS if ranking is Ranking.RUNS:
             return np.tensordot(ranks(losses, 1, tolerance).mean(axis=0), counts, (1, 0)) / number
-        case Drawn.SEEDS:
+        case ResamplingUnit.SEEDS:
             blocks = [losses[..., start : start + BLOCK] for start in range(0, losses.shape[-1], BLOCK)]
             means = (np.tensordot(block, counts, (2, 0)) / number for block in blocks)
             return np.concatenate([ranks(block, 1, tolerance).mean(axis=0) for block in means], axis=1)

@@ -12,7 +12,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ComparisonPlan:
     """What decides the runs: two comparisons may share a folder where `differences` finds nothing.
 
     `data` has by label what tells each data set from others and by what runs on it are judged, `optimizers` by label
@@ -34,23 +34,23 @@ class Plan:
         return json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n"
 
     @staticmethod
-    def read(text: str) -> "Plan":
+    def read(text: str) -> "ComparisonPlan":
         """The plan of a text; raises ValueError, TypeError or KeyError for any other text."""
         found: dict[str, Any] = json.loads(text)
         if found["version"] != VERSION:
             raise ValueError(f"version {found['version']} of comparisons is not known")
-        facts = {each.name: found[each.name] for each in fields(Plan)}
-        return Plan(**facts | {"seeds": tuple(facts["seeds"])})
+        facts = {each.name: found[each.name] for each in fields(ComparisonPlan)}
+        return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
-    def differences(self, later: "Plan") -> list[str]:
+    def differences(self, later: "ComparisonPlan") -> list[str]:
         """A line for people for each fact in which a later comparison does not go on with this one.
 
         It may add data, optimizers and seeds; of those that there are it must leave out none.
         """
-        return list(_differences(self, Plan.read(later.text())))
+        return list(_differences(self, ComparisonPlan.read(later.text())))
 
 
-def _differences(plan: Plan, later: Plan) -> Iterator[str]:
+def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
     if plan.identity != later.identity:
         yield f"space: `{plan.space}` there, `{later.space}` now, which differ (see `spacelang diff`)"
     names = {"seconds": "seconds of a run", "trials": "trials of a run", "workers": "workers", "limits": "limits"}

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from spacelang.bench.comparison.results import Key, Run
+from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.diagnostics.cells import visible
 from spacelang.report.progress import EVERY
 from spacelang.runtime.budget import Budget
@@ -29,10 +29,10 @@ class ComparisonListener(Listener, Protocol):
     def planned(self, runs: int, done: int) -> None:
         """So many runs are to be made, of which so many were made before."""
 
-    def begins(self, key: Key) -> None:
+    def begins(self, key: RunKey) -> None:
         """A run begins, or goes on."""
 
-    def ends(self, run: Run) -> None:
+    def ends(self, run: RunResult) -> None:
         """A run has ended."""
 
 
@@ -42,10 +42,10 @@ class Quiet(Silence):
     def planned(self, runs: int, done: int) -> None:
         """Ignore it."""
 
-    def begins(self, key: Key) -> None:
+    def begins(self, key: RunKey) -> None:
         """Ignore it."""
 
-    def ends(self, run: Run) -> None:
+    def ends(self, run: RunResult) -> None:
         """Ignore it."""
 
 
@@ -56,7 +56,7 @@ class ComparisonProgress(Quiet, Closing):
         self._console = console
         self._bar = _Bar(console) if console.is_terminal else None
         self._runs = self._done = self._trials = 0
-        self._key: Key | None = None
+        self._key: RunKey | None = None
         self._budget = Budget()
         self._told = time.monotonic()
 
@@ -73,7 +73,7 @@ class ComparisonProgress(Quiet, Closing):
         elif done:
             self._print(f"{done} of {runs} runs were made before")
 
-    def begins(self, key: Key) -> None:
+    def begins(self, key: RunKey) -> None:
         """Show which run it is."""
         self._key, self._trials = key, 0
         self._show("")
@@ -88,7 +88,7 @@ class ComparisonProgress(Quiet, Closing):
         loss = "" if best.trial.loss is None else f", best loss {best.trial.loss:.6g}"
         self._show(f": {self._trials} trial{'s' if self._trials > 1 else ''}{loss}", self._share(record.finished))
 
-    def ends(self, run: Run) -> None:
+    def ends(self, run: RunResult) -> None:
         """Count it, and say why it has no score."""
         self._done += 1
         if run.reason:

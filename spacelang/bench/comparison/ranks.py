@@ -70,7 +70,7 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Lead:
     """From `start` to `end`, in seconds, these were ahead; nobody is where nobody has a score."""
 
     start: float
@@ -84,11 +84,10 @@ def ahead_by(values: Array, names: Sequence[str], tolerance: float) -> list[tupl
     return [tuple(name for name, is_near in zip(names, column, strict=True) if is_near) for column in near.T]
 
 
-def intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Interval, ...]:
+def intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Lead, ...]:
     """The longest intervals in which the same were ahead; each begins where the one before ends."""
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     ends = [*starts[1:], len(seconds) - 1]
     return tuple(
-        Interval(float(seconds[start]), float(seconds[end]), ahead[start])
-        for start, end in zip(starts, ends, strict=True)
+        Lead(float(seconds[start]), float(seconds[end]), ahead[start]) for start, end in zip(starts, ends, strict=True)
     )

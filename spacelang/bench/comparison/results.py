@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spacelang.bench.comparison.curves import Array, Curve, loss_before, sampled, times
-from spacelang.bench.comparison.noise import Ranked, Resampling, ranked, resampling
-from spacelang.bench.comparison.ranks import TOLERANCE, Interval, Ranking, ahead_by, intervals
+from spacelang.bench.comparison.noise import RankEstimates, Resampling, ranked, resampling
+from spacelang.bench.comparison.ranks import TOLERANCE, Lead, Ranking, ahead_by, intervals
 from spacelang.ir.trial import TestScore
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
@@ -33,7 +33,7 @@ MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RunKey:
     """Which run of a comparison it is: its data, the label of its optimizer, its seed."""
 
     data: str
@@ -53,14 +53,14 @@ class OnTestRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunResult:
     """What came of a run: its incumbent over time by the models that count, and the effort.
 
     `reason` says why it has no score at all; it is empty where it has one. `tested` is its winner at the end, where
     there is one and rows were kept for it.
     """
 
-    key: Key
+    key: RunKey
     curves: Mapping[Models, Curve]
     trials: int
     failed: int
@@ -82,7 +82,7 @@ class Results:
     data: tuple[str, ...]
     optimizers: tuple[str, ...]
     seeds: tuple[int, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[RunResult, ...]
     formulas: Mapping[str, str]
     seconds: Array
     tolerance: float = TOLERANCE
@@ -93,7 +93,7 @@ class Results:
         data: tuple[str, ...],
         optimizers: tuple[str, ...],
         seeds: tuple[int, ...],
-        runs: tuple[Run, ...],
+        runs: tuple[RunResult, ...],
         formulas: Mapping[str, str],
         end: float,
     ) -> "Results":
@@ -132,7 +132,7 @@ class Results:
         return resampling(len(self.data), len(self.seeds))
 
     @cached_property
-    def ranked(self) -> Mapping[Ranking, Mapping[Models, Ranked]]:
+    def ranked(self) -> Mapping[Ranking, Mapping[Models, RankEstimates]]:
         """The average ranks over all data, and their differences within `pairs`, both with their intervals."""
         return {
             ranking: {
@@ -151,12 +151,12 @@ class Results:
         """Over what averages are: `4 data sets and 10 seeds`."""
         return f"{counted(len(self.data), 'data set')} and {counted(len(self.seeds), 'seed')}"
 
-    def ahead(self, models: Models, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Interval, ...]:
+    def ahead(self, models: Models, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Lead, ...]:
         """Who had the smallest average rank over all data, and when."""
         scored = np.any(self.losses[models] < self.before[:, None, None, None], axis=(0, 1, 2))
         return self._intervals(self.ranked[ranking][models].ranks.value, 0.0, scored)
 
-    def apart(self, pair: tuple[str, str], models: Models) -> tuple[Interval, ...]:
+    def apart(self, pair: tuple[str, str], models: Models) -> tuple[Lead, ...]:
         """Which of two has the smaller average rank of mean losses, and when: nobody where that is within noise."""
         differences = self.ranked[Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
@@ -165,13 +165,13 @@ class Results:
         noise = differences.within_noise[row]
         return intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
 
-    def ahead_on(self, data: str, models: Models) -> tuple[Interval, ...]:
+    def ahead_on(self, data: str, models: Models) -> tuple[Lead, ...]:
         """Whose median was the smallest on some data, and when; who is within the tolerance of it is ahead, too."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
         return self._intervals(medians, self.tolerance, np.any(medians < self.before[place], axis=0))
 
-    def _on(self, data: str) -> list[Run]:
+    def _on(self, data: str) -> list[RunResult]:
         return [run for run in self.runs if run.key.data == data]
 
     def _sampled(self, models: Models) -> Array:
@@ -179,11 +179,11 @@ class Results:
         found = np.empty((len(self.data), len(self.optimizers), len(self.seeds), len(self.seconds)))
         for place, data in enumerate(self.data):
             for row, optimizer in enumerate(self.optimizers):
-                curves = [by_key[Key(data, optimizer, seed)] for seed in self.seeds]
+                curves = [by_key[RunKey(data, optimizer, seed)] for seed in self.seeds]
                 found[place, row] = sampled(curves, self.seconds, float(self.before[place]))
         return found
 
-    def _intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Interval, ...]:
+    def _intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Lead, ...]:
         ahead = ahead_by(values, self.optimizers, tolerance)
         return intervals(self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)])
 

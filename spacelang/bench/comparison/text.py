@@ -11,10 +11,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spacelang.bench.comparison.noise import Drawn
-from spacelang.bench.comparison.ranks import Interval, Ranking
+from spacelang.bench.comparison.noise import ResamplingUnit
+from spacelang.bench.comparison.ranks import Lead, Ranking
 from spacelang.bench.comparison.results import MODELS, Models, Results, counted
-from spacelang.bench.comparison.verdict import Verdict, verdict
+from spacelang.bench.comparison.verdict import WinnerLosses, verdict
 from spacelang.diagnostics.cells import visible
 
 SHARES: Final = (0.01, 0.1, 1.0)
@@ -134,13 +134,13 @@ def intervals(results: Results) -> str:
         f"[95 % intervals] of ranks are by bootstrap over {number}, each by itself;"
         f" what none of them shows may be so on {found.unseen:.0%} of others, by which intervals are wider."
     ]
-    if found.drawn is Drawn.SEEDS:
-        data = counted(len(results.data), Drawn.DATA)
+    if found.drawn is ResamplingUnit.SEEDS:
+        data = counted(len(results.data), ResamplingUnit.DATA)
         lines.append(f"Of other data they say nothing: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
     return " ".join(lines)
 
 
-def ahead(results: Results, intervals: Sequence[Interval]) -> str:
+def ahead(results: Results, intervals: Sequence[Lead]) -> str:
     """Who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`.
 
     Where there are many intervals those are left out that are shortest on a logarithmic axis, as in the plots.
@@ -155,7 +155,7 @@ def seconds(number: float) -> str:
     return f"{number:.3g} s" if number < 1000 else f"{number:,.0f} s"
 
 
-def _longest(found: Sequence[Interval]) -> tuple[list[Interval], str]:
+def _longest(found: Sequence[Lead]) -> tuple[list[Lead], str]:
     """Those that are told, in their order, and how many are not."""
     longest = sorted(found, key=lambda each: each.start / each.end)[:MOST]
     shown = [each for each in found if each in longest]
@@ -227,7 +227,7 @@ def _longest_ahead(results: Results, models: Models) -> str:
     return max(decades, key=decades.__getitem__)
 
 
-def _verdict(results: Results, judged: Verdict) -> list[Titled | Text]:
+def _verdict(results: Results, judged: WinnerLosses) -> list[Titled | Text]:
     """What rows that no trial saw say: losses, ranks, and which differences are beyond noise."""
     found: list[Titled | Text] = [losses_on_test_rows(results, judged, data) for data in results.data]
     found.append(Text("\noptimism: by how much the loss on rows that no trial saw is above the one that was reported"))
@@ -248,7 +248,7 @@ def _verdict(results: Results, judged: Verdict) -> list[Titled | Text]:
     return found
 
 
-def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Titled:
+def losses_on_test_rows(results: Results, judged: WinnerLosses, data: str) -> Titled:
     """The losses of winners on rows that no trial saw, those by which they won, and how much too good these were."""
     place = results.data.index(data)
     columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
@@ -263,7 +263,7 @@ def losses_on_test_rows(results: Results, judged: Verdict, data: str) -> Titled:
     return Titled(visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
 
-def ranks_on_test_rows(results: Results, judged: Verdict) -> Titled:
+def ranks_on_test_rows(results: Results, judged: WinnerLosses) -> Titled:
     """Both kinds of ranks, by the losses of winners on rows that no trial saw."""
     estimates = [judged.ranked[ranking].ranks for ranking in Ranking]
     columns = [map(_figure, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]

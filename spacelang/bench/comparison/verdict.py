@@ -7,13 +7,13 @@ from math import nan
 import numpy as np
 
 from spacelang.bench.comparison.curves import Array
-from spacelang.bench.comparison.noise import Estimate, Ranked, mean_over_seeds, ranked
+from spacelang.bench.comparison.noise import Estimate, RankEstimates, mean_over_seeds, ranked
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Key, OnTestRows, Results, Run
+from spacelang.bench.comparison.results import OnTestRows, Results, RunKey, RunResult
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class WinnerLosses:
     """Losses of the winners of runs, data x optimizers: those on test rows, with their intervals over seeds.
 
     `reported` are the losses by which they won, and `optimism` is by how much those on test rows are above them; both
@@ -23,10 +23,10 @@ class Verdict:
     losses: Estimate
     reported: Array
     optimism: Array
-    ranked: Mapping[Ranking, Ranked]
+    ranked: Mapping[Ranking, RankEstimates]
 
 
-def verdict(results: Results) -> Verdict | None:
+def verdict(results: Results) -> WinnerLosses | None:
     """By rows that no trial saw; None where there were none.
 
     A run without a winner counts as before its first score, or as the worst winner where that one is worse.
@@ -36,7 +36,7 @@ def verdict(results: Results) -> Verdict | None:
     found, reported = _each(results, lambda tested: tested.score.loss), _each(results, lambda tested: tested.reported)
     worst = np.fmax(results.before, np.nanmax(found, axis=(1, 2), initial=-np.inf))
     losses = np.where(np.isnan(found), worst[:, None, None], found)
-    return Verdict(
+    return WinnerLosses(
         mean_over_seeds(losses),
         _mean_of_known(reported),
         _mean_of_known(found - reported),
@@ -46,9 +46,9 @@ def verdict(results: Results) -> Verdict | None:
 
 def _each(results: Results, told: Callable[[OnTestRows], float | None]) -> Array:
     """A figure of every run's winner, NaN where there is none: data x optimizers x seeds."""
-    by_key: dict[Key, Run] = {run.key: run for run in results.runs}
+    by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
     tested = (
-        by_key[Key(data, optimizer, seed)].tested
+        by_key[RunKey(data, optimizer, seed)].tested
         for data in results.data
         for optimizer in results.optimizers
         for seed in results.seeds

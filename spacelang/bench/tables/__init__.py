@@ -59,7 +59,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedConfigurations:
     """Any configurations, each once."""
 
     configurations: tuple[Configuration, ...]
@@ -107,7 +107,7 @@ class LossTable:
     """
 
     name: str
-    pipelines: Axes | Listed
+    pipelines: Axes | ListedConfigurations
     sizes: tuple[int, ...]
     loss: Numbers
     cost: Numbers

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from spacelang.bench.tables import Axes, Listed, LossTable
+from spacelang.bench.tables import Axes, ListedConfigurations, LossTable
 from spacelang.bench.tables.listing import configurations
 from spacelang.forms.definition import from_json
 from spacelang.forms.difference import Aspect, Difference, differences
@@ -37,7 +37,7 @@ def rows_of(table: LossTable, structures: Structures) -> Row:
     match table.pipelines:
         case Axes() as axes:
             return _along_axes(table, axes, structures)
-        case Listed() as listed:
+        case ListedConfigurations() as listed:
             places = {each.digest: row for row, each in enumerate(listed.configurations)}
             _check_members(table, structures, places)
             return lambda configuration: places.get(configuration.digest)

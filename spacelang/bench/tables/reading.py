@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable
+from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, ListedConfigurations, LossTable
 from spacelang.files import said_by
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
@@ -188,7 +188,7 @@ def _sizes(found: _Arrays) -> tuple[int, ...]:
     return tuple(sizes.tolist())
 
 
-def _pipelines(found: _Arrays) -> Axes | Listed:
+def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
     if "axes" in found:
         alternatives = tuple(_names(text) for text in found.texts("axes"))
         for names in alternatives:
@@ -209,7 +209,7 @@ def _pipelines(found: _Arrays) -> Axes | Listed:
             found.check(False, f"entry {place} of `configurations` is not the JSON of a configuration")
     repeated = len(configurations) - len({each.identity for each in configurations})
     found.check(not repeated, f"{repeated} of its `configurations` are there twice")
-    return Listed(tuple(configurations))
+    return ListedConfigurations(tuple(configurations))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, Listed, LossTable, Numbers
+from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, ListedConfigurations, LossTable, Numbers
 from spacelang.bench.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
@@ -51,7 +51,7 @@ def check_size(structures: Structures, hyperparameters: Hyperparameters, rungs: 
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class Shortfall:
     """How many trials a table still needs."""
 
     trials: int
@@ -64,19 +64,19 @@ def tabulated(
     facts: Facts,
     bounds: Sequence[str] = (),
     name: str = "table",
-) -> LossTable | Missing:
+) -> LossTable | Shortfall:
     """The table of the trials of a `Tabulate`, or how many of them are missing.
 
     `sizes` are the rungs, `bounds` the names of what every trial is subject to, in the order of its constraints.
     """
     axes = axes_of(structures)
     hyperparameters: Hyperparameters = "default" if facts.hyperparameters == "default" else "all"
-    listed = Listed(tuple(configurations(structures, hyperparameters)))
+    listed = ListedConfigurations(tuple(configurations(structures, hyperparameters)))
     found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
     wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]
     missing = sum(row.count(None) for row in wanted)
     if missing:
-        return Missing(missing)
+        return Shortfall(missing)
     if axes is not None:
         wanted = _in_order_of(axes, listed.configurations, wanted)
     return _table(axes or listed, [[each for each in row if each] for row in wanted], sizes, facts, bounds, name)
@@ -96,7 +96,7 @@ def _in_order_of(
 
 
 def _table(
-    pipelines: Axes | Listed,
+    pipelines: Axes | ListedConfigurations,
     rows: Sequence[Sequence[Trial]],
     sizes: Sequence[int],
     facts: Facts,

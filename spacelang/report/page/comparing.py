@@ -18,7 +18,7 @@ OWN: Final = ("trials", "begun")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunRow:
     """A run in a line."""
 
     number: int
@@ -36,7 +36,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ComparableRuns:
     """Runs whose losses can be compared: `differences` has every fact that is not the same for all, run by run."""
 
     title: str
@@ -47,14 +47,14 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunOverview:
     """All runs as rows, and groups of several whose losses are of the same data, metric and split."""
 
-    rows: tuple[Row, ...]
-    groups: tuple[Group, ...]
+    rows: tuple[RunRow, ...]
+    groups: tuple[ComparableRuns, ...]
 
 
-def comparison(runs: "Sequence[Material]") -> Comparison | None:
+def comparison(runs: "Sequence[Material]") -> RunOverview | None:
     """Several runs beside each other; None for a single one."""
     if len(runs) < 2:
         return None
@@ -64,12 +64,12 @@ def comparison(runs: "Sequence[Material]") -> Comparison | None:
         key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
         groups.setdefault(key, []).append((number, told))
     rows = tuple(_row(number, told) for number, told in enumerate(runs, start=1))
-    return Comparison(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
+    return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
 
 
-def _row(number: int, told: "Material") -> Row:
+def _row(number: int, told: "Material") -> RunRow:
     found = told.summary
-    return Row(
+    return RunRow(
         number,
         look(number),
         found.space,
@@ -85,11 +85,13 @@ def _row(number: int, told: "Material") -> Row:
     )
 
 
-def _group(runs: "Sequence[tuple[int, Material]]") -> Group:
+def _group(runs: "Sequence[tuple[int, Material]]") -> ComparableRuns:
     header = runs[0][1].run.header
     title = f"{header.data.name}, {header.metric}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
-    return Group(title, header.metric, numbers, curves_of(runs), tuple(_differences([told for _, told in runs])))
+    return ComparableRuns(
+        title, header.metric, numbers, curves_of(runs), tuple(_differences([told for _, told in runs]))
+    )
 
 
 def _differences(runs: "Sequence[Material]") -> "Iterator[tuple[str, tuple[str, ...]]]":

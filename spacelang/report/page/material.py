@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class MemberTrials:
     """Trials whose configurations are members of the space, and these as columns, row i of the i-th."""
 
     records: "tuple[Record, ...]"
@@ -47,7 +47,7 @@ class Material:
         return tuple(each for each in self.records if each.trial.loss is not None)
 
     @cached_property
-    def members(self) -> "Members | None":
+    def members(self) -> "MemberTrials | None":
         """The trials as columns, without those of a stranger's file that are no members; None where none is left."""
         if self.space is None:
             return None
@@ -57,7 +57,7 @@ class Material:
         except (LookupError, TypeError, ValueError, OverflowError, AssertionError):
             found = tuple(each for each in found if exclusion(self.space, each.trial.request.configuration) is None)
             columns = tabulator.columns([each.trial.request.configuration for each in found])
-        return Members(found, columns) if found else None
+        return MemberTrials(found, columns) if found else None
 
     @property
     def has_rows(self) -> bool:

@@ -36,7 +36,7 @@ ALTERNATIVES: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BoundFigures:
     """A bound: the values of trials as dots, `limit` where it is on the axis, and figures in the unit of the bound."""
 
     name: str
@@ -52,18 +52,18 @@ class Kept:
     figures: tuple[tuple[str, str], ...]
 
 
-def bounds(told: "Material") -> tuple[Kept, ...]:
+def bounds(told: "Material") -> tuple[BoundFigures, ...]:
     """Every bound of the run beside what trials have measured of it; none for a run that is subject to nothing."""
     limits = dict.fromkeys(each.bound for record in told.known for each in record.trial.constraints)
     return tuple(_kept(bound, told) for bound in limits)
 
 
-def _kept(bound: AnyBound, told: "Material") -> Kept:
+def _kept(bound: AnyBound, told: "Material") -> BoundFigures:
     found = [each.value for record in told.known for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = axis_of([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(thinned(values, DOTS))]
-    return Kept(
+    return BoundFigures(
         name=describe_bound(bound),
         ticks=axis.ticks_as(bound.describe),
         limit=axis.at(bound.limit),
@@ -157,7 +157,7 @@ def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "A
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureReason:
     """A reason: how many trials failed for it, `share` of all that failed in percent, and the first of them."""
 
     kind: str
@@ -167,7 +167,7 @@ class Failure:
     first: int
 
 
-def failures(told: "Material") -> tuple[tuple[Failure, ...], int]:
+def failures(told: "Material") -> tuple[tuple[FailureReason, ...], int]:
     """Why trials failed, the most frequent reason first, and how many reasons more there are."""
     found: dict[tuple[str, str], list[Record]] = {}
     for each in told.records:
@@ -177,7 +177,7 @@ def failures(told: "Material") -> tuple[tuple[Failure, ...], int]:
     total = sum(map(len, found.values()))
     ordered = sorted(found.items(), key=lambda entry: -len(entry[1]))
     rows = [
-        Failure(kind, reason, len(those), 100 * len(those) / total, those[0].index)
+        FailureReason(kind, reason, len(those), 100 * len(those) / total, those[0].index)
         for (kind, reason), those in ordered[:REASONS]
     ]
     return tuple(rows), max(0, len(ordered) - REASONS)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spacelang.codings.rows import Field
     from spacelang.draws.codes import Array
     from spacelang.report.page.importance import Importances
-    from spacelang.report.page.material import Material, Members
+    from spacelang.report.page.material import Material, MemberTrials
 
 AXES: Final = 9
 """At most so many variables have an axis, beside the loss."""
@@ -88,7 +88,7 @@ def parallel(told: "Material", mattering: "Importances | None") -> Parallel | No
 
 
 def _places(
-    told: "Material", members: "Members", drawn: "Array", mattering: "Importances | None"
+    told: "Material", members: "MemberTrials", drawn: "Array", mattering: "Importances | None"
 ) -> "tuple[Sequence[Field], Array]":
     """The fields of the variables that have an axis, in the order of the text, and all points of the drawn trials."""
     assert told.space is not None

@@ -10,7 +10,7 @@ from spacelang.report.page.curves import Curves, curve_of, look
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.intervals import judged
 from spacelang.report.page.material import Material
-from spacelang.report.page.measures import Costs, Failure, Kept, bounds, costs, failures
+from spacelang.report.page.measures import BoundFigures, Costs, FailureReason, bounds, costs, failures
 from spacelang.report.page.parallel import Parallel, parallel
 from spacelang.report.page.ranking import Ranked, ranking, tested_there
 from spacelang.report.page.source import Piece, source_of
@@ -49,9 +49,9 @@ class ToldRun:
     parallel: Parallel | None
     tree: VisitedTree | None
     searched: VisitedTree | None
-    bounds: tuple[Kept, ...]
+    bounds: tuple[BoundFigures, ...]
     costs: Costs | None
-    failures: tuple[Failure, ...]
+    failures: tuple[FailureReason, ...]
     more_failures: int
     source: tuple[tuple[Piece, ...], ...]
     facts: tuple[tuple[str, str], ...]

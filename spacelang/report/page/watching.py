@@ -45,7 +45,7 @@ GOES_ON: Final = frozenset({State.RUNNING, State.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProgressMark:
     """What tells that a run has gone on: how many trials there are, and how its sessions have ended."""
 
     trials: int = 0
@@ -57,13 +57,13 @@ class Watched:
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock, self._lock = store, clock, Lock()
-        self._text, self._seen, self._state = "", Seen(), State.UNKNOWN
+        self._text, self._seen, self._state = "", ProgressMark(), State.UNKNOWN
         self._until, self._looked = 0.0, 0.0
 
     def page(self) -> str:
         """The page as of now, or as of a moment ago; raises StoreError where the store cannot be read."""
         with self._lock, Store.read(self._store) as run:
-            now, seen = self._clock(), Seen(run.count, tuple(each.ending for each in run.sessions))
+            now, seen = self._clock(), ProgressMark(run.count, tuple(each.ending for each in run.sessions))
             if not self._text or (now >= self._until and (seen != self._seen or self._is_another(run, now))):
                 is_first = not self._text
                 self._text = self._made(run, seen)
@@ -79,7 +79,7 @@ class Watched:
         self._looked = now
         return run.state is not self._state
 
-    def _made(self, run: StoredRun, seen: Seen) -> str:
+    def _made(self, run: StoredRun, seen: ProgressMark) -> str:
         self._state = run.state
         said = "follows the run" if self._state in GOES_ON else f"{self._state.value}: the run does not go on"
         return page([run], live=Live(said, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", EVERY, script()))

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.noise import Drawn, Ranked, Resampling, mean_over_seeds, ranked, resampling
+from spacelang.bench.comparison.noise import (
+    RankEstimates,
+    Resampling,
+    ResamplingUnit,
+    mean_over_seeds,
+    ranked,
+    resampling,
+)
 from spacelang.bench.comparison.ranks import Ranking
 
 PARTS = ("value", "low", "high")
@@ -21,7 +28,7 @@ def losses(draw: st.DrawFn) -> np.ndarray:
     return np.round(rng.uniform(0, 1, shape), draw(st.sampled_from([1, 4])))
 
 
-def found(losses: np.ndarray, ranking: Ranking, tolerance: float = 0.001) -> Ranked:
+def found(losses: np.ndarray, ranking: Ranking, tolerance: float = 0.001) -> RankEstimates:
     return ranked(losses, ranking, tolerance, resampling(losses.shape[0], losses.shape[2]))
 
 
@@ -76,10 +83,10 @@ def test_a_time_is_judged_by_itself(losses: np.ndarray, ranking: Ranking) -> Non
 
 
 def test_resamples_are_of_data_sets_or_else_of_seeds_or_not_at_all() -> None:
-    assert resampling(3, 1) == Resampling(Drawn.DATA, 3)
-    assert resampling(2, 3) == Resampling(Drawn.SEEDS, 3)
+    assert resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
+    assert resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
     assert resampling(2, 2) is None
-    assert [round(Resampling(Drawn.DATA, number).unseen, 2) for number in (3, 6, 19)] == [0.71, 0.46, 0.18]
+    assert [round(Resampling(ResamplingUnit.DATA, number).unseen, 2) for number in (3, 6, 19)] == [0.71, 0.46, 0.18]
 
 
 def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
@@ -87,10 +94,10 @@ def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
     losses = np.full((8, 2, 15, 1), 0.5)
     losses[::2, 0] = losses[1::2, 1] = 0.1
     for ranking in Ranking:
-        over_data = ranked(losses, ranking, 0.001, Resampling(Drawn.DATA, 8)).ranks
-        over_seeds = ranked(losses, ranking, 0.001, Resampling(Drawn.SEEDS, 15)).ranks
+        over_data = ranked(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
+        over_seeds = ranked(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
         assert (over_data.low[0, 0], over_data.high[0, 0]) == (1, 2)
-        unseen = Resampling(Drawn.SEEDS, 15).unseen
+        unseen = Resampling(ResamplingUnit.SEEDS, 15).unseen
         assert (over_seeds.low[0, 0], over_seeds.high[0, 0]) == pytest.approx((1.5 - unseen, 1.5 + unseen))
 
 

@@ -10,7 +10,7 @@ from comparisons import made, run
 
 from spacelang.bench.comparison import plots
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Key, Models, Results
+from spacelang.bench.comparison.results import Models, Results, RunKey
 
 pytest.importorskip("matplotlib")
 
@@ -81,7 +81,7 @@ def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results
 def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear_axis() -> None:
     for losses, scale, lowest in (((0.5, 0.1, 0.0), "log", 0.05), ((0.5, -3.0), "linear", -3.0)):
         scores = [(float(second), loss) for second, loss in enumerate(losses, start=1)]
-        one = Results.over_time("s", ("x",), ("a",), (0,), (run(Key("x", "a", 0), scores),), {"x": "loss"}, 60.0)
+        one = Results.over_time("s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0)
         with plots._style():
             (axes,) = plots._losses(one, Models.ANY).axes
         assert axes.get_yscale() == scale

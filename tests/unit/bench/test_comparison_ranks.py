@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from spacelang.bench.comparison.ranks import ROUNDING, Interval, ahead_by, intervals, ranks
+from spacelang.bench.comparison.ranks import ROUNDING, Lead, ahead_by, intervals, ranks
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6)
 NEAR = st.integers(0, 12).map(lambda number: number * 0.0005)
@@ -72,5 +72,5 @@ def test_who_is_ahead() -> None:
 def test_intervals_end_where_the_next_begins() -> None:
     seconds = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     found = intervals(seconds, [(), ("a",), ("a",), ("b",), ("b",)])
-    assert found == (Interval(1.0, 2.0, ()), Interval(2.0, 8.0, ("a",)), Interval(8.0, 16.0, ("b",)))
-    assert intervals(seconds[:1], [("a",)]) == (Interval(1.0, 1.0, ("a",)),)
+    assert found == (Lead(1.0, 2.0, ()), Lead(2.0, 8.0, ("a",)), Lead(8.0, 16.0, ("b",)))
+    assert intervals(seconds[:1], [("a",)]) == (Lead(1.0, 1.0, ("a",)),)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacelang.bench.comparison import document, tables
 from spacelang.bench.comparison.curves import Curve
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Key, Models, Results
+from spacelang.bench.comparison.results import Models, Results, RunKey
 
 MOMENTS = st.floats(0.001, 100, allow_nan=False)
 SCORES = st.lists(st.tuples(MOMENTS, st.floats(0, 1.5)), max_size=8)
@@ -29,7 +29,7 @@ def value(curve: Curve, second: float, before: float) -> float:
 @st.composite
 def comparisons(draw: st.DrawFn) -> Results:
     data, optimizers, seeds = draw(st.sampled_from([(("x",), ("a",), (0,)), (("x", "y"), ("a", "b", "c"), (3, 4, 9))]))
-    keys = [Key(name, optimizer, seed) for name in data for optimizer in optimizers for seed in seeds]
+    keys = [RunKey(name, optimizer, seed) for name in data for optimizer in optimizers for seed in seeds]
     runs = tuple(run(key, draw(SCORES), draw(SCORES), 50.0) for key in keys)
     return Results.over_time("space", data, optimizers, seeds, runs, dict.fromkeys(data, "loss"), 50.0)
 
@@ -40,7 +40,7 @@ def test_quartiles_are_those_of_the_step_functions(results: Results) -> None:
     for models in Models:
         for place, data in enumerate(results.data):
             for row, optimizer in enumerate(results.optimizers):
-                curves = [by_key[Key(data, optimizer, seed)].curves[models] for seed in results.seeds]
+                curves = [by_key[RunKey(data, optimizer, seed)].curves[models] for seed in results.seeds]
                 for column, second in enumerate(results.seconds[::51]):
                     losses = [value(curve, second, results.before[place]) for curve in curves]
                     found = results.quartiles[models][:, place, row, 51 * column]
@@ -77,7 +77,7 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
     # `a` wins four of five runs by a little and loses one by much.
     losses = {"a": (0.10, 0.10, 0.10, 0.10, 0.90), "b": (0.12, 0.12, 0.12, 0.12, 0.12)}
     runs = [
-        run(Key("x", name, seed), [(1.0, loss)]) for name, found in losses.items() for seed, loss in enumerate(found)
+        run(RunKey("x", name, seed), [(1.0, loss)]) for name, found in losses.items() for seed, loss in enumerate(found)
     ]
     results = Results.over_time("s", ("x",), ("a", "b"), (0, 1, 2, 3, 4), tuple(runs), {"x": "loss"}, 60.0)
     ranks = {ranking: results.ranked[ranking][Models.FULL].ranks.value[:, -1].tolist() for ranking in Ranking}
@@ -92,8 +92,8 @@ def test_the_two_kinds_of_ranks_may_turn_an_order_round() -> None:
 
 def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() -> None:
     runs = [
-        run(Key("x", "a", 0), [(10.0, 0.4)], [(1.0, 0.5)]),
-        run(Key("x", "b", 0), [], [], reason="everything failed"),
+        run(RunKey("x", "a", 0), [(10.0, 0.4)], [(1.0, 0.5)]),
+        run(RunKey("x", "b", 0), [], [], reason="everything failed"),
     ]
     results = Results.over_time("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0)
     first, last = results.ahead(Models.FULL)
@@ -104,7 +104,7 @@ def test_nobody_is_ahead_before_the_first_score_and_a_run_without_one_is_last() 
 
 
 def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
-    runs = tuple(run(Key("x", name, 0), [], reason="everything failed") for name in "ab")
+    runs = tuple(run(RunKey("x", name, 0), [], reason="everything failed") for name in "ab")
     results = Results.over_time("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 60.0)
     assert results.ranked[Ranking.RUNS][Models.ANY].ranks.value[:, -1].tolist() == [1.5, 1.5]
     assert [each.ahead for each in results.ahead(Models.ANY)] == [()]
@@ -112,7 +112,7 @@ def test_a_comparison_in_which_nothing_succeeded_is_told_all_the_same() -> None:
 
 
 def test_the_end_may_be_no_time_at_all() -> None:
-    runs = tuple(run(Key("x", name, 0), [(0.0, 0.5)], until=0.0) for name in "ab")
+    runs = tuple(run(RunKey("x", name, 0), [(0.0, 0.5)], until=0.0) for name in "ab")
     results = Results.over_time("s", ("x",), ("a", "b"), (0,), runs, {"x": "loss"}, 0.0)
     assert results.quartiles[Models.FULL][1, 0, :, -1].tolist() == [0.5, 0.5]
 

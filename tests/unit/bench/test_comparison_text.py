@@ -8,8 +8,8 @@ from rich.console import Console
 
 from spacelang.bench.comparison import progress
 from spacelang.bench.comparison.progress import ComparisonProgress
-from spacelang.bench.comparison.ranks import Interval, Ranking
-from spacelang.bench.comparison.results import Key, Models, Results
+from spacelang.bench.comparison.ranks import Lead, Ranking
+from spacelang.bench.comparison.results import Models, Results, RunKey
 from spacelang.bench.comparison.text import MOST, ahead, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
@@ -85,7 +85,7 @@ def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
 def test_of_two_it_is_said_who_was_ahead_beyond_noise_and_when_nobody_was() -> None:
     # `a` is ahead on every data set until 3 s, and from then on on every second one.
     runs = [
-        run(Key(f"d{place}", name, 0), [(1.0, first), (3.0, last + 0.1 * (place % 2) * (1 if name == "a" else -1))])
+        run(RunKey(f"d{place}", name, 0), [(1.0, first), (3.0, last + 0.1 * (place % 2) * (1 if name == "a" else -1))])
         for place in range(8)
         for name, first, last in (("a", 0.5, 0.2), ("b", 0.6, 0.3))
     ]
@@ -99,7 +99,7 @@ def test_where_two_change_places_often_it_is_said_when_one_was_ahead() -> None:
     scores = {"a": [(2.0**place, 1 / place) for place in range(2, 9)]}
     scores["b"] = [(1.5 * seconds, loss - 0.05) for seconds, loss in scores["a"]]
     data = tuple(f"d{place}" for place in range(6))
-    runs = [run(Key(name, each, 0), found, until=400.0) for name in data for each, found in scores.items()]
+    runs = [run(RunKey(name, each, 0), found, until=400.0) for name in data for each, found in scores.items()]
     text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
     line = next(line for line in text.splitlines() if "a and b: " in line)
     assert line.startswith("    a and b: a ahead from 4 s to ")
@@ -117,8 +117,8 @@ def test_of_many_pairs_those_with_whoever_was_ahead_longest_are_told() -> None:
 
 def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None:
     runs = [
-        run(Key("x", "a", 0), [], [(1.0, 0.2)]),
-        run(Key("x", "b", 0), [], reason="no trial succeeded: boom"),
+        run(RunKey("x", "a", 0), [], [(1.0, 0.2)]),
+        run(RunKey("x", "b", 0), [], reason="no trial succeeded: boom"),
     ]
     text = shown(Results.over_time("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "x, b, seed 0: no trial succeeded: boom" in text
@@ -126,18 +126,18 @@ def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None
 
 
 def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
-    runs = [run(Key("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
+    runs = [run(RunKey("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
     text = shown(Results.over_time("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "on x with the worst first score" in text
 
 
 def test_of_many_intervals_the_longest_are_told() -> None:
     results = made(optimizers=("a", "b"))
-    many = [Interval(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
+    many = [Lead(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
     assert ahead(results, many).endswith(f"({20 - MOST} shorter intervals left out)")
-    assert ahead(results, [Interval(1, 2, ()), Interval(2, 60, ("a", "b"))]) == "2 s to 60 s all alike"
-    assert ahead(results, [Interval(1, 60, ())]) == "nobody"
-    long_one = [*many[:8], Interval(many[7].end, 10_000.0, ("a",))]
+    assert ahead(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all alike"
+    assert ahead(results, [Lead(1, 60, ())]) == "nobody"
+    long_one = [*many[:8], Lead(many[7].end, 10_000.0, ("a",))]
     assert "10,000 s a" in ahead(results, long_one)
 
 
@@ -149,12 +149,14 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
     with ComparisonProgress(Console(file=stream, width=40)) as listener:
         listener.planned(6, 2)
         for seed in range(2):
-            listener.begins(Key("x", "blds", seed))
+            listener.begins(RunKey("x", "blds", seed))
             listener.started(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
                 listener.trial(record, record)
-            listener.ends(run(Key("x", "blds", seed), [], reason="boom") if seed else run(Key("x", "a", 0), [(1, 0.5)]))
+            listener.ends(
+                run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
+            )
     assert stream.getvalue().splitlines() == [
         "2 of 6 runs were made before",
         "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
@@ -168,10 +170,10 @@ def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     record = Record(1, Trial(Request(Configuration({})), None), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
         listener.planned(1, 0)
-        listener.begins(Key("x", "blds", 0))
+        listener.begins(RunKey("x", "blds", 0))
         listener.started(Budget(None, 10))
         listener.trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar._progress.tasks[0].description)
-        listener.ends(run(Key("x", "blds", 0), [(1.0, 0.5)]))
+        listener.ends(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar._progress.finished
     assert stream.getvalue().endswith("\x1b[2K")

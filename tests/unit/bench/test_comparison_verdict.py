@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spacelang.bench.comparison import document, tables
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Key, Models, OnTestRows, Results
+from spacelang.bench.comparison.results import Models, OnTestRows, Results, RunKey
 from spacelang.bench.comparison.text import print_comparison
 from spacelang.bench.comparison.verdict import verdict
 from spacelang.ir import trial
@@ -20,11 +20,11 @@ FOUND = {"a": (0.10, 0.30), "b": (0.12, 0.20)}
 """By optimizer what its runs report, and what their winners lose on rows that no trial saw."""
 
 
-def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[Key] = frozenset()) -> Results:
+def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] = frozenset()) -> Results:
     """`a` reports less than `b`, and loses more."""
     names = tuple(f"d{place}" for place in range(data))
     runs = []
-    for key in (Key(name, optimizer, seed) for name in names for optimizer in FOUND for seed in range(seeds)):
+    for key in (RunKey(name, optimizer, seed) for name in names for optimizer in FOUND for seed in range(seeds)):
         reported, loss = FOUND[key.optimizer]
         loss += 0.01 * key.seed
         found = OnTestRows(trial.TestScore(loss, loss - 0.05, loss + 0.05, 100), reported)
@@ -86,14 +86,14 @@ def test_the_document_and_the_table_have_the_same_figures() -> None:
 
 
 def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
-    lost = Key("d0", "b", 1)
+    lost = RunKey("d0", "b", 1)
     results = judged_by_others(without=frozenset({lost}))
     judged = verdict(results)
     assert judged is not None
     assert judged.losses.value[0, 1] == pytest.approx((0.20 + 1.0 + 0.22) / 3)
     assert judged.reported[0, 1] == pytest.approx(0.12), "where there is a winner"
     assert judged.ranked[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
-    every = frozenset(Key("d0", "b", seed) for seed in range(3))
+    every = frozenset(RunKey("d0", "b", seed) for seed in range(3))
     found = document.document(judged_by_others(without=every))
     assert json.loads(json.dumps(found, allow_nan=False))["test"]["losses"]["d0"]["b"]["optimism"] is None
     assert "-" in shown(judged_by_others(without=every))
@@ -102,7 +102,7 @@ def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
 def test_a_winner_that_cannot_be_scored_is_told_and_counts_as_none() -> None:
     results = judged_by_others(data=3)
     lost = OnTestRows(trial.TestScore(None, None, None, 100, "boom"), 0.12)
-    runs = [replace(each, tested=lost) if each.key == Key("d1", "b", 2) else each for each in results.runs]
+    runs = [replace(each, tested=lost) if each.key == RunKey("d1", "b", 2) else each for each in results.runs]
     results = replace(results, runs=tuple(runs))
     judged = verdict(results)
     assert judged is not None

@@ -22,10 +22,10 @@ from spacelang.api.experiment import Experiment
 from spacelang.api.keeping import check_rungs
 from spacelang.bench import search_table
 from spacelang.bench.simulated import Simulated
-from spacelang.bench.tables import Axes, Listed, LossTable
+from spacelang.bench.tables import Axes, ListedConfigurations, LossTable
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.bench.tables.reading import read_table
-from spacelang.bench.tables.tabulation import MOST, Missing, check_size, tabulated
+from spacelang.bench.tables.tabulation import MOST, Shortfall, check_size, tabulated
 from spacelang.bench.tables.writing import check_place, write_table
 from spacelang.bench.tabulating import Losses, tabulation
 from spacelang.ir.asking import Search, together
@@ -171,7 +171,13 @@ def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit
 
 @pytest.mark.parametrize(
     ("space", "form"),
-    [(plain(2, 3), Axes), (plain(4), Axes), (nested(), Listed), (constrained(), Listed), (tuned(), Listed)],
+    [
+        (plain(2, 3), Axes),
+        (plain(4), Axes),
+        (nested(), ListedConfigurations),
+        (constrained(), ListedConfigurations),
+        (tuned(), ListedConfigurations),
+    ],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_plain_product_has_a_dimension_a_stage(space: Space, form: type, tmp_path: Path) -> None:
@@ -468,8 +474,8 @@ def test_missing_trials_are_counted() -> None:
     space = constrained()
     answered = [recorded(request) for request in trials(space)]
     facts = table_of(space).facts
-    assert tabulated(Structures(space), answered[:-5], SIZES, facts) == Missing(5)
-    assert tabulated(Structures(space), [], SIZES, facts) == Missing(len(answered))
+    assert tabulated(Structures(space), answered[:-5], SIZES, facts) == Shortfall(5)
+    assert tabulated(Structures(space), [], SIZES, facts) == Shortfall(len(answered))
 
 
 def test_costs_are_those_of_a_trial_alone() -> None:

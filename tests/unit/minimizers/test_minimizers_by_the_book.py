@@ -14,7 +14,7 @@ from spacelang.minimizers import MINIMIZERS, Box, Dimension, Point, direct
 from spacelang.plugins import OptionError, Plugins
 from spacelang.runtime.executors.here import Here
 from spacelang.testing.driving import Driven, drive
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import MemoryJournal
 from spacelang.testing.minimizers import Bowl, kept, memos, points_of
 from spacelang.testing.searching import ran
 
@@ -128,7 +128,7 @@ def test_many_trials_are_resumed_to_the_last_bit_with_any_number_of_threads(name
         value = Bowl(box, 1)
         yield from kept(MINIMIZERS.load(name)().minimise(value, box, calls, value.start), [])
 
-    whole = Kept()
+    whole = MemoryJournal()
     with threadpool_limits(2):
         ran(search(), Here(Bowl(box).evaluate), calls, journal=whole)
     later = whole.cut(calls // 2)

@@ -45,7 +45,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 from spacelang.targets.blds import Pipeline
 from spacelang.testing.driving import arbitrary, drive, moody
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import MemoryJournal
 from spacelang.testing.searching import ran
 from spacelang.testing.small_spaces import (
     SMALL,
@@ -666,13 +666,13 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
     """A third fails, and failures are worth what was told before them: that is told again, too."""
     chosen = admm(theta="bo", i0=8, factor=4, **options)
 
-    def run(crew: Here | Simulated, journal: Kept) -> list[tuple[Request, Any, float | None]]:
+    def run(crew: Here | Simulated, journal: MemoryJournal) -> list[tuple[Request, Any, float | None]]:
         search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
         records = ran(search, crew, 30 if IS_FULL else 20, journal=journal).records
         return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
 
     for crew in (Here(measured_moodily), Simulated(measured_moodily, workers=2)):
-        first = Kept()
+        first = MemoryJournal()
         whole = run(crew, first)
         assert any(memo for _, memo, _ in whole)
         for stop in (7, 19) if IS_FULL else (13,):

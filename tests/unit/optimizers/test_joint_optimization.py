@@ -24,7 +24,7 @@ from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import Driven, drive, failing
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import ran, timed
 from spacelang.testing.small_spaces import branch, choice, continuous, made, nested, number, plain, spaces
 
@@ -108,13 +108,13 @@ def test_models_end_with_every_configuration_of_a_finite_space() -> None:
 def test_a_run_that_was_killed_goes_on_to_the_last_bit_and_proposes_nothing_again(workers: int) -> None:
     initial = tuple(Sampler(Structures(continuous())).configurations(2, default_rng(5)))
 
-    def session(journal: Kept) -> tuple[Heard, list[Request]]:
+    def session(journal: MemoryJournal) -> tuple[Heard, list[Request]]:
         heard = Heard()
         search = Jopt(initial=3).search(Problem(continuous(), 100, default_rng(1), initial))
         outcome = ran(search, Simulated(timed, workers=workers), 14, journal=journal, heard=heard)
         return heard, [record.trial.request for record in outcome.records]
 
-    first = Kept()
+    first = MemoryJournal()
     told, requests = session(first)
     assert {*requests} >= {*map(Request, initial)}
     for stop in (5, 11):

@@ -34,7 +34,7 @@ from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
 from spacelang.testing.driving import Driven, drive, moody
-from spacelang.testing.journals import Heard, Kept
+from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import ran, timed
 from spacelang.testing.small_spaces import (
     branch,
@@ -79,11 +79,11 @@ def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: obj
 @pytest.mark.parametrize("optimizer", [*map(Optuna, LEARNING), Tpe(library="optuna")], ids=str)
 @pytest.mark.parametrize("workers", [1, 8])
 def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(optimizer: Optuna | Tpe, workers: int) -> None:
-    def begun(journal: Kept, heard: Heard) -> None:
+    def begun(journal: MemoryJournal, heard: Heard) -> None:
         search = optimizer.search(Problem(mixed(), 100, default_rng(0)))
         ran(search, Simulated(timed, workers=workers), 60, journal=journal, heard=heard)
 
-    journal, heard = Kept(), Heard()
+    journal, heard = MemoryJournal(), Heard()
     begun(journal, heard)
     for stop in (13, 55):
         again = Heard()
@@ -201,11 +201,11 @@ def smac() -> Smac:
 def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
     """Also within the configurations of a model, which is fitted again to what was known when it was made."""
 
-    def begun(journal: Kept, heard: Heard) -> None:
+    def begun(journal: MemoryJournal, heard: Heard) -> None:
         problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 40))
         ran(smac().search(problem), Simulated(timed, workers=workers), 40, journal=journal, heard=heard)
 
-    journal, heard = Kept(), Heard()
+    journal, heard = MemoryJournal(), Heard()
     begun(journal, heard)
     again = Heard()
     begun(journal.cut(30), again)

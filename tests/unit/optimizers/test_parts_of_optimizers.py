@@ -30,7 +30,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
 from spacelang.testing.driving import arbitrary, moody
 from spacelang.testing.searching import SIZE
-from spacelang.testing.selectors import Call, SelectorConformance, burden, first, second, theta_of
+from spacelang.testing.selectors import SelectorCall, SelectorConformance, burden, first, second, theta_of
 from spacelang.testing.small_spaces import plain
 
 RUNGS = rungs(SIZE, 100, 2.0)
@@ -49,14 +49,16 @@ class Of(SelectorConformance):
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_random_draws_so_many_pipelines(iterations: int, seed: int, workers: int) -> None:
-    made = Of(Random()).call(plain(3, 3, 3), Call(iterations=iterations), seed=seed, workers=workers)
+    made = Of(Random()).call(plain(3, 3, 3), SelectorCall(iterations=iterations), seed=seed, workers=workers)
     assert len(made.trials[0]) == len(made.full(0)) == min(iterations, 27)
 
 
 @pytest.mark.parametrize("optimizer", [Lds(), Lds(disc=2), Blds(b=SIZE), Mlds(b=SIZE)], ids=str)
 def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -> None:
     for seed in range(5):
-        made = Of(optimizer).call(plain(4, 4, 3), Call(iterations=1, start=(0, 0, 0)), seed=seed, objective=moody)
+        made = Of(optimizer).call(
+            plain(4, 4, 3), SelectorCall(iterations=1, start=(0, 0, 0)), seed=seed, objective=moody
+        )
         requests = made.requests(0)
         assert made.pipeline(requests[0]) == (0, 0, 0), "it begins where it is told to"
         losses = {leaf: trial.loss for leaf, trial in made.full(0).items()}
@@ -68,14 +70,14 @@ def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -
 
 def test_with_enough_descents_the_best_of_all_is_found() -> None:
     for optimizer in (Blds(), Mlds(), Lds()):
-        made = Of(optimizer).call(plain(3, 3, 3), Call(iterations=None))
+        made = Of(optimizer).call(plain(3, 3, 3), SelectorCall(iterations=None))
         losses = {leaf: arbitrary(Request(made.configuration(leaf))) for leaf in made.tree.leaves_in_order()}
         assert losses[made.found[0]] == min(losses.values())
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])
 def test_hyperband_makes_so_many_passes(iterations: int) -> None:
-    made = Of(Hyperband()).call(plain(9, 9, 9, 9), Call(iterations=iterations))
+    made = Of(Hyperband()).call(plain(9, 9, 9, 9), SelectorCall(iterations=iterations))
     one = [
         count for bracket in brackets(Hyperband(), SIZE, 2.0) for count in (bracket.candidates, *bracket.kept(2.0)[:-1])
     ]
@@ -84,7 +86,7 @@ def test_hyperband_makes_so_many_passes(iterations: int) -> None:
 
 
 def test_successive_halving_makes_so_many_brackets() -> None:
-    made = Of(SuccessiveHalving(n=16)).call(plain(9, 9, 9, 9), Call(iterations=1))
+    made = Of(SuccessiveHalving(n=16)).call(plain(9, 9, 9, 9), SelectorCall(iterations=1))
     assert len(made.trials[0]) == 16 + 8 + 4 + 2
 
 
@@ -92,7 +94,7 @@ def test_successive_halving_makes_so_many_brackets() -> None:
 @given(st.integers(1, 60), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_a_pull_is_an_iteration_also_of_what_is_known(iterations: int, seed: int, workers: int) -> None:
     of = Of(Cmab(alpha0=0.1, delta0=0.1))
-    made = of.call(plain(3, 3), *[Call(iterations=iterations)] * 3, seed=seed, workers=workers)
+    made = of.call(plain(3, 3), *[SelectorCall(iterations=iterations)] * 3, seed=seed, workers=workers)
     assert sum(map(len, made.trials)) <= min(3 * iterations, 9)
 
 
@@ -103,7 +105,7 @@ def posterior(persistent: bool) -> list[tuple[int, ...]]:
         return 0.0 if request.configuration["s0"] == "a4" and request.configuration["s1"] == "a4" else 0.7
 
     of = Of(Cmab(alpha0=0.1, delta0=0.1, persistent=persistent))
-    made = of.call(plain(5, 5), Call(iterations=200), Call(second, iterations=1), objective=loss)
+    made = of.call(plain(5, 5), SelectorCall(iterations=200), SelectorCall(second, iterations=1), objective=loss)
     return [made.pipeline(request) for request in made.requests(1)]
 
 
@@ -113,8 +115,8 @@ def test_arms_begin_anew_unless_they_persist() -> None:
 
 
 def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
-    halves = Of(Daub(b=10)).call(plain(3, 4), Call(iterations=2), Call(iterations=3))
-    whole = Of(Daub(b=10)).call(plain(3, 4), Call(iterations=5))
+    halves = Of(Daub(b=10)).call(plain(3, 4), SelectorCall(iterations=2), SelectorCall(iterations=3))
+    whole = Of(Daub(b=10)).call(plain(3, 4), SelectorCall(iterations=5))
     assert [*halves.requests(0), *halves.requests(1)] == whole.requests(0)
     assert len(halves.full(0)) == 2
     assert len(halves.full(1)) == 3
@@ -130,7 +132,9 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
     leaves = list(product(range(3), range(3), range(2)))
     tuned = leaves[place % len(leaves)]
     theta = [lambda leaf: int(leaf == tuned), theta_of(1), first][changed]
-    made = Of(Blds()).call(plain(3, 3, 2), Call(iterations=None), Call(theta, iterations=None), seed=seed)
+    made = Of(Blds()).call(
+        plain(3, 3, 2), SelectorCall(iterations=None), SelectorCall(theta, iterations=None), seed=seed
+    )
     again = [leaf for leaf in leaves if theta(leaf)]
     trained = [(made.pipeline(request), request.fidelity or SIZE) for request in made.requests(1)]
     assert sorted(trained) == sorted(product(again, RUNGS)), "from the first rung to the last, and nothing else"
@@ -138,7 +142,7 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
 
 def test_seconds_of_a_part_are_those_that_its_trials_have_cost() -> None:
     """An answer from memory costs nothing, and what came before the call is no cost of it."""
-    call = Call(iterations=None, seconds=5.0)
+    call = SelectorCall(iterations=None, seconds=5.0)
     made = Of(Lds()).call(plain(4, 4, 4), *[call] * 4)
     assert [len(trials) for trials in made.trials] == [5, 5, 5, 5]
 

@@ -12,17 +12,17 @@ from spacelang.ir.scale import Scale
 from spacelang.ir.task import Bound, CrossValidation, Given, Holdout, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
-from spacelang.report.summary import Run, document, print_summary
+from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.final import Finale, PassedOver
 from spacelang.runtime.history import Ending, Outcome, Overhead
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import MemoryJournal
 
 METRIC = named_metric("accuracy")
-FACTS = Run("blds", 3, METRIC, training_size=100)
+FACTS = RunFacts("blds", 3, METRIC, training_size=100)
 
 
 def outcome_of(
@@ -48,7 +48,7 @@ def outcome_of(
     return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0)
 
 
-def printed(outcome: Outcome, facts: Run = FACTS, *, terminal: bool = False) -> str:
+def printed(outcome: Outcome, facts: RunFacts = FACTS, *, terminal: bool = False) -> str:
     console = Console(
         file=io.StringIO(), width=100, force_terminal=terminal, color_system="standard" if terminal else None
     )
@@ -67,7 +67,7 @@ def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing(
 
 
 def test_the_summary_says_what_was_found_how_and_what_failed():
-    facts = Run("blds", 3, METRIC, 100, preparation="Before the pipeline: column `a` without any value left out.")
+    facts = RunFacts("blds", 3, METRIC, 100, preparation="Before the pipeline: column `a` without any value left out.")
     text = printed(outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None)), facts)
     assert [line.rstrip() for line in text.splitlines()] == [
         "Best 1 - accuracy: 0.125 (trial 3)",
@@ -325,7 +325,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
 
 
-def timed(trials: int, journal: Kept | None = None) -> Outcome:
+def timed(trials: int, journal: MemoryJournal | None = None) -> Outcome:
     """Trials of 10 s; the search takes half a second before each of them, and before it ends."""
     looks = iter(range(1000))
 
@@ -353,7 +353,7 @@ def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
 
 
 def test_what_is_replayed_is_no_overhead():
-    journal = Kept()
+    journal = MemoryJournal()
     timed(3, journal)
     assert timed(5, journal.later()).overhead == Overhead(1.0, 2, 10.0)
     nothing = timed(3, journal.later())

@@ -11,7 +11,7 @@ from storing import header, stored
 import spacelang as sl
 from spacelang.cli import runs
 from spacelang.ir.scale import UNIT, Scale, describe_scale, read_scale
-from spacelang.report.search_tree import Row, ShownTree, shown_tree
+from spacelang.report.search_tree import ShownTree, TreeLine, shown_tree
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.store import Store
 
@@ -70,7 +70,7 @@ def test_the_picture_has_a_disc_for_each_node(store: Path) -> None:
 
 
 def test_what_was_hardly_visited_is_counted() -> None:
-    rows = (Row(0, "all", 500, 0.5), Row(1, "a = <b> & c", 497, 0.6), Row(1, "2 others", 3))
+    rows = (TreeLine(0, "all", 500, 0.5), TreeLine(1, "a = <b> & c", 497, 0.6), TreeLine(1, "2 others", 3))
     text = ShownTree("t", rows).to_text()
     assert "     3" in text
     assert "2 others" in text

@@ -15,7 +15,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.report.searched import searched_by
-from spacelang.report.summary import Run, document, print_summary
+from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Ending, Outcome
@@ -23,7 +23,7 @@ from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
 from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
 
-FACTS = Run("blds", 0, named_metric("accuracy"), training_size=100)
+FACTS = RunFacts("blds", 0, named_metric("accuracy"), training_size=100)
 SELECTING = ("blds", "lds", "mlds", "cmab", "daub")
 
 
@@ -45,7 +45,7 @@ def outcome(configuration: Configuration = BEST) -> Outcome:
     return run(search(), Here(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 
 
-def printed(found: Outcome, facts: Run) -> str:
+def printed(found: Outcome, facts: RunFacts) -> str:
     console = Console(file=io.StringIO(), width=200)
     print_summary(found, facts, console)
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]

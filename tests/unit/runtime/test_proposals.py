@@ -14,7 +14,7 @@ from spacelang.runtime.loop import run
 from spacelang.runtime.proposals import Proposals
 from spacelang.testing.crews import Shuffled
 from spacelang.testing.driving import answered, arbitrary, drive
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import MemoryJournal
 
 
 def drawn(rng: np.random.Generator) -> Request:
@@ -122,7 +122,7 @@ def test_what_a_journal_has_is_not_made_again() -> None:
             told.extend((yield from together([counted(drawn)])))
 
     whole: list[Trial] = []
-    kept = Kept()
+    kept = MemoryJournal()
     made(search(whole), journal=kept)
     assert len(asked) == 5
     again: list[Trial] = []
@@ -142,7 +142,7 @@ def test_what_is_begun_is_told_at_once_whether_it_is_made_or_kept() -> None:
         yield from together([Later(drawn, begun.append)])
 
     whole: list[Request] = []
-    kept = Kept()
+    kept = MemoryJournal()
     made(search(whole), journal=kept)
     for count in range(4):
         again: list[Request] = []

@@ -18,7 +18,7 @@ from spacelang.runtime.history import Ending, Outcome, Record
 from spacelang.runtime.loop import run
 from spacelang.solver.defaults import default
 from spacelang.testing.driving import answered, arbitrary, moody
-from spacelang.testing.journals import Kept
+from spacelang.testing.journals import MemoryJournal
 from spacelang.testing.small_spaces import nested, plain, tuned
 
 SIZE = 400
@@ -38,7 +38,7 @@ class Clock:
         return self.now
 
 
-def searched(name: str, space: Space, trials: int, journal: Kept | None = None, objective=moody) -> Outcome:  # type: ignore[no-untyped-def]
+def searched(name: str, space: Space, trials: int, journal: MemoryJournal | None = None, objective=moody) -> Outcome:  # type: ignore[no-untyped-def]
     search = cheap(name).search(Problem(space, SIZE, np.random.default_rng(0)))
 
     def evaluate(request: Request) -> Trial:
@@ -67,7 +67,7 @@ def told(records: Sequence[Record]) -> list[tuple[int, str, int | None, float | 
 def test_a_run_that_was_stopped_after_any_trial_goes_on_as_one_that_was_not(name: str, space: Space, objective) -> None:  # type: ignore[no-untyped-def]
     whole = searched(name, space, TRIALS, objective=objective)
     for stop in range(1, len(whole.records), STEP):
-        first = Kept()
+        first = MemoryJournal()
         searched(name, space, stop, first, objective)
         assert len(first.appended) == stop
         second = first.later()
@@ -80,7 +80,7 @@ def test_a_run_that_was_stopped_after_any_trial_goes_on_as_one_that_was_not(name
 
 
 def test_time_goes_on_where_it_stopped() -> None:
-    first = Kept()
+    first = MemoryJournal()
     searched("random", plain(2, 3, 2), 3, first)
     resumed = searched("random", plain(2, 3, 2), 5, first.later())
     assert [record.started > 100.0 for record in resumed.records] == [False] * 3 + [True] * 2
@@ -88,7 +88,7 @@ def test_time_goes_on_where_it_stopped() -> None:
 
 
 def test_what_is_stored_is_replayed_though_the_time_is_over() -> None:
-    first = Kept()
+    first = MemoryJournal()
     searched("random", plain(2, 3, 2), 5, first)
     search = OPTIMIZERS.load("random")().search(Problem(plain(2, 3, 2), SIZE, np.random.default_rng(0)))
 
@@ -101,13 +101,13 @@ def test_what_is_stored_is_replayed_though_the_time_is_over() -> None:
 
 
 def test_the_journal_is_told_how_the_session_ended() -> None:
-    kept = Kept()
+    kept = MemoryJournal()
     searched("random", plain(2, 2), 99, kept)
     assert kept.ended == "exhausted"
 
 
 def test_a_trial_is_kept_before_the_optimizer_is_told() -> None:
-    class Full(Kept):
+    class Full(MemoryJournal):
         def append(self, _: Record) -> None:
             raise OSError("the disk is full")
 
@@ -125,7 +125,7 @@ def test_a_trial_is_kept_before_the_optimizer_is_told() -> None:
 
 @pytest.mark.parametrize("is_safe", [True, False])
 def test_an_interrupt_while_a_trial_is_kept_loses_nothing_that_is_safe(is_safe: bool) -> None:
-    class Interrupted(Kept):
+    class Interrupted(MemoryJournal):
         def append(self, record: Record) -> None:
             if record.index < 3 or is_safe:
                 super().append(record)

@@ -1,8 +1,11 @@
 """Rules of the house that import-linter cannot say."""
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -17,16 +20,55 @@ TESTS = Path(__file__).parents[1]
 HEAVY = ("sklearn", "pandas")
 ROOMS_THAT_FIT = ("runtime", "report", "catalog", "api", "bench")
 
+ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "a plug-in is called like its file, and one of each kind may have the name": {
+        "Admm": frozenset({"optimizers.admm", "targets.admm"}),
+        "Blds": frozenset({"optimizers.blds", "targets.blds"}),
+        "Bo": frozenset({"minimizers.bo", "optimizers.bo"}),
+        "Boasf": frozenset({"optimizers.boasf", "targets.boasf"}),
+        "Mosaic": frozenset({"optimizers.mosaic", "targets.mosaic"}),
+        "Optuna": frozenset({"optimizers.optuna", "targets.optuna"}),
+        "Random": frozenset({"minimizers.random", "optimizers.random", "targets.random"}),
+        "Tpe": frozenset({"minimizers.tpe", "optimizers.tpe"}),
+    },
+    "as it is written, and as it is meant": {
+        "Operator": frozenset({"ir.space", "syntax.ast"}),
+        "Task": frozenset({"ir.task", "syntax.ast"}),
+    },
+    "as a library has it, and as it is written": {"Parameter": frozenset({"catalog.catalogue", "syntax.ast"})},
+    "what a library lists by name, there and in a space": {"Named": frozenset({"catalog.catalogue", "ir.space"})},
+    "as it is checked, and with what its users ask of it": {"Space": frozenset({"api.space", "ir.space"})},
+    "a prior, and its distribution in the modules that are written for scikit-learn": {
+        "Normal": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
+        "Uniform": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
+    },
+    "of the configurations of a space, and of fitted pipelines; users know either by this word": {
+        "Constraint": frozenset({"ir.space", "runtime.judging.constraints"}),
+    },
+}
+"""The class names that several modules may have, because they stand for one thing: why, and which modules these are."""
 
-def imported(path: Path) -> set[str]:
-    """The modules that a file imports anywhere."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found.update(name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            found.add(node.module)
-    return found
+
+class FileFacts(NamedTuple):
+    """What a file says of others, and has for them."""
+
+    imported: frozenset[str]
+    """The modules that it imports anywhere."""
+    names: frozenset[str]
+    """What it imports from them."""
+    classes: frozenset[str]
+
+
+@cache
+def facts_of(path: Path) -> FileFacts:
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module is not None]
+    whole = (name.name for node in nodes if isinstance(node, ast.Import) for name in node.names)
+    return FileFacts(
+        frozenset([*whole, *(node.module for node in found)]),
+        frozenset(name.name for node in found for name in node.names),
+        frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+    )
 
 
 @pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
@@ -34,7 +76,7 @@ def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
     folder = PACKAGE / plugins.package.partition(".")[2]
     for name in plugins.names():
         siblings = {f"{plugins.package}.{other}" for other in plugins.names() if other != name}
-        assert not imported(folder / f"{name}.py") & siblings
+        assert not facts_of(folder / f"{name}.py").imported & siblings
 
 
 @pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
@@ -53,7 +95,7 @@ def test_third_party_libraries_of_a_run_stay_in_the_rooms_that_fit() -> None:
         room = path.relative_to(PACKAGE).parts[0]
         is_about_it = path == forest or (room == "targets" and path.stem.lstrip("_").startswith(own))
         if room not in ROOMS_THAT_FIT and not is_about_it:
-            assert not {name.partition(".")[0] for name in imported(path)} & set(HEAVY), path
+            assert not {name.partition(".")[0] for name in facts_of(path).imported} & set(HEAVY), path
 
 
 def test_no_two_test_modules_have_one_name() -> None:
@@ -61,3 +103,14 @@ def test_no_two_test_modules_have_one_name() -> None:
     modules = [path for path in TESTS.rglob("*.py") if not (path.parent / "__init__.py").exists()]
     named = Counter(path.stem for path in modules)
     assert not [name for name, count in named.items() if count > 1 and name != "conftest"]
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    """Private classes are the business of their modules alone: others import none of them, so that names may repeat."""
+    homes: defaultdict[str, set[str]] = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        assert not [name for name in facts_of(path).names if name[0] == "_" and name[1:2].isupper()], path
+        for name in facts_of(path).classes:
+            homes[name].add(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
+    several = {name: modules for name, modules in homes.items() if len(modules) > 1 and not name.startswith("_")}
+    assert several == {name: {*modules} for family in ONE_NAME.values() for name, modules in family.items()}

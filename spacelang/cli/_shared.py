@@ -1,4 +1,4 @@
-"""What commands share: reading a space, writing a file, and how problems are shown."""
+"""What commands share: writing a file, and how problems are shown."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import typer
 
@@ -14,20 +14,6 @@ from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.files import said_by
-
-if TYPE_CHECKING:
-    from spacelang.api import Space
-    from spacelang.cli._options import SpaceOptions
-
-
-def load(reference: str, options: "SpaceOptions") -> "Space":
-    """The space, its warnings printed to standard error; raises SpaceError where it has errors."""
-    from spacelang.api import load as load_space
-
-    space = load_space(reference, allow=options.allowed, bind=options.bindings)
-    show(space.warnings)
-    _tell_unbound(space)
-    return space
 
 
 def end(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
@@ -38,13 +24,6 @@ def end(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
         print_json({"diagnostics": records(diagnostics)})
     show(diagnostics)
     raise typer.Exit(BAD_INPUT)
-
-
-def _tell_unbound(space: "Space") -> None:
-    unbound = [name for name, number in space.symbols.items() if number is None]
-    if unbound:
-        names = ", ".join(f"`{name}`" for name in unbound)
-        print(f"note: for arbitrarily large {names}; `--bind {unbound[0]}=…` gives a number", file=sys.stderr)
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:

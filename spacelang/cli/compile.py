@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spacelang.cli._loading import load
 from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption
-from spacelang.cli._shared import fail, load, plugin, write_over
+from spacelang.cli._shared import fail, plugin, write_over
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ import typer
 
 from spacelang.cli import BAD_INPUT
 from spacelang.cli._given import ConfigurationArgument, read_configuration
+from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import load, print_json
+from spacelang.cli._shared import print_json
 from spacelang.diagnostics.cells import visible
 
 

@@ -1,7 +1,8 @@
 """`spacelang default`: the default configuration of a space."""
 
+from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import load, print_json
+from spacelang.cli._shared import print_json
 
 
 def command(

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import load, print_json
+from spacelang.cli._shared import print_json
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:

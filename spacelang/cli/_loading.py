@@ -1,0 +1,27 @@
+"""Reading the space that a command is given."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from spacelang.cli._options import SpaceOptions
+from spacelang.cli._shared import show
+
+if TYPE_CHECKING:
+    from spacelang.api import Space
+
+
+def load(reference: str, options: SpaceOptions) -> "Space":
+    """The space, its warnings printed to standard error; raises SpaceError where it has errors."""
+    from spacelang.api import load as load_space
+
+    space = load_space(reference, allow=options.allowed, bind=options.bindings)
+    show(space.warnings)
+    _tell_unbound(space)
+    return space
+
+
+def _tell_unbound(space: "Space") -> None:
+    unbound = [name for name, number in space.symbols.items() if number is None]
+    if unbound:
+        names = ", ".join(f"`{name}`" for name in unbound)
+        print(f"note: for arbitrarily large {names}; `--bind {unbound[0]}=…` gives a number", file=sys.stderr)

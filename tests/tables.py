@@ -11,7 +11,7 @@ import numpy as np
 from spacelang.api.experiment import Experiment, Prepared
 from spacelang.api.space import Space as Loaded
 from spacelang.bench.tables import Facts, LossTable
-from spacelang.bench.tables.listing import Hyperparameters
+from spacelang.bench.tables.listing import Extent
 from spacelang.bench.tables.reading import read_table
 from spacelang.bench.tables.tabulation import MOST, Tabulate, tabulated
 from spacelang.bench.tables.writing import write_table
@@ -34,7 +34,7 @@ def recorded(request: Request) -> Trial:
     return Trial(request, loss, cost, training_loss=loss / 2 if loss < 2 / 3 else None)
 
 
-def trials(space: Space, hyperparameters: Hyperparameters = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
+def trials(space: Space, hyperparameters: Extent = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
     """Everything that a table of the space is asked for."""
     search = Tabulate(sizes, hyperparameters).search(Problem(space, sizes[-1], np.random.default_rng(0)))
     return [*drive(search, arbitrary, MOST).requests]
@@ -44,7 +44,7 @@ def table_of(
     space: Space,
     evaluate: Callable[[Request], Trial] = recorded,
     *,
-    hyperparameters: Hyperparameters = "all",
+    hyperparameters: Extent = "all",
     sizes: tuple[int, ...] = SIZES,
     **facts: object,
 ) -> LossTable:

@@ -19,7 +19,7 @@ from contests import several
 import spacelang as sl
 from spacelang.runtime.history import Record
 from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.stored import State
+from spacelang.runtime.storing.stored import RunState
 from spacelang.runtime.storing.stored_run import StoredRun
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ def is_made(store: Path, budget: Mapping[str, Any]) -> bool:
         return False
     with Store.read(store) as run:
         most = budget.get("time") or inf, budget.get("trials") or inf
-        return run.state is State.FINISHED and (run.seconds >= most[0] or run.count >= most[1])
+        return run.state is RunState.FINISHED and (run.seconds >= most[0] or run.count >= most[1])
 
 
 def interval(values: Iterable[float]) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from spacelang.runtime.objective import Aim, Objective
 if TYPE_CHECKING:
     from spacelang.ir.task import AnyBound
 
-Box: TypeAlias = str | Callable[..., Any] | Objective
+AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
 """`artificial:SEED`, a function of a configuration, or an objective of one's own."""
 
 
@@ -24,7 +24,7 @@ Box: TypeAlias = str | Callable[..., Any] | Objective
 class Boxed(Data):
     """A black box, with what is said of one that does not say it by itself."""
 
-    box: Box
+    box: AnyObjective
     fidelities: tuple[int, ...] | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
     scale: float | None = None
@@ -42,7 +42,7 @@ class Boxed(Data):
 
 def box_over(
     space: Space,
-    box: Box,
+    box: AnyObjective,
     *,
     fidelities: Iterable[int] | None = None,
     constraints: Mapping[str, float] | None = None,

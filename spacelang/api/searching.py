@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from spacelang.api.archiving import open_archive
-from spacelang.api.boxing import Box, Boxed
+from spacelang.api.boxing import AnyObjective, Boxed
 from spacelang.api.executing import trial_limits, unenforced
 from spacelang.api.experiment import Data, Experiment, Prepared, Recorded, seconds_of
 from spacelang.api.initial import Initial, read_initial
@@ -36,7 +36,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     features: Any = None,
     target: Any = None,
     *,
-    objective: Box | None = None,
+    objective: AnyObjective | None = None,
     fidelities: Iterable[int] | None = None,
     scale: float | None = None,
     optimizer: str | None = None,

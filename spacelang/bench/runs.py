@@ -117,13 +117,13 @@ def _run(entry: WantedRun, folder: Path | None, listener: "ComparisonListener") 
 def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
     """The run that was made before; None where it has to be begun, to go on or to be tested. Raises StoreError."""
     from spacelang.runtime.storing.store import Store, is_blank
-    from spacelang.runtime.storing.stored import State
+    from spacelang.runtime.storing.stored import RunState
 
     path = folder / file_name(entry.key)
     if is_blank(path):
         return None
     with Store.read(path) as run:
-        if run.state is not State.FINISHED:
+        if run.state is not RunState.FINISHED:
             return None
         _check(entry, run)
         test = run.test

@@ -25,7 +25,7 @@ from spacelang.runtime.storing.header import versions
 
 if TYPE_CHECKING:
     from spacelang.bench.tables import LossTable
-    from spacelang.bench.tables.listing import Hyperparameters
+    from spacelang.bench.tables.listing import Extent
     from spacelang.bench.tables.objective import TableObjective
     from spacelang.bench.tables.tabulation import Shortfall, Tabulate
     from spacelang.runtime.data.reading import Reading
@@ -136,7 +136,7 @@ def tabulation(
     space: Space,
     training_size: int,
     *,
-    hyperparameters: "Hyperparameters" = "all",
+    hyperparameters: "Extent" = "all",
     b: int | None = None,
     eta: float | None = None,
 ) -> "tuple[Tabulate, int]":

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
 
-Hyperparameters: TypeAlias = Literal["all", "default"]
+Extent: TypeAlias = Literal["all", "default"]
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913 - one argument an option
         float | None, typer.Option("--eta", help="By which they grow from rung to rung up to all; 2 by default.")
     ] = None,
     hyperparameters: Annotated[
-        Hyperparameters, typer.Option(help="Every value of hyperparameters, or pipelines at their defaults only.")
+        Extent, typer.Option(help="Every value of hyperparameters, or pipelines at their defaults only.")
     ] = "all",
     training_score: Annotated[
         bool, typer.Option("--training-score", help="Record the loss on the training rows, which DAUB reckons with.")

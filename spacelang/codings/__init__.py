@@ -10,6 +10,6 @@ log` are
 
 `domains.Coding` is what the first two have in common. `rows.RowCoding` puts such columns of all variables of a space
 side by side, with a missing value for what is inactive; `vectors.VectorCoding` makes configurations of whatever a
-model has filled in. `intervals.UnitInterval` is the unit interval of the numbers of `indexed`. `members` has what all of
+model has filled in. `intervals.UnitInterval` has the numbers of `indexed` on [0, 1]. `members` has what all of
 them need of a single set or range: its members, ends and scales as arrays. `limits` says what no float tells apart.
 """

@@ -10,7 +10,7 @@ from spacelang.text import NOWHERE, Source, Span
 
 Object: TypeAlias = dict[str, object]
 
-Place: TypeAlias = tuple[str, int]
+FileLine: TypeAlias = tuple[str, int]
 """The name of a file and a line in it; line 0 where no text says a thing."""
 
 MOST_LINES: Final = 2**20
@@ -21,7 +21,7 @@ MOST_LINES: Final = 2**20
 class WritingContext:
     """What is around a part that is written: the place where it stands, and the texts of all lines mentioned so far."""
 
-    place: Place = ("", 0)
+    place: FileLine = ("", 0)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def inside(self, span: Span) -> tuple[Object, "WritingContext"]:
@@ -46,9 +46,9 @@ class WritingContext:
 class ReadingContext:
     """What is around a part that is read: the place where it stands, and what has been read of the document."""
 
-    place: Place = ("", 0)
+    place: FileLine = ("", 0)
     sources: Mapping[str, Source] = field(default_factory=dict)
-    known: frozenset[Place] = frozenset()
+    known: frozenset[FileLine] = frozenset()
     paths: Paths = field(default_factory=Paths)
 
     def inside(self, given: Object, path: str) -> "ReadingContext":
@@ -76,7 +76,7 @@ class ReadingContext:
         return Span(source, found, found + len(said))
 
 
-def told_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[Place]]:
+def told_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
     """The sources that lines are told of, those that are not told being empty, and the places that are."""
     files: dict[str, dict[int, str]] = {}
     for file, written in members(value, path).items():

@@ -26,12 +26,12 @@ class Inactive:
 
 INACTIVE: Final = Inactive()
 Worth: TypeAlias = Value | Inactive
-Result: TypeAlias = Worth | Fraction | Between
+Computed: TypeAlias = Worth | Fraction | Between
 """What arithmetic makes of worths: numbers that need not be written as a value."""
 Lookup: TypeAlias = Callable[[str], Worth]
 """The value at an address: the branch's name for a decision, INACTIVE for what is not active."""
 
-Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+Sign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 Operation: TypeAlias = Literal["+", "-", "*", "/"]
 Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2"]
 
@@ -80,7 +80,7 @@ class Active:
 class Compare:
     """An order or equality of two values."""
 
-    relation: Comparison
+    relation: Sign
     left: "Expr"
     right: "Expr"
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -181,7 +181,7 @@ def holds(expression: Expr, lookup: Lookup) -> bool:
             return worth(expression, lookup) is True
 
 
-def worth(expression: Expr, lookup: Lookup) -> Result:
+def worth(expression: Expr, lookup: Lookup) -> Computed:
     """The value of an expression under an assignment, never rounded; INACTIVE where it has none."""
     match expression:
         case Constant():
@@ -202,7 +202,7 @@ def _compare(expression: Compare, lookup: Lookup) -> bool:
     return _related(expression.relation, worth(expression.left, lookup), worth(expression.right, lookup))
 
 
-def _related(relation: Comparison, left: Result, right: Result) -> bool:
+def _related(relation: Sign, left: Computed, right: Computed) -> bool:
     if isinstance(left, Inactive) or isinstance(right, Inactive):
         return False
     if (type(left) is int and type(right) is int) or (type(left) is float and type(right) is float):
@@ -214,7 +214,7 @@ def _related(relation: Comparison, left: Result, right: Result) -> bool:
     return is_same if relation == "==" else relation == "!=" and not is_same
 
 
-def _apply(function: Callable[..., Result], operands: tuple[Result, ...]) -> Result:
+def _apply(function: Callable[..., Computed], operands: tuple[Computed, ...]) -> Computed:
     numbers = [number_of(operand) for operand in operands]
     if None in numbers:
         return INACTIVE

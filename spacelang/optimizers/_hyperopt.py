@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
-from spacelang.optimizers._proposing import Observed
+from spacelang.optimizers._proposing import ObservedLoss
 from spacelang.optimizers._settings import check
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
@@ -55,7 +55,7 @@ class HyperoptTpe:
         self._documented: list[Configuration] = []
         """What the documents are of: a history mostly begins as the one before did."""
 
-    def propose(self, history: Sequence[Observed], rng: "Generator") -> Configuration | None:
+    def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
         """A member after a history, the oldest trial first; None where 100 in a row break constraints.
 
         It depends on nothing but these. The first `startup` ones are drawn from the space alone.
@@ -67,7 +67,7 @@ class HyperoptTpe:
                 return proposal
         return None
 
-    def _suggest(self, history: Sequence[Observed]) -> Callable[[int], Configuration]:
+    def _suggest(self, history: Sequence[ObservedLoss]) -> Callable[[int], Configuration]:
         """What the library suggests after a history, by a seed."""
         if not self._form.labels:
             return lambda _: self._form.decode({})
@@ -88,7 +88,7 @@ class HyperoptTpe:
             )
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
-    def _trials(self, history: Sequence[Observed]) -> Any:
+    def _trials(self, history: Sequence[ObservedLoss]) -> Any:
         """The history as hyperopt keeps it."""
         if [configuration for configuration, _ in history[: len(self._documented)]] != self._documented:
             self._documented, self._documents = [], []

@@ -7,7 +7,7 @@ import numpy as np
 from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import Admm, AdmmForm, Points
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 
 
 class Joint:
@@ -63,7 +63,7 @@ class Joint:
     def _decisions(self) -> int:
         return len(self._form.blocks) + len(self._form.orders)
 
-    def _projected(self, places: Array) -> Points:
+    def _projected(self, places: Array) -> AdmmPoints:
         chosen, theta_c, theta_d = np.split(
             np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
         )
@@ -76,4 +76,4 @@ class Joint:
         ):
             matrices[...] = order.matrices[column]
         theta = self._form.theta_c.from_unit(theta_c), self._form.theta_d.from_unit(theta_d)
-        return self._form.project_all(Points(blank.z, *theta, blank.orders))
+        return self._form.project_all(AdmmPoints(blank.z, *theta, blank.orders))

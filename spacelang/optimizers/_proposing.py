@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound=Hashable)
 
-Observed: TypeAlias = tuple[Configuration, float | None]
+ObservedLoss: TypeAlias = tuple[Configuration, float | None]
 """A configuration that was begun, with its loss; None where it failed or has not ended."""
 
 OTHERS: Final = 10
@@ -32,7 +32,7 @@ DRAWS: Final = 100
 class Proposer(Protocol):
     """What proposes."""
 
-    def propose(self, history: Sequence[Observed], rng: "Generator") -> Configuration | None:
+    def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
         """A member after a history, in the order in which it was begun; None where it finds none.
 
         It depends on nothing but these.

@@ -24,7 +24,7 @@ BOOTSTRAP: Final = 3
 SIGHT: Final = 32
 """So many pipelines are looked at for what will probably be wanted."""
 
-Point: TypeAlias = tuple[int, float]
+CurvePoint: TypeAlias = tuple[int, float]
 """A number of rows and the accuracy after training on them: 1 minus the standing of the loss."""
 
 _Place: TypeAlias = tuple[float, bool]
@@ -164,7 +164,7 @@ class _Next:
 class _Curve:
     """The last points of a pipeline's learning curve, and its accuracy on the training rows where it is known."""
 
-    points: tuple[Point, ...] = ()
+    points: tuple[CurvePoint, ...] = ()
     training: float | None = None
     failed: bool = False
     """Whether the last training did."""
@@ -191,7 +191,7 @@ class _Curve:
         return upper_bound(self.points, self.training, size)
 
 
-def repaired(points: tuple[Point, ...]) -> tuple[Point, ...]:
+def repaired(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
     """The points with the last two at their mean where the last one is below: more data does no harm."""
     if len(points) == 1 or points[-1][1] >= points[-2][1]:
         return points
@@ -200,7 +200,7 @@ def repaired(points: tuple[Point, ...]) -> tuple[Point, ...]:
     return (*others, (fewer, mean), (rows, mean))
 
 
-def slope(points: Sequence[Point]) -> float:
+def slope(points: Sequence[CurvePoint]) -> float:
     """The slope of the straight line with the least squares; 0 through a single point."""
     middle = sum(rows for rows, _ in points) / len(points)
     mean = sum(accuracy for _, accuracy in points) / len(points)
@@ -208,7 +208,7 @@ def slope(points: Sequence[Point]) -> float:
     return sum((rows - middle) * (accuracy - mean) for rows, accuracy in points) / spread if spread else 0.0
 
 
-def upper_bound(points: Sequence[Point], training: float | None, size: int) -> float:
+def upper_bound(points: Sequence[CurvePoint], training: float | None, size: int) -> float:
     """min(Tr, ub_V): the training accuracy where it is known, and the line through the points prolonged to all rows.
 
     A single point has no line: its bound is the training accuracy, or its own where that is not known.

@@ -12,7 +12,7 @@ from spacelang.optimizers._settings import check
 from spacelang.optimizers._studies import Study, form_of
 from spacelang.plugins import option
 from spacelang.reductions.questions import Questions
-from spacelang.reductions.unfolding import Fork, Free, Part, Parts
+from spacelang.reductions.unfolding import Fork, Free, Parts, UnfoldedPart
 from spacelang.solver.counting import Structures
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
@@ -107,7 +107,7 @@ def _always(named: Questions, several: Parts) -> frozenset[str]:
     return frozenset().union(*(_always_in(named, part) for part in several))
 
 
-def _always_in(named: Questions, part: Part) -> frozenset[str]:
+def _always_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
     match part:
         case Fork():
             inside = reduce(frozenset.intersection, (_always(named, case.parts) for case in part.cases))

@@ -2,7 +2,7 @@
 
 A target declares what it `accepts`, and its `Questions` are the chain that leads there: `unfolding` leaves choices that
 no condition or constraint speaks of, `simple_pieces` cuts unions and what is too wide into simple ranges and sets, and
-`reduction` takes for each of these the first of `REDUCTIONS` that makes what is accepted: `Identity`, where it already is.
+`reduction` takes for each the first of `REDUCTIONS` that makes what is accepted: `Identity` where it already is.
 
     rate : {none} | float(0, 1]      choice `rate:part` of 2; 0: none; 1: `rate` in float[5e-324, 1]   (Closed)
     size : float[0, 0.3] step 0.1    `size` in int[0, 3], where 0.2 is 2                               (Indices)

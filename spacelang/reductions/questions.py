@@ -16,7 +16,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import Accepts, Reduction, reduction, simple_pieces
 from spacelang.reductions.naming import VariableNames
-from spacelang.reductions.unfolding import Fork, Free, Part, Parts, all_parts, combinations, route
+from spacelang.reductions.unfolding import Fork, Free, Parts, UnfoldedPart, all_parts, combinations, route
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
 
@@ -108,7 +108,7 @@ class Questions:
                 self.by_name |= draw.questions
 
     @cached_property
-    def all(self) -> tuple[Part, ...]:
+    def all(self) -> tuple[UnfoldedPart, ...]:
         """Every part once, forks before what is inside them."""
         return tuple(all_parts(self.parts))
 

@@ -64,8 +64,8 @@ class Fork:
         return tuple(1.0 if case.branch is None else branches[case.branch] for case in self.cases)
 
 
-Part: TypeAlias = Free | RangeComparison | Fork
-Parts: TypeAlias = tuple[Part, ...]
+UnfoldedPart: TypeAlias = Free | RangeComparison | Fork
+Parts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
 def unfold(structures: Structures) -> Parts:
@@ -85,7 +85,7 @@ def unfolder(structures: Structures) -> Callable[[Network], Parts]:
     return _Unfolding(structures).network
 
 
-def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[Part, int]]:
+def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
     """The parts that a configuration comes by, each fork with the place of its case, other parts with 0.
 
     Raises LookupError where a fork has no case for it: then it is no member.
@@ -121,7 +121,7 @@ def combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" 
     return of_parts(parts)
 
 
-def all_parts(parts: Parts) -> Iterator[Part]:
+def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
     """Every part once, forks before what is inside them."""
     seen: set[int] = set()
     waiting = [*reversed(parts)]
@@ -135,7 +135,7 @@ def all_parts(parts: Parts) -> Iterator[Part]:
             waiting.extend(inner for case in reversed(part.cases) for inner in reversed(case.parts))
 
 
-def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[Part, int]]]:
+def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
     for place, case in enumerate(fork.cases):
         if fork.node is not None and not _agrees(case, fork.node, lookup):
             continue
@@ -155,7 +155,7 @@ def _agrees(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
 
-def _holds(part: Part, lookup: Lookup) -> bool:
+def _holds(part: UnfoldedPart, lookup: Lookup) -> bool:
     match part:
         case Free():
             worth = lookup(part.node.address)
@@ -172,7 +172,7 @@ class _Unfolding:
     def __init__(self, structures: Structures) -> None:
         self.model = structures.model
         self.existence = structures.existence
-        self._known: dict[object, Part] = {}
+        self._known: dict[object, UnfoldedPart] = {}
         self._below: dict[Context, Parts] = {}
 
     def below(self, context: Context) -> Parts:

@@ -25,7 +25,7 @@ from spacelang.report.reached import finite, interval, kept_to, score_document, 
 from spacelang.runtime.data.options import read_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.runs import Summary, summary
-from spacelang.runtime.storing.stored import State
+from spacelang.runtime.storing.stored import RunState
 from spacelang.text import counted
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ LONGEST: Final = 400
 """Characters of a text that is shown in one place; what is longer is cut."""
 
 GOES_ON: Final = {
-    State.FINISHED: "with more to spend, by",
-    State.RUNNING: "it goes on; once it has ended, by",
-    State.INTERRUPTED: "where it stopped, by",
-    State.KILLED: "where it was killed, by",
-    State.UNKNOWN: "unless it still does, by",
+    RunState.FINISHED: "with more to spend, by",
+    RunState.RUNNING: "it goes on; once it has ended, by",
+    RunState.INTERRUPTED: "where it stopped, by",
+    RunState.KILLED: "where it was killed, by",
+    RunState.UNKNOWN: "unless it still does, by",
 }
 
 

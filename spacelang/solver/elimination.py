@@ -137,11 +137,11 @@ class Elimination:
     buckets: tuple[Bucket, ...]
 
 
-Turn: TypeAlias = tuple[Collection[str], Semiring]
+Phase: TypeAlias = tuple[Collection[str], Semiring]
 """Variables that are eliminated before those of the next turn, and what adds up the weights of their states."""
 
 
-def eliminate(graph: FactorGraph, *turns: Turn, keep_trivial: bool = False) -> Elimination:
+def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> Elimination:
     """Add up the weights of all joint states, the variables of each turn before those of the next; `SUM` at last.
 
     Read from its end, it tells the variables of the last turn first. A variable without a factor has each of its

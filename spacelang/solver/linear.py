@@ -10,7 +10,7 @@ from itertools import product
 
 from spacelang.facts import fact
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
-from spacelang.ir.expr import Arithmetic, Call, Compare, Comparison, Constant, Expr, Reference
+from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference, Sign
 from spacelang.ir.rationals import decimal, rational
 from spacelang.ir.value import Value
 from spacelang.solver.inequalities import Inequality, added, solve
@@ -110,7 +110,7 @@ Rows = tuple[Inequality, ...]
 """Inequalities that must hold together."""
 
 
-def rows(relation: Comparison, form: Linear, truth: bool) -> tuple[Rows, ...]:
+def rows(relation: Sign, form: Linear, truth: bool) -> tuple[Rows, ...]:
     """The alternatives of which one must hold for `form relation 0` to have the given truth."""
     if not truth:
         relation = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[relation]  # type: ignore[assignment]

@@ -17,16 +17,16 @@ from spacelang.ir.space import Choice, Space
 from spacelang.plugins import option
 from spacelang.reductions.flattening import MOST, Flattened, flattened
 from spacelang.solver.counting import Structures
-from spacelang.targets._admm.boxes import Box
+from spacelang.targets._admm.boxes import ThetaBox
 from spacelang.targets._admm.form import Added, AdmmForm
-from spacelang.targets._admm.layout import Block, Layout, Order, layout_of
+from spacelang.targets._admm.layout import Block, Layout, StepOrder, layout_of
 from spacelang.targets._admm.linear_rules import LinearRule
-from spacelang.targets._admm.points import Mask, Point, Points
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
 from spacelang.targets._chain import keeps_of, uniform_priors
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, exact, refuse_giants, report_of, rewritten
 
-__all__ = ["Admm", "AdmmForm", "Block", "Box", "LinearRule", "Mask", "Order", "Point", "Points"]
+__all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearRule", "Mask", "StepOrder", "ThetaBox"]
 
 MASK = rewritten("masks, which z and theta decide, say what counts")
 FLAT = rewritten("further alternatives of z")
@@ -70,7 +70,7 @@ class Admm:
         Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
     }
 
-    def lower(self, structures: Structures) -> Lowered[AdmmForm, Point]:
+    def lower(self, structures: Structures) -> Lowered[AdmmForm, AdmmPoint]:
         """The variables of the space of the structures, with the maps between points and configurations."""
         space = structures.space
         refuse_giants(space, self.keeps)

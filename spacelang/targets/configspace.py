@@ -11,8 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, describe, members, parts
 from spacelang.ir.expr import references
 from spacelang.ir.membership import exclusion
-from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Hyperparameter, said
+from spacelang.ir.space import Choice, Hyperparameter, said
 from spacelang.ir.value import Value, plain
 from spacelang.ir.walk import Assignment
 from spacelang.plugins import option
@@ -27,7 +26,7 @@ from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, U
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.reading import reading
 from spacelang.targets._configspace.text import graph, listing
-from spacelang.targets._configspace.ways import Choice
+from spacelang.targets._configspace.ways import FlatValue
 from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import (
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.random import Generator
 
-Encoding: TypeAlias = Mapping[str, Choice]
+Encoding: TypeAlias = Mapping[str, FlatValue]
 """The values of ConfigSpace's active hyperparameters by name; one of its own configurations is one, too."""
 
 WORDS = rewritten("values of several kinds, `none` and tuples are written as words; the way back knows them")
@@ -135,9 +134,9 @@ class ConfigSpaceForm:
         """What `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
         return document(self.plan, self.space.name, self._defaults)
 
-    def encode(self, configuration: Configuration) -> dict[str, Choice]:
+    def encode(self, configuration: Configuration) -> dict[str, FlatValue]:
         """The values of ConfigSpace's hyperparameters for a member."""
-        lookup, values = Assignment.of(self.space, configuration), dict[str, Choice]()
+        lookup, values = Assignment.of(self.space, configuration), dict[str, FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
         return values
@@ -166,14 +165,14 @@ class ConfigSpaceForm:
             return False
         return True
 
-    def sample(self, count: int, rng: "Generator") -> list[dict[str, Choice]]:
+    def sample(self, count: int, rng: "Generator") -> list[dict[str, FlatValue]]:
         """So many configurations that ConfigSpace draws.
 
         It rounds what it has drawn: of a float beside the limit of a constraint the rounded value may be none.
         """
         space = self.native
         space.seed(int(rng.integers(2**31)))
-        found: list[dict[str, Choice]] = []
+        found: list[dict[str, FlatValue]] = []
         while len(found) < count:
             left = count - len(found)
             drawn = space.sample_configuration(left) if left > 1 else [space.sample_configuration()]
@@ -205,9 +204,9 @@ class ConfigSpaceForm:
         return f"{built}\n\n\n{decode}"
 
     @cached_property
-    def _defaults(self) -> dict[str, Choice]:
+    def _defaults(self) -> dict[str, FlatValue]:
         """Defaults such that ConfigSpace's default configuration is the space's, or the member nearest to it."""
-        found: dict[str, Choice] = {}
+        found: dict[str, FlatValue] = {}
         for node, coded in self.plan.coded:
             if isinstance(coded, Coded):
                 for part in parts(coded.domain):
@@ -217,7 +216,7 @@ class ConfigSpaceForm:
         return {**found, **self.encode(nearest_admissible(self.structures)[1])}
 
 
-def _codes(node: Decision | Hyperparameter, coded: Coded | FlatHyperparameter) -> Iterator[Document]:
+def _codes(node: Choice | Hyperparameter, coded: Coded | FlatHyperparameter) -> Iterator[Document]:
     """What hyperparameters stand for where they do not have the very values of the space."""
     if isinstance(coded, FlatHyperparameter):
         if coded.name != node.key:

@@ -10,7 +10,7 @@ from spacelang.ir.scale import UNIT, Scale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.proposals import Proposals
 
-Objective = Callable[[Request], float | None]
+LossFunction = Callable[[Request], float | None]
 """The loss of a request; None where it fails."""
 
 
@@ -84,7 +84,7 @@ class SimulatedWorkers:
 
 def drive(
     search: Search,
-    objective: Objective,
+    objective: LossFunction,
     limit: int,
     known: Sequence[Trial] = (),
     scale: Scale = UNIT,

@@ -17,7 +17,7 @@ from spacelang.optimizers import Hyperparameters, hyperparameters_in
 from spacelang.plugins import Plugins
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import Objective, arbitrary, drive, failing, moody
+from spacelang.testing.driving import LossFunction, arbitrary, drive, failing, moody
 from spacelang.testing.resuming import Resumed
 from spacelang.testing.searching import LIMIT, PLENTY, SIZE, WORKERS, named, some
 from spacelang.testing.small_spaces import (
@@ -55,7 +55,7 @@ class OptimizerConformance(Resumed):
 
     @pytest.mark.parametrize("space", SMALL, ids=named)
     @pytest.mark.parametrize("objective", [arbitrary, moody], ids=["arbitrary", "moody"])
-    def test_asks_only_for_members_on_some_of_the_rows(self, space: Space, objective: Objective) -> None:
+    def test_asks_only_for_members_on_some_of_the_rows(self, space: Space, objective: LossFunction) -> None:
         driven = drive(self.start(space), objective, LIMIT)
         assert driven.trials
         for request in driven.requests:
@@ -88,7 +88,7 @@ class OptimizerConformance(Resumed):
     @WORKERS
     @pytest.mark.parametrize("space", FINITE, ids=named)
     @pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
-    def test_ends_when_a_finite_space_is_exhausted(self, space: Space, objective: Objective, workers: int) -> None:
+    def test_ends_when_a_finite_space_is_exhausted(self, space: Space, objective: LossFunction, workers: int) -> None:
         assert drive(self.start(space), objective, PLENTY, workers=workers).ended
 
     @WORKERS
@@ -126,7 +126,7 @@ class OptimizerConformance(Resumed):
     @pytest.mark.parametrize("space", FINITE, ids=named)
     @pytest.mark.parametrize("objective", [arbitrary, failing], ids=["arbitrary", "failing"])
     def test_what_ends_has_evaluated_every_pipeline_on_all_rows_and_nothing_twice(
-        self, space: Space, objective: Objective, workers: int
+        self, space: Space, objective: LossFunction, workers: int
     ) -> None:
         self.needs("hyperparameters")
         tree = DiscrepancyTree(Structures(space))
@@ -219,7 +219,7 @@ class EnoughError(Exception):
     """What a law is about has been seen."""
 
 
-def counted(times: int, offset: int = 0) -> Objective:
+def counted(times: int, offset: int = 0) -> LossFunction:
     """Losses from 0 to 2 in steps of 1/1024, and a third of all fail; in steps that a product with `times` keeps."""
 
     def loss(request: Request) -> float | None:

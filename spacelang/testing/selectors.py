@@ -19,7 +19,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._selection import Selection, Selector, unpenalised
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import Objective, answered, arbitrary, drive, failing, moody
+from spacelang.testing.driving import LossFunction, answered, arbitrary, drive, failing, moody
 from spacelang.testing.journals import Heard, MemoryJournal
 from spacelang.testing.searching import PLENTY, SIZE, WORKERS, ran, timed
 from spacelang.testing.small_spaces import forbid, made, plain, spaces
@@ -142,7 +142,7 @@ class SelectorConformance(Suite):
         space: Space,
         *calls: SelectorCall,
         seed: int = 0,
-        objective: Objective = arbitrary,
+        objective: LossFunction = arbitrary,
         workers: int = 1,
         selector: Selector | None = None,
     ) -> Calls:
@@ -153,7 +153,7 @@ class SelectorConformance(Suite):
         return made_of
 
     @pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
-    def test_returns_the_best_that_was_evaluated_on_all_rows(self, objective: Objective) -> None:
+    def test_returns_the_best_that_was_evaluated_on_all_rows(self, objective: LossFunction) -> None:
         def law(space: Space, seed: int, iterations: int, workers: int) -> None:
             assume(has_leaves(space))
             made_of = self.call(

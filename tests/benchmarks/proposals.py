@@ -22,7 +22,7 @@ from hyperopt import base, tpe
 import spacelang
 from spacelang.draws.sampling import Sampler
 from spacelang.optimizers._hyperopt import HyperoptTpe
-from spacelang.optimizers._proposing import Observed
+from spacelang.optimizers._proposing import ObservedLoss
 from spacelang.targets.hyperopt import Hyperopt
 
 SPACES: Final = (
@@ -54,7 +54,7 @@ def measured(name: str, sizes: Sequence[int], repeats: int) -> str:
     """One line of figures."""
     structures = spacelang.load(name).counted
     rng = np.random.default_rng(0)
-    history: list[Observed] = [
+    history: list[ObservedLoss] = [
         (each, float(rng.random())) for each in Sampler(structures).configurations(max(sizes), rng)
     ]
     proposer = HyperoptTpe(structures)

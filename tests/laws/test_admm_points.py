@@ -12,7 +12,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._admm.points import Cube, members
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets.admm import AdmmForm, Points
+from spacelang.targets.admm import AdmmForm, AdmmPoints
 
 from . import brute
 from .settings import EXAMPLES
@@ -24,7 +24,7 @@ LAW = settings(WHOLE, max_examples=EXAMPLES // 4)
 SEED = st.integers(0, 2**32 - 1)
 
 
-def moved(form: AdmmForm, count: int, rng: Any) -> Points:
+def moved(form: AdmmForm, count: int, rng: Any) -> AdmmPoints:
     """Points as searches have them: an alternative of each block and an order, and theta anywhere in its box."""
     points = form.blank(count)
     for block in form.blocks:

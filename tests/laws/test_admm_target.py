@@ -20,7 +20,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
 from spacelang.solver.network import TooTangledError, UndecidableError
 from spacelang.targets._lowered import document
-from spacelang.targets.admm import Admm, AdmmForm, Point, Points
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
 
 from . import brute
 from .settings import EXAMPLES
@@ -71,7 +71,7 @@ def permuted(draw: st.DrawFn) -> Space:
     return replace(space, root=root, constraints=(*space.constraints, *rules))
 
 
-def points_of(form: AdmmForm) -> list[Point]:
+def points_of(form: AdmmForm) -> list[AdmmPoint]:
     """Every one-hot z and permutation with every theta of the alternatives that it takes; others at their defaults."""
     found = []
     blank = form.default
@@ -89,7 +89,7 @@ def points_of(form: AdmmForm) -> list[Point]:
         for codes in product(*ranges):
             theta = form.theta_d.default.copy()
             theta[columns] = codes
-            found += [Point(z, blank.theta_c, theta, orders) for orders in product(*matrices)]
+            found += [AdmmPoint(z, blank.theta_c, theta, orders) for orders in product(*matrices)]
     return found
 
 
@@ -105,7 +105,7 @@ def check_reach(space: Space, members: set[str]) -> None:
         assert set(texts(form.decode_all(reached))) == members
         # With what does not count at its default every member is one point.
         active = form.active_all(reached)
-        usual = (active.theta_d | (Points.of(reached).theta_d == form.theta_d.default)).all(axis=1)
+        usual = (active.theta_d | (AdmmPoints.of(reached).theta_d == form.theta_d.default)).all(axis=1)
         for order, counts in zip(form.orders, active.orders, strict=True):
             place = form.orders.index(order)
             at_default = [(point.orders[place] == order.matrices[order.default]).all() for point in reached]
@@ -126,7 +126,7 @@ def test_orders_are_matrices(space: Space) -> None:
     check_reach(space, brute.configurations(space))
 
 
-def is_inside(form: AdmmForm, points: list[Point]) -> Any:
+def is_inside(form: AdmmForm, points: list[AdmmPoint]) -> Any:
     coefficients, most = form.inequalities
     rows = [np.concatenate([point.z, *(order.ravel() for order in point.orders)]) for point in points]
     return (np.array(rows, int) @ coefficients.T <= most).all(axis=1)
@@ -145,13 +145,15 @@ def test_the_linear_constraints_leave_exactly_what_members_take(space: Space) ->
         for taken in product(*(range(len(block.alternatives)) for block in form.blocks)):
             z = np.zeros(form.layout.width, np.int8)
             z[[block.start + number for block, number in zip(form.blocks, taken, strict=True)]] = 1
-            points += [Point(z, form.default.theta_c, form.default.theta_d, orders) for orders in product(*matrices)]
+            points += [
+                AdmmPoint(z, form.default.theta_c, form.default.theta_d, orders) for orders in product(*matrices)
+            ]
         known = {key(form, point) for point in encoded}
         for point, inside in zip(points, is_inside(form, points), strict=True):
             assert inside == (key(form, point) in known), key(form, point)
 
 
-def key(form: AdmmForm, point: Point) -> tuple[bytes, ...]:
+def key(form: AdmmForm, point: AdmmPoint) -> tuple[bytes, ...]:
     outer = [matrix for order, matrix in zip(form.orders, point.orders, strict=True) if order.owner is None]
     return (point.z.astype(np.int8).tobytes(), *(matrix.astype(np.int8).tobytes() for matrix in outer))
 
@@ -164,7 +166,7 @@ def _tuple(value: Any) -> Any:
     return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
-def wild(form: AdmmForm, count: int, rng: np.random.Generator) -> Points:
+def wild(form: AdmmForm, count: int, rng: np.random.Generator) -> AdmmPoints:
     """Points that need not lie anywhere: fractions, far outside of their boxes, several alternatives of a block."""
     points = []
     for _ in range(count):
@@ -175,8 +177,10 @@ def wild(form: AdmmForm, count: int, rng: np.random.Generator) -> Points:
             rng.random(len(form.theta_c)) < 0.3
         )
         z = rng.random(form.layout.width) if kind else rng.integers(0, 2, form.layout.width)
-        points.append(Point(z, theta_c, theta_d, tuple(rng.random((order.size, order.size)) for order in form.orders)))
-    return Points.of(points)
+        points.append(
+            AdmmPoint(z, theta_c, theta_d, tuple(rng.random((order.size, order.size)) for order in form.orders))
+        )
+    return AdmmPoints.of(points)
 
 
 @LAW
@@ -186,7 +190,7 @@ def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
     for form in forms(space):
         points = form.sample_all(8, rng)
         assert points.theta_d.dtype == np.float64
-        moved = Points(
+        moved = AdmmPoints(
             points.z, points.theta_c, points.theta_d + rng.uniform(-0.49, 0.49, points.theta_d.shape), points.orders
         )
         assert form.decode_all(moved) == form.decode_all(points)
@@ -204,7 +208,7 @@ def check_projection(space: Space, seed: int) -> None:
         for configuration in form.decode_all(landed):
             assert exclusion(space, configuration) is None
         again = form.project_all(landed)
-        assert all(map(Point.__eq__, again, landed))
+        assert all(map(AdmmPoint.__eq__, again, landed))
         # What is not active is P_D of what it was.
         active = form.active_all(landed)
         assert ((landed.theta_d == form.theta_d.nearest(points.theta_d)) | active.theta_d).all()
@@ -233,10 +237,10 @@ def test_members_come_back_one_by_one_and_together(space: Space, seed: int) -> N
             assume(False)
         members = columns.configurations()
         points = form.encode_all(members)
-        assert all(map(Point.__eq__, points, form.encode_all(columns)))
+        assert all(map(AdmmPoint.__eq__, points, form.encode_all(columns)))
         assert form.reaches_all(points).all()
         assert form.decode_all(points) == members
-        assert all(map(Point.__eq__, form.project_all(points), points))
+        assert all(map(AdmmPoint.__eq__, form.project_all(points), points))
         for point, member in zip(points, members[:5], strict=False):
             assert form.encode(member) == point
             assert form.decode(point) == member
@@ -251,7 +255,7 @@ def test_what_it_draws_are_members(space: Space, seed: int) -> None:
         drawn = form.sample(10, np.random.default_rng(seed))
         assert all(map(form.reaches, drawn))
         assert all(exclusion(space, form.decode(point)) is None for point in drawn)
-        assert all(map(Point.__eq__, drawn, form.sample(10, np.random.default_rng(seed))))
+        assert all(map(AdmmPoint.__eq__, drawn, form.sample(10, np.random.default_rng(seed))))
 
 
 @settings(LAW, max_examples=EXAMPLES // 4)

@@ -21,7 +21,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings
 from spacelang.optimizers._novelty import Novelty
-from spacelang.optimizers._proposing import Observed, Proposing
+from spacelang.optimizers._proposing import ObservedLoss, Proposing
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowered import RefusedError
@@ -49,13 +49,13 @@ FEW = TpeSettings(startup=3)
 LOSSES = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12)
 
 
-def drawn(space: Space, losses: Sequence[float | None], seed: int = 0) -> list[Observed]:
+def drawn(space: Space, losses: Sequence[float | None], seed: int = 0) -> list[ObservedLoss]:
     """A history of configurations that were drawn."""
     sampler, rng = Sampler(Structures(space)), np.random.default_rng(seed)
     return [(sampler.configuration(rng), loss) for loss in losses]
 
 
-def proposed(space: Space, history: Sequence[Observed], seed: int, how: TpeSettings = FEW) -> Configuration | None:
+def proposed(space: Space, history: Sequence[ObservedLoss], seed: int, how: TpeSettings = FEW) -> Configuration | None:
     return HyperoptTpe(Structures(space), how).propose(history, np.random.default_rng(seed))
 
 
@@ -150,7 +150,7 @@ def test_densities_of_the_library_integrate_to_one_within_the_bounds() -> None:
 
 def test_of_two_alternatives_the_better_one_is_proposed_mostly() -> None:
     space = plain(2)
-    tpe_of_it, history = HyperoptTpe(Structures(space)), list[Observed]()
+    tpe_of_it, history = HyperoptTpe(Structures(space)), list[ObservedLoss]()
     for turn in range(80):
         proposal = tpe_of_it.propose(history[:40], np.random.default_rng([3, turn]))
         assert proposal is not None
@@ -164,7 +164,7 @@ def test_what_is_not_active_is_not_modelled() -> None:
     rate = number("e.f.rate", Real(0.0, 1.0), 0.5, key="e.rate")
     space = made("half", choice("e", branch("f", rate), "g"))
     of_f = [Configuration({"e": "f", "e.rate": (place + 0.5) / 40}) for place in range(40)]
-    history: list[Observed] = [(each, abs(float(str(each["e.rate"])) - 0.8)) for each in of_f]
+    history: list[ObservedLoss] = [(each, abs(float(str(each["e.rate"])) - 0.8)) for each in of_f]
     history += [(Configuration({"e": "g"}), 0.5) for _ in range(20)]
     proposer = HyperoptTpe(Structures(space))
     found = [proposer.propose(history, np.random.default_rng(seed)) for seed in range(40)]

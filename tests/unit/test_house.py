@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import pytest
 
 import spacelang
+from spacelang import contracts
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import Plugins
@@ -33,6 +34,7 @@ ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     },
     "as it is written, and as it is meant": {
         "Operator": frozenset({"ir.space", "syntax.ast"}),
+        "Pipeline": frozenset({"syntax.ast", "targets.blds"}),
         "Task": frozenset({"ir.task", "syntax.ast"}),
     },
     "as a library has it, and as it is written": {"Parameter": frozenset({"catalog.catalogue", "syntax.ast"})},
@@ -42,11 +44,13 @@ ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "Normal": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
         "Uniform": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
     },
-    "of the configurations of a space, and of fitted pipelines; users know either by this word": {
+    "users and plug-ins know either by this word: of configurations and of fitted pipelines, what is taken and what is "
+    "minimised": {
         "Constraint": frozenset({"ir.space", "runtime.judging.constraints"}),
+        "Value": frozenset({"ir.value", "minimizers._protocol", "syntax.ast"}),
     },
 }
-"""The class names that several modules may have, because they stand for one thing: why, and which modules these are."""
+"""The names that several modules may have for their own: why, and which modules these are."""
 
 
 class FileFacts(NamedTuple):
@@ -57,17 +61,26 @@ class FileFacts(NamedTuple):
     names: frozenset[str]
     """What it imports from them."""
     classes: frozenset[str]
+    aliases: frozenset[str]
+    """What it assigns as a whole, such as the names of types."""
 
 
 @cache
 def facts_of(path: Path) -> FileFacts:
-    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = [*ast.walk(tree)]
     found = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module is not None]
     whole = (name.name for node in nodes if isinstance(node, ast.Import) for name in node.names)
+    targets = (
+        node.targets[0] if isinstance(node, ast.Assign) else node.target
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+    )
     return FileFacts(
         frozenset([*whole, *(node.module for node in found)]),
         frozenset(name.name for node in found for name in node.names),
         frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+        frozenset(target.id for target in targets if isinstance(target, ast.Name)),
     )
 
 
@@ -106,11 +119,16 @@ def test_no_two_test_modules_have_one_name() -> None:
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
-    """Private classes are the business of their modules alone: others import none of them, so that names may repeat."""
+    """And so does each name that is promised to plug-ins and users, whatever it is the name of.
+
+    Private classes are the business of their modules alone: others import none of them, so that names may repeat.
+    """
+    promised = {*contracts.__all__, *spacelang.__all__}
     homes: defaultdict[str, set[str]] = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        assert not [name for name in facts_of(path).names if name[0] == "_" and name[1:2].isupper()], path
-        for name in facts_of(path).classes:
+        facts = facts_of(path)
+        assert not [name for name in facts.names if name[0] == "_" and name[1:2].isupper()], path
+        for name in facts.classes | facts.aliases & promised:
             homes[name].add(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
     several = {name: modules for name, modules in homes.items() if len(modules) > 1 and not name.startswith("_")}
     assert several == {name: {*modules} for family in ONE_NAME.values() for name, modules in family.items()}

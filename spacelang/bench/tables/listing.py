@@ -11,13 +11,13 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
 from spacelang.solver.numbering import ConfigurationNumbers, structure_at
 
-Hyperparameters: TypeAlias = Literal["all", "default"]
+Extent: TypeAlias = Literal["all", "default"]
 """Whether a table has every value of hyperparameters, or their defaults."""
 
 PIPELINES_ONLY = "`--hyperparameters default` takes every pipeline at its default hyperparameters only"
 
 
-def count(structures: Structures, hyperparameters: Hyperparameters) -> int:
+def count(structures: Structures, hyperparameters: Extent) -> int:
     """How many configurations there are; raises InputError, with the reason, where they are not finitely many."""
     if hyperparameters == "default":
         return structures.count
@@ -30,7 +30,7 @@ def count(structures: Structures, hyperparameters: Hyperparameters) -> int:
         raise InputError(message, PIPELINES_ONLY) from error
 
 
-def configurations(structures: Structures, hyperparameters: Hyperparameters) -> Iterator[Configuration]:
+def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
     """Every configuration once, lazily, in the order of the text; raises as `count` does."""
     if hyperparameters == "default":
         completer = Completer(structures)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, ListedConfigurations, LossTable, Numbers
-from spacelang.bench.tables.listing import PIPELINES_ONLY, Hyperparameters, axes_of, configurations, count
+from spacelang.bench.tables.listing import PIPELINES_ONLY, Extent, axes_of, configurations, count
 from spacelang.ir.asking import Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
@@ -24,7 +24,7 @@ class Tabulate:
     """A search that asks for everything: the trials of a table, whose rungs are `sizes`."""
 
     sizes: tuple[int, ...]
-    hyperparameters: Hyperparameters = "all"
+    hyperparameters: Extent = "all"
 
     def search(self, problem: Problem) -> Search:
         """A round a rung, over all configurations: whoever evaluates orders them by what they share."""
@@ -35,7 +35,7 @@ class Tabulate:
             yield from together(Request(each, fidelity) for each in wanted)
 
 
-def check_size(structures: Structures, hyperparameters: Hyperparameters, rungs: int) -> int:
+def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
     """How many trials a table of the space takes; raises InputError where that is infinite, too many or none."""
     number = count(structures, hyperparameters)
     what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
@@ -70,7 +70,7 @@ def tabulated(
     `sizes` are the rungs, `bounds` the names of what every trial is subject to, in the order of its constraints.
     """
     axes = axes_of(structures)
-    hyperparameters: Hyperparameters = "default" if facts.hyperparameters == "default" else "all"
+    hyperparameters: Extent = "default" if facts.hyperparameters == "default" else "all"
     listed = ListedConfigurations(tuple(configurations(structures, hyperparameters)))
     found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
     wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]

@@ -13,7 +13,7 @@ import numpy as np
 from spacelang.ir.expr import And, Expr, Is, Or
 from spacelang.ir.space import Branch, Choice, Constraint, Kind, Product, Space
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import AdmmForm, Block, LinearRule, Order, Point
+from spacelang.targets.admm import AdmmForm, AdmmPoint, Block, LinearRule, StepOrder
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -23,17 +23,17 @@ class Choosing:
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
         self._orders = {order.address: order for order in form.orders}
-        self._inside: dict[tuple[str, str], dict[str, Order]] = {}
+        self._inside: dict[tuple[str, str], dict[str, StepOrder]] = {}
         """By block and alternative: the orders inside, by their addresses in the tree."""
         stages = [*map(self._stage, form.blocks), *(_decision(each, each.address) for each in self._free)]
         rules = tuple(Constraint(self._said(rule), True) for rule in form.rules)
         self.tree = DiscrepancyTree(Structures(Space(form.space.name, Product(Kind.SEQUENCE, tuple(stages)), rules)))
 
     @property
-    def _free(self) -> Iterator[Order]:
+    def _free(self) -> Iterator[StepOrder]:
         return (order for order in self._form.orders if order.owner is None)
 
-    def pipeline(self, point: Point) -> Pipeline:
+    def pipeline(self, point: AdmmPoint) -> Pipeline:
         """The pipeline of a point with z and orders of 0 and 1."""
         taken = {
             order.address: order.branches[int(order.places(matrix[None])[0])]
@@ -47,7 +47,7 @@ class Choosing:
             structure |= {address: taken[order.address] for address, order in inside.items()}
         return self.tree.pipeline_of(structure)
 
-    def point(self, pipeline: Pipeline, base: Point) -> Point:
+    def point(self, pipeline: Pipeline, base: AdmmPoint) -> AdmmPoint:
         """The point with theta of `base`, and z and the orders of a pipeline; what it does not reach is at its default.
 
         Nobody writes to its arrays.
@@ -63,7 +63,7 @@ class Choosing:
         for order in self._free:
             orders[order.address] = order.branches.index(structure[order.address])
         matrices = tuple(order.matrices[orders[order.address]] for order in self._form.orders)
-        return Point(z, base.theta_c, base.theta_d, matrices)
+        return AdmmPoint(z, base.theta_c, base.theta_d, matrices)
 
     def _stage(self, block: Block) -> Choice:
         usual = next(iter(block.variants.get(self._form.choices[block.address].default, (0,))))
@@ -96,6 +96,6 @@ class Choosing:
         return Or(tuple(Is(each, names) for each in ways))
 
 
-def _decision(order: Order, address: str) -> Choice:
+def _decision(order: StepOrder, address: str) -> Choice:
     branches = tuple(Branch(name, Product(Kind.SEQUENCE)) for name in order.branches)
     return Choice(order.stage, address, address, branches, order.default)

@@ -26,7 +26,7 @@ from spacelang.optimizers._admm.z_min import ZMin
 from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._selection import Selector
 from spacelang.surrogates.sizes import LEFT_OUT
-from spacelang.targets.admm import AdmmForm, Point
+from spacelang.targets.admm import AdmmForm, AdmmPoint
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
@@ -226,7 +226,7 @@ class Iterations:
                 return True
         return False
 
-    def _cube(self, point: Point) -> Cube:
+    def _cube(self, point: AdmmPoint) -> Cube:
         return Cube.of(self._form, self._form.owned(point))
 
     @property

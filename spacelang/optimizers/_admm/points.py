@@ -9,7 +9,7 @@ import numpy as np
 
 from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
-from spacelang.targets.admm import AdmmForm, Box, Mask, Point, Points
+from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaBox
 
 Theta: TypeAlias = tuple[Array, Array]
 """What a search moves of theta_c and of theta_d: the variables that a pipeline owns."""
@@ -18,7 +18,7 @@ KNOWN: Final = 512
 """So many members are known at most."""
 
 
-def members(form: AdmmForm, points: Points | Sequence[Point]) -> list[Configuration | None]:
+def members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
     """What is evaluated for each point: the configuration of the nearest member with the same z and the same orders.
 
     None where no member has them: such a point is as bad as one whose evaluation failed.
@@ -35,7 +35,7 @@ def members(form: AdmmForm, points: Points | Sequence[Point]) -> list[Configurat
     return found
 
 
-def member(form: AdmmForm, point: Point) -> Configuration | None:
+def member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
     """The same for one point."""
     return members(form, [point])[0]
 
@@ -47,7 +47,7 @@ class MemberCache:
         self._form = form
         self._found: dict[tuple[bytes, ...], Configuration | None] = {}
 
-    def __call__(self, point: Point) -> Configuration | None:
+    def __call__(self, point: AdmmPoint) -> Configuration | None:
         """What is evaluated for a point."""
         theta = self._form.theta_c.nearest(point.theta_c), self._form.theta_d.nearest(point.theta_d)
         key = tuple(each.tobytes() for each in (point.z, *theta, *point.orders))
@@ -67,8 +67,8 @@ class Cube:
 
     numbers: Array
     integers: Array
-    theta_c: Box
-    theta_d: Box
+    theta_c: ThetaBox
+    theta_d: ThetaBox
 
     @classmethod
     def of(cls, form: AdmmForm, owned: Mask) -> "Cube":
@@ -90,7 +90,7 @@ class Cube:
             sizes[column] = len(members)
         return inf if len(self.numbers) else float(np.prod(sizes))
 
-    def theta(self, point: Point) -> Theta:
+    def theta(self, point: AdmmPoint) -> Theta:
         """What is moved, of a point."""
         return point.theta_c[self.numbers], point.theta_d[self.integers]
 
@@ -98,13 +98,13 @@ class Cube:
         """Where theta lies, (width,)."""
         return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
 
-    def with_theta(self, theta: Theta, base: Point) -> Point:
+    def with_theta(self, theta: Theta, base: AdmmPoint) -> AdmmPoint:
         """The point with this theta, and all else as in `base`."""
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
         theta_c[self.numbers], theta_d[self.integers] = theta
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
-    def point(self, place: Array, base: Point) -> Point:
+    def point(self, place: Array, base: AdmmPoint) -> AdmmPoint:
         """The point at a place; what is not moved is that of `base`, to the last bit: known trials are not repeated."""
         numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
@@ -113,6 +113,6 @@ class Cube:
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
 
-def _move(theta: Array, columns: Array, box: Box, place: Array) -> None:
+def _move(theta: Array, columns: Array, box: ThetaBox, place: Array) -> None:
     before = theta[columns]
     theta[columns] = np.where(box.to_unit(before) == place, before, box.from_unit(place))

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from spacelang.draws.codes import Array
-from spacelang.targets.admm import Box, Mask, Point
+from spacelang.targets.admm import AdmmPoint, Mask, ThetaBox
 
 Weighed: TypeAlias = Literal["unit", "raw"]
 """What a distance between theta~ and delta is counted in: the range of the variable, or 1."""
@@ -28,7 +28,7 @@ class Iterate:
     (`residuals`), empty where there are none.
     """
 
-    point: Point
+    point: AdmmPoint
     delta: Array
     multipliers: Array
     slack: Array
@@ -48,16 +48,16 @@ class Splitting:
     and `updated`.
     """
 
-    box: Box
+    box: ThetaBox
     rho: float
     widths: Array
 
     @classmethod
-    def of(cls, box: Box, rho: float, weighed: Weighed = "unit") -> "Splitting":
+    def of(cls, box: ThetaBox, rho: float, weighed: Weighed = "unit") -> "Splitting":
         """The splitting of theta_d in its box, with rho > 0."""
         return cls(box, rho, box.unit if weighed == "unit" else np.ones(len(box)))
 
-    def start(self, point: Point) -> Iterate:
+    def start(self, point: AdmmPoint) -> Iterate:
         """The state before the first iteration: theta of a point, delta its P_D, and multipliers of 0."""
         empty = np.zeros(0)
         return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
@@ -70,7 +70,7 @@ class Splitting:
         """rho / 2 times the squared distance of theta~ (..., D) from b over what is `owned` (D,): shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def moved(self, state: Iterate, found: Point, owned: Mask) -> Iterate:
+    def moved(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
         """After theta-min: what is owned has the values of `found`, kept to the box.
 
         Of all else theta~ is b, which costs nothing, and theta_c stays.
@@ -83,7 +83,7 @@ class Splitting:
         """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
-    def begun(self, state: Iterate, found: Point, owned: Mask) -> Iterate:
+    def begun(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
         """As at the beginning, from a point: of what is owned theta~ and delta are its values, lambda is 0."""
         mine = owned.theta_d
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
@@ -95,7 +95,7 @@ class Splitting:
             multipliers=np.where(mine, 0.0, state.multipliers),
         )
 
-    def chosen(self, state: Iterate, found: Point) -> Iterate:
+    def chosen(self, state: Iterate, found: AdmmPoint) -> Iterate:
         """After z-min: z and the orders of `found`, whatever its theta is."""
         return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
 

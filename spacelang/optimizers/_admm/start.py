@@ -9,13 +9,13 @@ from typing import Final
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import NOTHING, Choice
 from spacelang.solver.defaults import Completer
-from spacelang.targets.admm import AdmmForm, Point
+from spacelang.targets.admm import AdmmForm, AdmmPoint
 
 FIRST: Final = "GaussianNB"
 """The estimator of the first pipeline in the ADMM paper, where a stage has it."""
 
 
-def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> Point:
+def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:
     """The point of the first of some configurations of the space; without any, that of the simplest one.
 
     That leaves out all steps that may be left out and ends in naive Bayes, as far as constraints admit it; all else is

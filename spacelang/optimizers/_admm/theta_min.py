@@ -11,13 +11,12 @@ import numpy as np
 
 from spacelang.draws.codes import Array
 from spacelang.ir.trial import Request, Trial
-from spacelang.minimizers import Box
-from spacelang.minimizers import Point as Place
+from spacelang.minimizers import Box, Point
 from spacelang.optimizers._admm.points import Cube, MemberCache, Theta
 from spacelang.optimizers._admm.residuals import Residuals, measured
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.surrogates.dimensions import Dimension
-from spacelang.targets.admm import AdmmForm, Point
+from spacelang.targets.admm import AdmmForm, AdmmPoint
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -54,9 +53,9 @@ class ThetaMin:
         self._members = MemberCache(form) if members is None else members
         self._owned = form.owned(state.point)
         self._target = splitting.target(state)
-        self._trials: dict[Place, Trial] = {}
-        self._fresh: dict[Place, Trial] = {}
-        self._exact: dict[Place, Theta] = {}
+        self._trials: dict[Point, Trial] = {}
+        self._fresh: dict[Point, Trial] = {}
+        self._exact: dict[Point, Theta] = {}
         """What earlier places stand for: floats do not come back from the cube to the last bit."""
         self._largest = 0.0
         """The largest penalty of a success so far."""
@@ -64,7 +63,7 @@ class ThetaMin:
         self._slacks = len(residuals) if searches_slack and self.cube.width else 0
         self.rng = rng
         self.room = room
-        self.known: list[tuple[Place, float]] = []
+        self.known: list[tuple[Point, float]] = []
         self._judge(earlier)
 
     def _judge(self, earlier: Iterable[tuple[Theta, Trial]]) -> None:
@@ -84,16 +83,16 @@ class ThetaMin:
         return (Dimension(),) * (self.cube.width + self._slacks)
 
     @property
-    def start(self) -> Place:
+    def start(self) -> Point:
         """Where theta is at present."""
         return self._place(self.cube.theta(self._state.point), self._state.slack)
 
-    def request(self, place: Place) -> Request | None:
+    def request(self, place: Point) -> Request | None:
         """The request for the nearest member with the same z; None where there is none."""
         found = self._members(self._point(place))
         return None if found is None else Request(found)
 
-    def number(self, place: Place, trial: Trial | None, seen: Sequence[float]) -> float:
+    def number(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
         """The augmented value of a place by its trial; None is a place without a member."""
         if trial is not None:
             self._trials[place] = self._fresh[place] = trial
@@ -103,13 +102,13 @@ class ThetaMin:
         self._largest = max(self._largest, penalty)
         return trial.standing + penalty
 
-    def after(self, best: Place) -> Iterate:
+    def after(self, best: Point) -> Iterate:
         """The state with theta of the best place and its slacks; those of before where it failed."""
         state = self._splitting.moved(self._state, self._point(best), self._owned)
         trial = self._trials.get(best)
         return state if trial is None or trial.loss is None else replace(state, slack=self._slack(best, trial))
 
-    def trial(self, place: Place) -> Trial | None:
+    def trial(self, place: Point) -> Trial | None:
         """What came of a place; None where nothing is known of it."""
         return self._trials.get(place)
 
@@ -123,23 +122,23 @@ class ThetaMin:
         """What was told that was not known before: earlier ones for the next time."""
         return ((self.cube.theta(self._point(place)), trial) for place, trial in self._fresh.items())
 
-    def _place(self, theta: Theta, slack: Array) -> Place:
+    def _place(self, theta: Theta, slack: Array) -> Point:
         place = tuple(self.cube.place(theta).tolist())
         most = self._residuals.most
         shares = np.divide(slack, most, out=np.zeros_like(most), where=most > 0) if self._slacks else ()
         return (*place, *(float(share) for share in shares))
 
-    def _point(self, place: Place) -> Point:
+    def _point(self, place: Point) -> AdmmPoint:
         if place in self._exact:
             return self.cube.with_theta(self._exact[place], self._state.point)
         return self.cube.point(np.array(place[: self.cube.width]), self._state.point)
 
-    def _penalty(self, place: Place, trial: Trial) -> float:
+    def _penalty(self, place: Point, trial: Trial) -> float:
         relaxed = self._point(place).theta_d
         apart = self._splitting.penalty(relaxed, self._target, self._owned.theta_d)
         return float(apart) + self._residuals.penalty_of(trial, self._slack(place, trial), self._state.mu)
 
-    def _slack(self, place: Place, trial: Trial) -> Array:
+    def _slack(self, place: Point, trial: Trial) -> Array:
         if not self._slacks:
             return self._suited(trial)
         return np.asarray(self._residuals.most * np.array(place[self.cube.width :]))

@@ -17,7 +17,7 @@ from spacelang.report.page.source import Piece, source_of
 from spacelang.report.page.tree import VisitedTree, decision_tree, searched_tree
 from spacelang.report.stored import by_kind, facts_of, further
 from spacelang.runtime.storing.runs import Summary
-from spacelang.runtime.storing.stored import State
+from spacelang.runtime.storing.stored import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _warnings(told: Material) -> Iterator[str]:
     elif told.members is not None and len(told.members.records) < len(told.records):
         left = len(told.records) - len(told.members.records)
         yield f"{left:,} trials are no members of the space of this store; sections about the space leave them out."
-    if told.summary.state is State.KILLED:
+    if told.summary.state is RunState.KILLED:
         yield "This run was killed: all trials that it had reported are here."
 
 

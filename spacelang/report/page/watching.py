@@ -21,7 +21,7 @@ from typing import Any, Final
 from spacelang.report.page.rendering import Live, page, policy, script, style
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.stored import State
+from spacelang.runtime.storing.stored import RunState
 from spacelang.runtime.storing.stored_run import StoredRun
 
 LOOPBACK: Final = "127.0.0.1"
@@ -41,7 +41,7 @@ STATE_EVERY: Final = 10.0
 PATIENCE: Final = 20.0
 """Seconds within which a client has to say what it wants."""
 
-GOES_ON: Final = frozenset({State.RUNNING, State.UNKNOWN})
+GOES_ON: Final = frozenset({RunState.RUNNING, RunState.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Watched:
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock, self._lock = store, clock, Lock()
-        self._text, self._seen, self._state = "", ProgressMark(), State.UNKNOWN
+        self._text, self._seen, self._state = "", ProgressMark(), RunState.UNKNOWN
         self._until, self._looked = 0.0, 0.0
 
     def page(self) -> str:

@@ -15,10 +15,10 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from spacelang.runtime.data.arff_columns import (
+    ArffValue,
     Attribute,
     AttributeValues,
     LineError,
-    Value,
     attribute,
     column,
     to_float,
@@ -127,7 +127,7 @@ def _declared(line: str) -> Attribute:
 def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame:
     columns = [column(attribute) for attribute in attributes]
     numbers: list[int] = []
-    rows: list[list[Value]] = []
+    rows: list[list[ArffValue]] = []
     for number, line in lines:
         try:
             rows.append(_row(line, len(columns)))
@@ -140,7 +140,7 @@ def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame
     return pd.concat([column.series() for column in columns], axis=1, keys=[each.name for each in attributes])
 
 
-def _row(line: str, width: int) -> list[Value]:
+def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
         held = "1 value" if len(values) == 1 else f"{len(values)} values"
@@ -148,7 +148,7 @@ def _row(line: str, width: int) -> list[Value]:
     return values
 
 
-def _take(columns: list[AttributeValues], rows: list[list[Value]], numbers: list[int], name: str) -> None:
+def _take(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
     """Give each column its values of the rows, and forget the rows."""
     if not rows:
         return
@@ -158,18 +158,18 @@ def _take(columns: list[AttributeValues], rows: list[list[Value]], numbers: list
     numbers.clear()
 
 
-def _extend(taking: AttributeValues, values: tuple[Value, ...], numbers: list[int], name: str) -> None:
+def _extend(taking: AttributeValues, values: tuple[ArffValue, ...], numbers: list[int], name: str) -> None:
     try:
         taking.extend(values)
     except LineError as error:
         raise error.at(numbers[error.place], name) from None
 
 
-def _values(line: str) -> list[Value]:
+def _values(line: str) -> list[ArffValue]:
     """The values between commas, without their quotes; None for those that are missing."""
     if "'" not in line and '"' not in line:
         return [None if value in {"?", ""} else value for value in map(str.strip, line.split(","))]
-    found: list[Value] = []
+    found: list[ArffValue] = []
     place, comma = 0, ","
     while comma:
         match = _VALUE.match(line, place)
@@ -183,7 +183,7 @@ def _values(line: str) -> list[Value]:
     return found
 
 
-def _value(quoted: str | None, bare: str) -> Value:
+def _value(quoted: str | None, bare: str) -> ArffValue:
     if quoted is not None:
         return _unquoted(quoted)
     return None if bare.strip() in {"?", ""} else bare.strip()
@@ -203,7 +203,7 @@ def _plain(escape: re.Match[str]) -> str:
 
 def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable:
     others = {place: column(each) for place, each in enumerate(attributes) if not each.is_number}
-    given: dict[int, dict[int, tuple[int, Value]]] = {place: {} for place in others}
+    given: dict[int, dict[int, tuple[int, ArffValue]]] = {place: {} for place in others}
     data, indices, ends = array("d"), array("q"), array("q", [0])
     for row, (number, line) in enumerate(lines):
         try:
@@ -223,7 +223,7 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
     return SparseTable(tuple(each.name for each in attributes), csr_array(parts, shape=shape), series)
 
 
-def _filled(taking: AttributeValues, given: dict[int, tuple[int, Value]], count: int, name: str) -> pd.Series:
+def _filled(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
     """A column of which sparse rows give some values: what they leave out is the first one declared."""
     if len(given) < count and taking.attribute.kind != "nominal":
         raise DataError(
@@ -236,12 +236,12 @@ def _filled(taking: AttributeValues, given: dict[int, tuple[int, Value]], count:
     return taking.series()
 
 
-def _entries(line: str, width: int) -> dict[int, Value]:
+def _entries(line: str, width: int) -> dict[int, ArffValue]:
     """The values of a sparse row by the places of their columns."""
     if not (line.startswith("{") and line.endswith("}")):
         raise LineError("is no sparse row like those before it", f"it may have been cut: {AGAIN}")
     inside = line[1:-1]
-    found: dict[int, Value] = {}
+    found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""
     while comma:
         match = _ENTRY.match(inside, place)

@@ -15,7 +15,7 @@ from spacelang.runtime.errors import DataError
 
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
 
-Value: TypeAlias = str | None
+ArffValue: TypeAlias = str | None
 """The text of a value; None is a missing one."""
 
 KINDS: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
@@ -105,7 +105,7 @@ class AttributeValues(ABC):
     attribute: Attribute
     parts: list[npt.NDArray[Any]] = field(default_factory=list)
 
-    def extend(self, values: Sequence[Value]) -> None:
+    def extend(self, values: Sequence[ArffValue]) -> None:
         """Take the next values; raises LineError, with its place among them, for one that is not as declared."""
         try:
             self.parts.append(self.convert(values))
@@ -114,7 +114,7 @@ class AttributeValues(ABC):
                 self._check(place, value)
             raise
 
-    def _check(self, place: int, value: Value) -> None:
+    def _check(self, place: int, value: ArffValue) -> None:
         try:
             self.convert([value])
         except (ValueError, KeyError, OverflowError):
@@ -126,7 +126,7 @@ class AttributeValues(ABC):
         """What each value should be, after a comma."""
 
     @abstractmethod
-    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
         """The values by themselves; raises ValueError, KeyError or OverflowError."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class AttributeValues(ABC):
 class _Numbers(AttributeValues):
     expected = "which is declared to be a number"
 
-    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
         if self.attribute.kind == "integer":
             try:
                 return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
@@ -157,8 +157,8 @@ class _Numbers(AttributeValues):
 class _Categories(AttributeValues):
     expected = "which is none of its declared values"
 
-    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
-        codes: dict[Value, int] = {value: code for code, value in enumerate(self.attribute.values)} | {None: -1}
+    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
+        codes: dict[ArffValue, int] = {value: code for code, value in enumerate(self.attribute.values)} | {None: -1}
         return np.fromiter((codes[value] for value in values), dtype=np.int64, count=len(values))
 
     def series(self) -> pd.Series:
@@ -169,7 +169,7 @@ class _Categories(AttributeValues):
 class _Texts(AttributeValues):
     expected = "which is declared to be text"
 
-    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
         return np.array([*values, None], dtype=object)[:-1]
 
     def series(self) -> pd.Series:
@@ -181,7 +181,7 @@ class _Dates(AttributeValues):
     def expected(self) -> str:
         return f"which is declared to be a date of the form `{self.attribute.pattern}`"
 
-    def convert(self, values: Sequence[Value]) -> npt.NDArray[Any]:
+    def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
         moments = pd.to_datetime(pd.Series([*values], dtype=object), format=self.attribute.pattern, utc=self._has_zone)
         return moments.dt.tz_localize(None).to_numpy(dtype="M8[ns]")
 
@@ -214,7 +214,7 @@ def to_float(text: str) -> float:
     return float(text)
 
 
-def _to_integer(text: Value) -> int:
+def _to_integer(text: ArffValue) -> int:
     if text is None or "_" in text:
         raise ValueError
     return int(text)

@@ -13,7 +13,7 @@ from spacelang.ir.trial import TestScore
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
-from spacelang.runtime.storing.stored import APPLICATION, State
+from spacelang.runtime.storing.stored import APPLICATION, RunState
 from spacelang.runtime.storing.stored_run import StoredRun
 
 FOLDER: Final = "runs"
@@ -49,7 +49,7 @@ class Summary:
     validation: str
     optimizer: str
     seed: int
-    state: State
+    state: RunState
     trials: int
     best: float | None
     feasible: bool

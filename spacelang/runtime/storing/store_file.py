@@ -19,7 +19,7 @@ from spacelang.runtime.storing.store_faults import (
     sound,
     told,
 )
-from spacelang.runtime.storing.stored import APPLICATION, FORMER_LAYOUTS, LAYOUTS, TABLES, VERSION, State, digest
+from spacelang.runtime.storing.stored import APPLICATION, FORMER_LAYOUTS, LAYOUTS, TABLES, VERSION, RunState, digest
 
 PATIENCE: Final = 30_000
 """Milliseconds that a run waits for the right to write, which who asks for its state takes for a moment."""
@@ -355,18 +355,18 @@ def _process(connection: sqlite3.Connection) -> int | None:
     return None
 
 
-def unended(path: Path) -> State:
+def unended(path: Path) -> RunState:
     """The state of a run whose last session has no end."""
     if not is_writable(path):
-        return State.UNKNOWN  # without the right to write nobody can know who has it
+        return RunState.UNKNOWN  # without the right to write nobody can know who has it
     with told(path):
         connection = _connect(path, "rw")
         try:
             seize(path, connection)
         except StoreError:
-            return State.RUNNING
+            return RunState.RUNNING
         else:
             connection.execute("ROLLBACK")
-            return State.KILLED
+            return RunState.KILLED
         finally:
             leave(path, connection)

@@ -37,7 +37,7 @@ Named: TypeAlias = tuple[tuple[str, float], ...]
 """Numbers with their names, in an order; nan is unknown."""
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """What has become of a run."""
 
     RUNNING = "running"

@@ -20,8 +20,8 @@ from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
     NOTHING_SAID,
     Row,
+    RunState,
     Session,
-    State,
     digest,
     must_be,
     record_of,
@@ -76,13 +76,13 @@ class StoredRun(Closing):
         return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """What has become of the run."""
         sessions = self.sessions
         ending = sessions[-1].ending if sessions else None
         if ending is None:
             return unended(self.path)
-        return State.FINISHED if ending in FINISHED else State.INTERRUPTED
+        return RunState.FINISHED if ending in FINISHED else RunState.INTERRUPTED
 
     @property
     def best(self) -> tuple[int, float, bool] | None:

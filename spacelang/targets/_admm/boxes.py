@@ -90,7 +90,7 @@ def _scale_to_json(piece: Piece) -> dict[str, object]:
     return {"log": True} if isinstance(piece.part, Grid | Real) and piece.part.log else {}
 
 
-class Box:
+class ThetaBox:
     """Coordinates as arrays, one entry each: their box [lower, upper], log flags, defaults, and D where integral."""
 
     def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
@@ -117,9 +117,9 @@ class Box:
     def __len__(self) -> int:
         return len(self.coordinates)
 
-    def take(self, columns: Array) -> "Box":
+    def take(self, columns: Array) -> "ThetaBox":
         """The box of some of the coordinates."""
-        return Box(tuple(self.coordinates[column] for column in columns), integral=self.integral)
+        return ThetaBox(tuple(self.coordinates[column] for column in columns), integral=self.integral)
 
     @property
     def unit(self) -> Array:

@@ -18,11 +18,11 @@ from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._admm.layout import Block, Layout, Order, ThetaColumns
+from spacelang.targets._admm.layout import Block, Layout, StepOrder, ThetaColumns
 from spacelang.targets._admm.linear_rules import LinearRule, LinearRules, linear_rules
 from spacelang.targets._admm.maps import Maps, put
 from spacelang.targets._admm.moving import Mover, Wanted
-from spacelang.targets._admm.points import Point, Points
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -102,22 +102,22 @@ class AdmmForm(Maps):
         return np.array([bound.limit for bound in self.bounds], float)
 
     @cached_property
-    def default(self) -> Point:
+    def default(self) -> AdmmPoint:
         """The point of the default configuration, of the member nearest to it where that is none."""
         return self.encode(nearest_admissible(self.structures)[1])
 
     # ---- membership and projection
 
-    def reaches(self, point: Point) -> bool:
+    def reaches(self, point: AdmmPoint) -> bool:
         """Whether a point satisfies all: one-hot blocks, orders, A z <= b, theta in its box and in D, constraints.
 
         Variables that are not active have to be in D too, whatever they hold there.
         """
         if not self._fits(point):
             return False
-        return bool(self.reaches_all(Points.of([point]))[0])
+        return bool(self.reaches_all(AdmmPoints.of([point]))[0])
 
-    def _fits(self, point: Point) -> bool:
+    def _fits(self, point: AdmmPoint) -> bool:
         """Whether the arrays have the shapes of this form."""
         return (
             np.shape(point.z) == (self.layout.width,)
@@ -126,7 +126,7 @@ class AdmmForm(Maps):
             and [np.shape(order) for order in point.orders] == [(order.size, order.size) for order in self.orders]
         )
 
-    def reaches_all(self, points: Points | Sequence[Point]) -> Array:
+    def reaches_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
         """The same for many points: a boolean array (n,)."""
         points = self.together(points)
         found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
@@ -136,7 +136,7 @@ class AdmmForm(Maps):
             found[rows] = self.truths(points.take(rows)).admitted
         return found
 
-    def _is_structured(self, points: Points) -> Array:
+    def _is_structured(self, points: AdmmPoints) -> Array:
         """Whether z and orders alone are as they have to be."""
         found: Array = ((points.z == 0) | (points.z == 1)).all(axis=1)
         for block in self.blocks:
@@ -151,23 +151,23 @@ class AdmmForm(Maps):
         found &= (together.astype(np.float32) @ coefficients.T.astype(np.float32) <= most).all(axis=1)
         return found
 
-    def project(self, point: Point) -> Point:
+    def project(self, point: AdmmPoint) -> AdmmPoint:
         """The nearest point that `reaches` accepts; one that it accepts stays as it is.
 
         Each block becomes its largest entry (the first of several), each order the permutation with the largest sum,
         theta its P_D. Where that breaks a constraint, what is active moves to the nearest admissible alternatives and
         values with as few changes as possible (see `Mover`), always the same ones.
         """
-        return self.project_all(Points.of([point]))[0]
+        return self.project_all(AdmmPoints.of([point]))[0]
 
-    def project_all(self, points: Points | Sequence[Point]) -> Points:
+    def project_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
         """The same for many points."""
         found = self._rounded(self.together(points))
         for row in np.flatnonzero(~self.reaches_all(found)).tolist():
             found.put(np.array([row]), self._moved(found.take(np.array([row]))))
         return found
 
-    def _rounded(self, points: Points) -> Points:
+    def _rounded(self, points: AdmmPoints) -> AdmmPoints:
         z = np.zeros((len(points), self.layout.width), np.int8)
         for block in self.blocks:
             given = np.asarray(points.z[:, block.columns], float)
@@ -176,9 +176,9 @@ class AdmmForm(Maps):
         orders = tuple(
             order.matrices[order.places(matrices)] for order, matrices in zip(self.orders, points.orders, strict=True)
         )
-        return Points(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
+        return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
-    def _moved(self, points: Points) -> Points:
+    def _moved(self, points: AdmmPoints) -> AdmmPoints:
         """The nearest member of one rounded point; what is not active in it stays."""
         found = self.encode_all([self._mover.move(*self._wanted(points[0]))])
         active = self.active_all(found)
@@ -194,7 +194,7 @@ class AdmmForm(Maps):
     def _mover(self) -> Mover:
         return Mover(self.structures)
 
-    def _wanted(self, point: Point) -> tuple[dict[str, str], Wanted]:
+    def _wanted(self, point: AdmmPoint) -> tuple[dict[str, str], Wanted]:
         """What a rounded point says of all decisions and hyperparameters, taken or not.
 
         Of a variable that several alternatives have, the word of the one that z takes counts, else of the first.
@@ -242,11 +242,11 @@ class AdmmForm(Maps):
                         found.setdefault(address, []).append((place, number, (value,)))
         return found
 
-    def sample(self, count: int, rng: "Generator") -> list[Point]:
+    def sample(self, count: int, rng: "Generator") -> list[AdmmPoint]:
         """Points by the form's own means: see `sample_all`."""
         return list(self.sample_all(count, rng))
 
-    def sample_all(self, count: int, rng: "Generator") -> Points:
+    def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
         """So many points: each block, each order and each variable of theta drawn on its own, and projected.
 
         Alternatives and orders are uniform, theta uniform or log-uniform. What satisfies all constraints stays as it
@@ -266,7 +266,7 @@ class AdmmForm(Maps):
 
     # ---- rows of the matrix
 
-    def _columns_of(self, order: Order) -> slice:
+    def _columns_of(self, order: StepOrder) -> slice:
         before = self.orders[: self.orders.index(order)]
         start = self.layout.width + sum(each.size**2 for each in before)
         return slice(start, start + order.size**2)

@@ -20,7 +20,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import identity
 from spacelang.reductions.flattening import Settled
 from spacelang.reductions.permutations import Permutation
-from spacelang.targets._admm.boxes import Box, Coordinate, Owner
+from spacelang.targets._admm.boxes import Coordinate, Owner, ThetaBox
 
 FEW: Final = 4_096
 """Of domains with so many members those are left out of D that a constraint on them alone excludes."""
@@ -76,7 +76,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Order(Permutation):
+class StepOrder(Permutation):
     """The order of permuted steps."""
 
     stage: str
@@ -90,10 +90,10 @@ class Layout:
     """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
 
     blocks: tuple[Block, ...]
-    orders: tuple[Order, ...]
+    orders: tuple[StepOrder, ...]
     always: tuple[ThetaColumns, ...]
-    theta_c: Box
-    theta_d: Box
+    theta_c: ThetaBox
+    theta_d: ThetaBox
 
     @property
     def width(self) -> int:
@@ -111,7 +111,7 @@ def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ..
         start = blocks[-1].columns.stop if blocks else 0
         blocks.append(Block(stage.key, stage.address, start, tuple(writer.alternatives(stage, variants))))
     orders = tuple(
-        Order(
+        StepOrder(
             products[choice.address].labels,
             tuple(choice.places),
             choice.key,
@@ -143,11 +143,11 @@ class _Writer:
         self._numbers: list[Coordinate] = []
         self._integers: list[Coordinate] = []
 
-    def numbers(self) -> Box:
-        return Box(tuple(self._numbers), integral=False)
+    def numbers(self) -> ThetaBox:
+        return ThetaBox(tuple(self._numbers), integral=False)
 
-    def integers(self) -> Box:
-        return Box(tuple(self._integers), integral=True)
+    def integers(self) -> ThetaBox:
+        return ThetaBox(tuple(self._integers), integral=True)
 
     def alternatives(
         self, stage: Choice, variants: Mapping[tuple[str, str], tuple[Settled, ...]]

@@ -11,8 +11,8 @@ from spacelang.draws.codes import Array, Codes
 from spacelang.draws.tabulating import Tabulator, coded
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.targets._admm.layout import Block, Indicator, Layout, Order, ThetaColumns
-from spacelang.targets._admm.points import Mask, Point, Points
+from spacelang.targets._admm.layout import Block, Indicator, Layout, StepOrder, ThetaColumns
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
 from spacelang.targets._admm.truths import Truths
 
 
@@ -23,18 +23,18 @@ class Maps:
         self.space = space
         self.layout = layout
         self.blocks: tuple[Block, ...] = layout.blocks
-        self.orders: tuple[Order, ...] = layout.orders
+        self.orders: tuple[StepOrder, ...] = layout.orders
         self.theta_c = layout.theta_c
         self.theta_d = layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
 
     # ---- the way down
 
-    def encode(self, configuration: Configuration) -> Point:
+    def encode(self, configuration: Configuration) -> AdmmPoint:
         """The point of a member; variables that are not active in it hold their defaults."""
         return self.encode_all([configuration])[0]
 
-    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> Points:
+    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> AdmmPoints:
         """The points of members, in their order."""
         given = configurations
         columns = given if isinstance(given, Batch) else self._tabulator.columns(given)
@@ -52,9 +52,9 @@ class Maps:
                 self._write(points, alternative.slots, columns, decisions, None if alone else numbers == number)
         return points
 
-    def blank(self, count: int) -> Points:
+    def blank(self, count: int) -> AdmmPoints:
         """So many points of zeros in z and orders, and the defaults in theta."""
-        return Points(
+        return AdmmPoints(
             np.zeros((count, self.layout.width), np.int8),
             np.tile(self.theta_c.default, (count, 1)),
             np.tile(self.theta_d.default, (count, 1)),
@@ -92,7 +92,7 @@ class Maps:
 
     def _write(
         self,
-        points: Points,
+        points: AdmmPoints,
         slots: Sequence[ThetaColumns],
         columns: Batch,
         decisions: Mapping[str, Array],
@@ -117,33 +117,33 @@ class Maps:
 
     # ---- the way back
 
-    def decode(self, point: Point) -> Configuration:
+    def decode(self, point: AdmmPoint) -> Configuration:
         """The configuration of a point that `reaches` accepts.
 
         Between integers it is that of the nearest point, the upper one of two: 3.7 stands for 4, and so does 3.5. Only
         `project` sees to it that this is a member.
         """
-        return self.decode_all(Points.of([point]))[0]
+        return self.decode_all(AdmmPoints.of([point]))[0]
 
-    def decode_all(self, points: Points | Sequence[Point]) -> list[Configuration]:
+    def decode_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration]:
         """The configurations of points, in their order; see `decode`."""
         return self.columns(points).configurations()
 
-    def columns(self, points: Points | Sequence[Point]) -> Batch:
+    def columns(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Batch:
         """The same as columns."""
         return self.truths(self._nearest(self.together(points))).columns
 
-    def _nearest(self, points: Points) -> Points:
+    def _nearest(self, points: AdmmPoints) -> AdmmPoints:
         """The same points with theta moved to its P_D."""
         nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
-        return Points(points.z, *nearest, points.orders)
+        return AdmmPoints(points.z, *nearest, points.orders)
 
-    def active(self, point: Point) -> Mask:
+    def active(self, point: AdmmPoint) -> Mask:
         """Which variables count in a point with z and orders of 0 and 1: boolean arrays (C,), (D,); see `decode`."""
-        found = self.active_all(Points.of([point]))
+        found = self.active_all(AdmmPoints.of([point]))
         return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
-    def active_all(self, points: Points | Sequence[Point]) -> Mask:
+    def active_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
         """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
         points = self._nearest(self.together(points))
         truths, count = self.truths(points), len(points)
@@ -158,7 +158,7 @@ class Maps:
                 theta_c[:, column] = active & (points.theta_d[:, slot.integer] == piece.first).astype(bool)
         return Mask(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
 
-    def owned(self, point: Point) -> Mask:
+    def owned(self, point: AdmmPoint) -> Mask:
         """Which variables belong to what z takes, or to every pipeline: boolean arrays (C,), (D,), one for each order.
 
         These are all that a search of theta may move for this z, whether conditions let them count (`active`) or not.
@@ -169,7 +169,7 @@ class Maps:
         theta_c, theta_d = (np.array([o in names for o in box.owners], bool) for box in (self.theta_c, self.theta_d))
         return Mask(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
 
-    def _taken_slots(self, points: Points) -> Iterator[tuple[ThetaColumns, Array]]:
+    def _taken_slots(self, points: AdmmPoints) -> Iterator[tuple[ThetaColumns, Array]]:
         always: Array = np.ones(len(points), bool)
         yield from ((slot, always) for slot in self.layout.always)
         for block in self.blocks:
@@ -177,7 +177,7 @@ class Maps:
                 taken = points.z[:, block.start + number] == 1
                 yield from ((slot, taken) for slot in alternative.slots)
 
-    def truths(self, points: Points) -> Truths:
+    def truths(self, points: AdmmPoints) -> Truths:
         """What points say, with z and orders of 0 and 1 and theta in D."""
         decisions: dict[str, Array] = {}
         pieces: dict[str, list[tuple[Array, Codes]]] = {}
@@ -214,7 +214,7 @@ class Maps:
 
     def _read(
         self,
-        points: Points,
+        points: AdmmPoints,
         slots: Sequence[ThetaColumns],
         rows: Array,
         decisions: dict[str, Array],
@@ -239,14 +239,14 @@ class Maps:
             found[address] = places
         return found
 
-    def together(self, points: Points | Sequence[Point]) -> Points:
+    def together(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
         """Points as arrays."""
-        if isinstance(points, Points):
+        if isinstance(points, AdmmPoints):
             return points
-        return Points.of(points) if len(points) else self.blank(0)
+        return AdmmPoints.of(points) if len(points) else self.blank(0)
 
 
-def put(points: Points, slot: ThetaColumns, coding: Indexed, rows: Array, values: Codes) -> None:
+def put(points: AdmmPoints, slot: ThetaColumns, coding: Indexed, rows: Array, values: Codes) -> None:
     """Write values to their columns."""
     whole, numbers = coding.encode(values)
     if slot.integer is not None:

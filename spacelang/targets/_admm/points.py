@@ -9,7 +9,7 @@ from spacelang.draws.codes import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class AdmmPoint:
     """One value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
 
     Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point that
@@ -29,7 +29,7 @@ class Point:
 
     def __eq__(self, other: object) -> bool:
         """Whether all variables have the same values."""
-        return isinstance(other, Point) and all(map(np.array_equal, self._arrays(), other._arrays()))
+        return isinstance(other, AdmmPoint) and all(map(np.array_equal, self._arrays(), other._arrays()))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -38,7 +38,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class AdmmPoints:
     """Many points: the same arrays with one more axis in front, row i of each is point i."""
 
     z: Array
@@ -47,7 +47,7 @@ class Points:
     orders: tuple[Array, ...] = ()
 
     @classmethod
-    def of(cls, points: Sequence[Point]) -> "Points":
+    def of(cls, points: Sequence[AdmmPoint]) -> "AdmmPoints":
         """One point or more, in their order."""
         orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
         return cls(
@@ -60,21 +60,23 @@ class Points:
     def __len__(self) -> int:
         return len(self.z)
 
-    def __getitem__(self, row: int) -> Point:
-        return Point(self.z[row], self.theta_c[row], self.theta_d[row], tuple(order[row] for order in self.orders))
+    def __getitem__(self, row: int) -> AdmmPoint:
+        return AdmmPoint(self.z[row], self.theta_c[row], self.theta_d[row], tuple(order[row] for order in self.orders))
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[AdmmPoint]:
         return (self[row] for row in range(len(self)))
 
-    def copy(self) -> "Points":
+    def copy(self) -> "AdmmPoints":
         """The points in arrays of their own."""
-        return Points(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
+        return AdmmPoints(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
 
-    def take(self, rows: Array) -> "Points":
+    def take(self, rows: Array) -> "AdmmPoints":
         """The points of some rows."""
-        return Points(self.z[rows], self.theta_c[rows], self.theta_d[rows], tuple(order[rows] for order in self.orders))
+        return AdmmPoints(
+            self.z[rows], self.theta_c[rows], self.theta_d[rows], tuple(order[rows] for order in self.orders)
+        )
 
-    def put(self, rows: Array, others: "Points") -> None:
+    def put(self, rows: Array, others: "AdmmPoints") -> None:
         """Replace the points of some rows."""
         self.z[rows], self.theta_c[rows], self.theta_d[rows] = others.z, others.theta_c, others.theta_d
         for mine, theirs in zip(self.orders, others.orders, strict=True):

@@ -14,7 +14,7 @@ from spacelang.text import NOWHERE, counted
 
 if TYPE_CHECKING:
     from spacelang.targets._admm.form import AdmmForm
-    from spacelang.targets._admm.layout import Order
+    from spacelang.targets._admm.layout import StepOrder
 
 MOST_LINES: Final = 40
 """So many constraints are listed in a text; all of them are in the JSON."""
@@ -47,12 +47,12 @@ def form_to_json(form: "AdmmForm") -> dict[str, object]:
     return document
 
 
-def _order_to_json(order: "Order") -> dict[str, object]:
+def _order_to_json(order: "StepOrder") -> dict[str, object]:
     owner = None if order.owner is None else list(order.owner)
     return {"name": order.stage, "owner": owner, "steps": list(order.labels), "size": order.size}
 
 
-def _removed_to_json(order: "Order", labels: Sequence[str]) -> dict[str, object]:
+def _removed_to_json(order: "StepOrder", labels: Sequence[str]) -> dict[str, object]:
     return {
         "terms": [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)],
         "most": order.size - 1,

@@ -27,7 +27,7 @@ from spacelang.targets._configspace.pieces import (
     Scaled,
     finite,
 )
-from spacelang.targets._configspace.ways import Choice
+from spacelang.targets._configspace.ways import FlatValue
 
 
 class UnholdableError(Exception):
@@ -69,7 +69,7 @@ def listed(part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple
     return Held(name, Renamed(part, Categorical(choices)), parameter)
 
 
-def written(values: Sequence[Value]) -> tuple[Choice, ...]:
+def written(values: Sequence[Value]) -> tuple[FlatValue, ...]:
     """Values as themselves where ConfigSpace can tell them apart, else as the language writes them."""
     return _plain(values) or tuple(map(literal, values))
 
@@ -79,7 +79,7 @@ def is_rewritten(values: Sequence[Value]) -> bool:
     return _plain(values) is None
 
 
-def _plain(values: Sequence[Value]) -> tuple[Choice, ...] | None:
+def _plain(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
     """The values where all of them are of one kind that ConfigSpace keeps as it is."""
     if all(isinstance(v, str) and not v.endswith("\0") and v.isprintable() for v in values):
         return tuple(v for v in values if isinstance(v, str))

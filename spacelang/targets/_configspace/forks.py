@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Final
 from spacelang.grouping import grouped
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Simple, contains, describe, literal, members, parts
 from spacelang.ir.expr import Inactive, Lookup, Reference, references
-from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Context, Hyperparameter
+from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity
-from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts, RangeComparison, all_parts, route
+from spacelang.reductions.unfolding import Case, Fork, Free, Parts, RangeComparison, UnfoldedPart, all_parts, route
 from spacelang.solver.cells import mass
 from spacelang.targets._configspace.codes import written
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import LISTED, Coded, FlatHyperparameter, finite, weighted
-from spacelang.targets._configspace.ways import Choice, UnsayableError, Ways, both, either
+from spacelang.targets._configspace.ways import FlatValue, UnsayableError, Ways, both, either
 
 if TYPE_CHECKING:
     from spacelang.targets._configspace.plan import Planner
@@ -32,8 +31,8 @@ class ForkCategorical:
     """The categorical of a fork: what its choices are called, case by case, and what each stands for."""
 
     parameter: FlatHyperparameter
-    choices: tuple[frozenset[Choice], ...]
-    values: Mapping[Choice, Value] | None
+    choices: tuple[frozenset[FlatValue], ...]
+    values: Mapping[FlatValue, Value] | None
     """What configurations hold for the choices; None where other hyperparameters say it."""
 
     is_whole: bool
@@ -63,7 +62,7 @@ class Forks:
                 self.planner.clauses.extend(self._clauses(part))
         self.planner.writers.append(self._write)
 
-    def _write(self, lookup: Lookup, values: dict[str, Choice]) -> None:
+    def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
         if any(lookup(owner) != branch for owner, branch in self.context):
             return
         for part, place in route(self.roots, lookup):
@@ -75,7 +74,7 @@ class Forks:
                 assert not isinstance(worth, Inactive)
                 values.update(self.codes[id(part)].encode(worth))
 
-    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> Choice:
+    def _choice(self, fork: Fork, place: int, lookup: Lookup) -> FlatValue:
         selector = self.selectors[id(fork)]
         choices = selector.choices[place]
         if len(choices) == 1:
@@ -86,7 +85,7 @@ class Forks:
         assert not isinstance(worth, Inactive)
         return next(c for c in choices if c in selector.values and identity(selector.values[c]) == identity(worth))
 
-    def _introduce(self, part: Part) -> Ways:
+    def _introduce(self, part: UnfoldedPart) -> Ways:
         """Where a part is there; its hyperparameters come after those that lead to it."""
         if id(part) in self._activity:
             return self._activity[id(part)]
@@ -119,11 +118,11 @@ class Forks:
             case None:
                 name = self.planner.names.new("choice")
                 return _named(name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None)
-            case Decision() as choice:
+            case Choice() as choice:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
                 default = choice.branches[choice.default].name
                 first = labels.index(default) if default in labels else 0
-                values: dict[Choice, Value] = {label: label for label in labels if label != NOT_ACTIVE}
+                values: dict[FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
                 name = self.planner.names.new(self.planner.wish(choice))
                 return _named(name, labels, values, first, weighted(fork.weights))
             case Hyperparameter() as node:
@@ -199,7 +198,7 @@ def _products(several: Sequence[Sequence[Coded]]) -> list[tuple[Coded, ...]]:
 def _named(
     name: str,
     labels: Sequence[str],
-    values: Mapping[Choice, Value] | None,
+    values: Mapping[FlatValue, Value] | None,
     default: int,
     weights: Sequence[float] | None,
 ) -> ForkCategorical:
@@ -207,19 +206,19 @@ def _named(
     return ForkCategorical(parameter, tuple(frozenset((label,)) for label in labels), values, is_whole=False)
 
 
-def _read(key: str, values: Mapping[Choice, Value], choice: Choice) -> tuple[str, Value] | None:
+def _read(key: str, values: Mapping[FlatValue, Value], choice: FlatValue) -> tuple[str, Value] | None:
     if choice == NOT_ACTIVE:
         return None
     return key, values[choice]
 
 
-def _references(every: Sequence[Part]) -> dict[int, list[tuple[Fork, int]]]:
+def _references(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork, int]]]:
     """The forks that lead to each part, with the places of the cases."""
     cases = ((fork, number, case) for fork in every if isinstance(fork, Fork) for number, case in enumerate(fork.cases))
     return grouped((id(part), (fork, number)) for fork, number, case in cases for part in case.parts)
 
 
-def _whole(every: Sequence[Part], roots: Parts) -> frozenset[int]:
+def _whole(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[int]:
     """The pieces of hyperparameters that the forks that tell them apart can say by themselves.
 
     Where a piece stands for itself anywhere else, it has to have a hyperparameter, and so all forks that lead to it.

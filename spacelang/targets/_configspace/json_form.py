@@ -6,7 +6,7 @@ from typing import Any, Final
 from spacelang.targets._configspace.codes import rounded
 from spacelang.targets._configspace.pieces import FlatHyperparameter
 from spacelang.targets._configspace.plan import Plan
-from spacelang.targets._configspace.ways import Among, Choice, PairRelation, Test, Threshold, Ways
+from spacelang.targets._configspace.ways import Among, FlatValue, PairRelation, Test, Threshold, Ways
 
 FORMAT: Final = 0.4
 """The version of the format that ConfigSpace 1.2 writes."""
@@ -28,7 +28,7 @@ _WORDS: Final = {
 """What is in the names of their classes for the ends of their types."""
 
 
-def document(plan: Plan, name: str, defaults: Mapping[str, Choice]) -> Document:
+def document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Document:
     """The whole space; `defaults` are those of its default configuration."""
     conditions = {child: _ordered(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
@@ -43,7 +43,7 @@ def document(plan: Plan, name: str, defaults: Mapping[str, Choice]) -> Document:
     }
 
 
-def _hyperparameter(parameter: FlatHyperparameter, default: Choice) -> Document:
+def _hyperparameter(parameter: FlatHyperparameter, default: FlatValue) -> Document:
     found: Document = {"type": parameter.kind, "name": parameter.name}
     match parameter.kind:
         case "constant":
@@ -113,7 +113,7 @@ def _among(plan: Plan, test: Among, equal: str, given: Document) -> Document:
     )
 
 
-def _values(plan: Plan, test: Among) -> list[Choice]:
+def _values(plan: Plan, test: Among) -> list[FlatValue]:
     """The values in the order of their hyperparameter."""
     return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
 

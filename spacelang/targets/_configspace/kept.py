@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from spacelang.ir.domain import Domain, Grid, Union, contains, parts
 from spacelang.ir.expr import INACTIVE, Active, And, Expr, Inactive, Is, Lookup, Not, Or, holds, nodes, references
-from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Constraint, Hyperparameter, Variable
+from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.network import Network
 from spacelang.targets._configspace.native import among, atom_ways
@@ -16,7 +15,7 @@ from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
     Among,
-    Choice,
+    FlatValue,
     PairRelation,
     Threshold,
     UnsayableError,
@@ -60,7 +59,7 @@ class Kept:
         self.planner.clauses.extend(clauses)
         self.planner.writers.append(self._write)
 
-    def _write(self, lookup: Lookup, values: dict[str, Choice]) -> None:
+    def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
         for address in self.members:
             worth = lookup(address)
             if isinstance(worth, Inactive):
@@ -81,7 +80,7 @@ class Kept:
                 self._introduce(owner)
         active = self.planner.active(member.owners)
         node = member.node
-        if isinstance(node, Decision):
+        if isinstance(node, Choice):
             self._decide(node, active)
             return
         if node.condition is not None:
@@ -104,7 +103,7 @@ class Kept:
         ]
         return node.domain if len(found) == len(parts(node.domain)) else Union(tuple(found))
 
-    def _decide(self, choice: Decision, active: Ways) -> None:
+    def _decide(self, choice: Choice, active: Ways) -> None:
         planner = self.planner
         owners = self.members[choice.address].owners
         total = planner.structures.existence.total
@@ -196,7 +195,7 @@ class Kept:
         return either(self._opposite(self.planner.activity[test.name]), others)
 
 
-def _branch(parameter: FlatHyperparameter, values: Mapping[str, Choice]) -> Value:
+def _branch(parameter: FlatHyperparameter, values: Mapping[str, FlatValue]) -> Value:
     branch = values[parameter.name]
     if branch not in parameter.choices:
         raise LookupError

@@ -17,7 +17,7 @@ from spacelang.targets._configspace.pieces import LISTED, Coded, ExactIntegers, 
 from spacelang.targets._configspace.ways import (
     NEVER,
     Among,
-    Choice,
+    FlatValue,
     PairRelation,
     Threshold,
     UnsayableError,
@@ -49,7 +49,7 @@ def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
     return _by_value(atom, truth, codes, activity)
 
 
-def among(parameter: FlatHyperparameter, values: Iterable[Choice], activity: Mapping[str, Ways]) -> Ways:
+def among(parameter: FlatHyperparameter, values: Iterable[FlatValue], activity: Mapping[str, Ways]) -> Ways:
     """Where a finite hyperparameter is active and has one of some of its values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
     if not chosen or active == NEVER:

@@ -10,7 +10,7 @@ from spacelang.ir.domain import Domain, Grid, Real, exact_integer
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Identity
 from spacelang.reductions.questions import Draw, Only, Slot
-from spacelang.targets._configspace.ways import Choice
+from spacelang.targets._configspace.ways import FlatValue
 
 PLACES: Final = 13
 """The decimals that ConfigSpace keeps of a float."""
@@ -29,19 +29,19 @@ class FlatHyperparameter:
 
     name: str
     kind: Kind
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[FlatValue, ...] = ()
     lower: float = 0
     upper: float = 0
     log: bool = False
     weights: tuple[float, ...] | None = None
     normal: tuple[float, float] | None = None
-    default: Choice = 0
+    default: FlatValue = 0
 
 
 def finite(
     name: str,
-    choices: Iterable[Choice],
-    default: Choice,
+    choices: Iterable[FlatValue],
+    default: FlatValue,
     weights: Iterable[float] | None = None,
     *,
     ordered: bool = False,
@@ -121,7 +121,7 @@ class Coded:
         return inner if self.selector is None else (self.selector, *inner)
 
     @cached_property
-    def _places(self) -> dict[Choice, int]:
+    def _places(self) -> dict[FlatValue, int]:
         """The place of the part that each choice of the selector stands for."""
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
@@ -129,13 +129,13 @@ class Coded:
     def _draw(self) -> Draw:
         return Draw("" if self.selector is None else self.selector.name, self.pieces)
 
-    def encode(self, value: Value) -> dict[str, Choice]:
+    def encode(self, value: Value) -> dict[str, FlatValue]:
         """A member as values of the hyperparameters."""
         found = self._draw.encode(value)
         if self.selector is not None:
             found[self.selector.name] = self.selector.choices[found[self.selector.name]]
         return found
 
-    def decode(self, values: Mapping[str, Choice]) -> Value:
+    def decode(self, values: Mapping[str, FlatValue]) -> Value:
         """The member; LookupError where values are missing or are none of it."""
         return self._draw.ask(lambda name, each: self._places[values[name]] if each is self._draw else values[name])

@@ -11,8 +11,7 @@ from typing import Final
 
 from spacelang.ir.domain import Domain, Real, Simple, parts
 from spacelang.ir.expr import Lookup
-from spacelang.ir.space import Choice as Decision
-from spacelang.ir.space import Context, Hyperparameter, Space
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.reductions.naming import VariableNames
 from spacelang.reductions.unfolding import unfolder
@@ -29,7 +28,7 @@ from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
-    Choice,
+    FlatValue,
     PairRelation,
     UnsayableError,
     Way,
@@ -43,8 +42,8 @@ from spacelang.targets._configspace.ways import (
 RAREST: Final = 0.02
 """Where fewer draws satisfy the constraints of a network than this share, ConfigSpace would draw in vain too long."""
 
-Values = dict[str, Choice]
-Reader = Callable[[Mapping[str, Choice]], tuple[str, Value] | None]
+Values = dict[str, FlatValue]
+Reader = Callable[[Mapping[str, FlatValue]], tuple[str, Value] | None]
 Writer = Callable[[Lookup, Values], None]
 
 
@@ -61,7 +60,7 @@ class Plan:
     clauses: tuple[Way, ...]
     readers: Mapping[str, Reader]
     writers: tuple[Writer, ...]
-    coded: tuple[tuple[Decision | Hyperparameter, Coded | FlatHyperparameter], ...]
+    coded: tuple[tuple[Choice | Hyperparameter, Coded | FlatHyperparameter], ...]
     unfolded: tuple[Network, ...]
 
     @cached_property
@@ -108,7 +107,7 @@ class Planner:
         self.clauses: list[Way] = []
         self.readers: dict[str, Reader] = {}
         self.writers: list[Writer] = []
-        self.coded: list[tuple[Decision | Hyperparameter, Coded | FlatHyperparameter]] = []
+        self.coded: list[tuple[Choice | Hyperparameter, Coded | FlatHyperparameter]] = []
         self.unfolded: list[Network] = []
         self.decisions: dict[str, FlatHyperparameter] = {}
         self._depths: dict[tuple[str, Ways], int] = {}
@@ -138,7 +137,7 @@ class Planner:
                 self._unfolded(network, context)
                 continue
             for member in network.members:
-                if isinstance(member.node, Decision) and self.activity[self.decisions[member.address].name] != NEVER:
+                if isinstance(member.node, Choice) and self.activity[self.decisions[member.address].name] != NEVER:
                     for branch in self.decisions[member.address].choices:
                         self.take((*member.owners, (member.address, str(branch))))
 
@@ -149,9 +148,9 @@ class Planner:
         owner, branch = context[-1]
         return among(self.decisions[owner], [branch], self.activity)
 
-    def wish(self, node: Decision | Hyperparameter) -> str:
+    def wish(self, node: Choice | Hyperparameter) -> str:
         """What a variable should be called: a decision with what the names of all of them end with."""
-        return self.names.of(node) + (self.suffix if isinstance(node, Decision) else "")
+        return self.names.of(node) + (self.suffix if isinstance(node, Choice) else "")
 
     def add(self, parameter: FlatHyperparameter, active: Ways) -> None:
         """A hyperparameter with where it is active."""
@@ -254,7 +253,7 @@ def _without(ways: Ways, never: set[str]) -> Ways:
 class _Odds(Sizes):
     """How probable it is that independent draws satisfy what ties a network together."""
 
-    def branch(self, choice: Decision, place: int) -> float:  # noqa: ARG002
+    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
         """Each alike."""
         return 1 / len(choice.branches)
 

@@ -9,7 +9,7 @@ from spacelang.reductions.domains import Indices, Renamed
 from spacelang.reductions.questions import Only
 from spacelang.targets._configspace.pieces import Coded, ExactIntegers, FlatHyperparameter, Held, Piece, Scaled
 from spacelang.targets._configspace.plan import Plan
-from spacelang.targets._configspace.ways import Choice
+from spacelang.targets._configspace.ways import FlatValue
 from spacelang.targets._exports.python import (
     Code,
     Item,
@@ -53,7 +53,7 @@ def reading(plan: Plan) -> str:
     return "\n".join([HEAD, *_copied(same), *lines, "    return found"])
 
 
-def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[Choice, Value]]:
+def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[FlatValue, Value]]:
     """What each choice of a categorical stands for; not those that say that something is not active."""
     read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
     return [(choice, entry[1]) for choice, entry in read if entry is not None]
@@ -66,7 +66,7 @@ def _copied(names: list[str]) -> Iterator[str]:
         yield "            found[name] = given[name]"
 
 
-def _by_table(name: str, key: str, table: list[tuple[Choice, Value]]) -> Iterator[str]:
+def _by_table(name: str, key: str, table: list[tuple[FlatValue, Value]]) -> Iterator[str]:
     yield f"    match given.get({text(name)}):"
     for choice, value in table:
         yield f"        case {text(choice)}:"

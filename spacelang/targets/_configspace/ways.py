@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
-Choice: TypeAlias = str | bool | int | float
+FlatValue: TypeAlias = str | bool | int | float
 """A value of a finite hyperparameter of ConfigSpace, or a bound of a numeric one."""
 
 MOST_WAYS: Final = 120
@@ -17,7 +17,7 @@ class Among:
     """A finite hyperparameter is active and has one of some values, but not any of them."""
 
     name: str
-    values: frozenset[Choice]
+    values: frozenset[FlatValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _named(test: Test) -> tuple[str, ...]:
 
 def _joined(left: Way, right: Way) -> Way | None:
     """Both ways at once; None where no value has both."""
-    among: dict[str, frozenset[Choice]] = {}
+    among: dict[str, frozenset[FlatValue]] = {}
     others: list[Test] = []
     for test in (*left, *right):
         if isinstance(test, Among):
@@ -142,7 +142,7 @@ def _simplified(ways: Iterable[Way]) -> Ways:
 def _merged(ways: list[Way]) -> list[Way]:
     """Ways that differ only in the values of one hyperparameter made one."""
     for name in sorted({test.name for way in ways for test in way if isinstance(test, Among)}):
-        alike: dict[Way, frozenset[Choice]] = {}
+        alike: dict[Way, frozenset[FlatValue]] = {}
         left: list[Way] = []
         for way in ways:
             own = next((test for test in way if isinstance(test, Among) and test.name == name), None)

@@ -9,7 +9,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import describe
 from spacelang.ir.space import Hyperparameter
 from spacelang.reductions.questions import Only, Questions, Slot
-from spacelang.reductions.unfolding import Case, Fork, Free, Part, Parts
+from spacelang.reductions.unfolding import Case, Fork, Free, Parts, UnfoldedPart
 from spacelang.targets._shown import digraph, quoted, wrapped
 from spacelang.text import counted
 
@@ -81,7 +81,7 @@ class QuestionForm(ABC):
             f"{counted(self.named.products, 'product')} of free hyperparameters"
         )
 
-    def _entry(self, part: Part, numbers: Mapping[int, int]) -> dict[str, object]:
+    def _entry(self, part: UnfoldedPart, numbers: Mapping[int, int]) -> dict[str, object]:
         assert isinstance(part, Fork | Free)
         address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
         if isinstance(part, Free):

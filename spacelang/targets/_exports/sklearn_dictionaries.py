@@ -6,7 +6,7 @@ from itertools import product
 from typing import TypeAlias
 
 from spacelang.ir.space import Choice
-from spacelang.reductions.unfolding import Fork, Free, Part, Parts, RangeComparison, combinations
+from spacelang.reductions.unfolding import Fork, Free, Parts, RangeComparison, UnfoldedPart, combinations
 
 Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
 """A key with a free hyperparameter, or with branches that a decision may take."""
@@ -45,7 +45,7 @@ def dictionaries(parts: Parts) -> Iterator[Dictionary]:
         yield tuple(entry for way in ways for entry in way)
 
 
-def _of_part(part: Part) -> list[Dictionary]:
+def _of_part(part: UnfoldedPart) -> list[Dictionary]:
     match part:
         case Free():
             return [((part.node.key, part),)]

@@ -23,7 +23,7 @@ from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.solver.counting import Structures
-from spacelang.targets.admm import Admm, AdmmForm, Box, Mask, Point
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
 from spacelang.testing.small_spaces import branch, choice, made, number
 
 PLACES = 1001 if IS_FULL else 201
@@ -35,7 +35,7 @@ def form_of(space: Space, conditions: Any = "mask") -> AdmmForm:
     return Admm(conditions).lower(Structures(space)).form
 
 
-def box_of(*domains: Grid) -> Box:
+def box_of(*domains: Grid) -> ThetaBox:
     nodes = [number(f"x{place}", domain, domain.lower) for place, domain in enumerate(domains)]
     return form_of(made("box", *nodes)).theta_d
 
@@ -44,7 +44,7 @@ TEN = box_of(Grid(0, 10))
 
 
 def state(delta: float, multiplier: float, relaxed: float = 0.0) -> Iterate:
-    point = Point(np.zeros(0, np.int8), np.zeros(0), np.array([float(relaxed)]))
+    point = AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([float(relaxed)]))
     blank = Splitting.of(TEN, 1.0).start(point)
     return replace(blank, delta=np.array([float(delta)]), multipliers=np.array([float(multiplier)]))
 
@@ -87,7 +87,7 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     members = sorted(kept)
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
     (coordinate,) = box_of(Grid(members[0], members[-1])).coordinates
-    box = Box((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
+    box = ThetaBox((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
     splitting, start = Splitting.of(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
     multiplier = np.array([(a - start.relaxed.item()) * rho / width])
@@ -121,7 +121,7 @@ def test_the_dual_identity_holds(
 ) -> None:
     box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
     splitting, count = Splitting.of(box, rho, weighed), len(box)
-    before = splitting.start(Point(np.zeros(0, np.int8), np.zeros(0), box.default))
+    before = splitting.start(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
     counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
         b = splitting.target(before)
@@ -146,7 +146,7 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
     box, code = box_of(Grid(7, 7 + length)), round(share * length)
     splitting = Splitting.of(box, rho)
     before = replace(
-        splitting.start(Point(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
+        splitting.start(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
         multipliers=np.array([multiplier]),
     )
     b = splitting.target(before)
@@ -198,7 +198,7 @@ def conditioned() -> AdmmForm:
     )  # fmt: skip
 
 
-def names(box: Box, mask: Any) -> set[str]:
+def names(box: ThetaBox, mask: Any) -> set[str]:
     return {box.names[column] for column in np.flatnonzero(mask)}
 
 
@@ -269,7 +269,7 @@ class Toy:
         best = (told[:, 0] + penalty).argmin()
         return replace(self.splitting.moved(state, points[best], owned), slack=slack[best])
 
-    def told(self, points: list[Point]) -> Any:
+    def told(self, points: list[AdmmPoint]) -> Any:
         """The rows (loss, measurements) of points."""
         taken = [tuple(int(point.z[block.columns].argmax()) for block in self.form.blocks) for point in points]
         known = members(self.form, points)

@@ -27,8 +27,7 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.space import NOTHING, Branch, Choice, Kind, Operator, Product, Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.minimizers import Box, Value
-from spacelang.minimizers import Point as Place
+from spacelang.minimizers import Box, Point, Value
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.iterations import Iterations
@@ -74,10 +73,10 @@ SPOTS = {width: np.random.default_rng(width).random((128, width)).tolist() for w
 class Looks:
     """theta-min that looks at the start and then at given places: at as many as there are calls, or `everywhere`."""
 
-    def __init__(self, everywhere: Sequence[Place] = ()) -> None:
+    def __init__(self, everywhere: Sequence[Point] = ()) -> None:
         self.everywhere = everywhere
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Place, seconds: float | None = None) -> Asking[Place]:  # noqa: ARG002
+    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:  # noqa: ARG002
         spots = self.everywhere or SPOTS[len(box)][: calls - 1]
         places = [start, *map(tuple, spots if box else ())]
         requests = [value.request(place) for place in places]

@@ -21,7 +21,7 @@ from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import Objective, arbitrary, drive, moody
+from spacelang.testing.driving import LossFunction, arbitrary, drive, moody
 from spacelang.testing.small_spaces import constrained, continuous, nested, plain, spaces
 
 PAPER = plain(8, 8, 6, 8)
@@ -193,7 +193,7 @@ def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -
 @settings(max_examples=few(60), deadline=None)
 @given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([arbitrary, moody]))
 def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
-    space: Space, seed: int, disc: int, objective: Objective
+    space: Space, seed: int, disc: int, objective: LossFunction
 ) -> None:
     """The paper's rule would end it at its first improvement, which is fully trained."""
     searches = (Lds(disc=disc), Mlds(disc=disc), Blds(disc=disc), Blds(disc=disc, until_rule="paper"))

@@ -21,7 +21,7 @@ from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import Objective, answered, arbitrary, drive, moody
+from spacelang.testing.driving import LossFunction, answered, arbitrary, drive, moody
 from spacelang.testing.small_spaces import plain, spaces, tuned
 
 SIZE = 450
@@ -53,7 +53,7 @@ def search(
     st.sampled_from([arbitrary, moody]),
 )
 def test_what_is_wanted_is_the_same(
-    name: str, space: Space, workers: int, disc: int, hyperparameters: str, objective: Objective
+    name: str, space: Space, workers: int, disc: int, hyperparameters: str, objective: LossFunction
 ) -> None:
     options: dict[str, object] = {"disc": disc} if name != "daub" else {}
     options["hyperparameters"] = hyperparameters

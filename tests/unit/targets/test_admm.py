@@ -18,7 +18,7 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import TangledError
 from spacelang.solver.statistics import statistics
 from spacelang.targets._lowered import Lowered, Preservation
-from spacelang.targets.admm import Admm, AdmmForm, Point, Points
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
 from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
 from spacelang.text import Source
 
@@ -49,7 +49,7 @@ def bundled(name: str) -> Space:
     return found.space
 
 
-def lowered(space: Space, mode: Any = "mask") -> Lowered[AdmmForm, Point]:
+def lowered(space: Space, mode: Any = "mask") -> Lowered[AdmmForm, AdmmPoint]:
     return Admm(mode).lower(Structures(space))
 
 
@@ -83,7 +83,7 @@ def test_delta_min_is_the_nearest_member_of_d() -> None:
     for place, nearest in zip(places, found, strict=True):
         assert abs(nearest - place) == min(abs(member - place) for member in members)
     assert form.theta_d.nearest(np.array([5.5])).tolist() == [8]  # half up
-    assert not form.reaches(Point(np.zeros(0, np.int8), np.zeros(0), np.array([5])))
+    assert not form.reaches(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([5])))
     assert form.to_json()["theta_d"][0]["excluded"] == [4, 5, 6, 7]  # type: ignore[index]
     assert "without 4, 5, 6, 7" in form.to_text()
 
@@ -91,8 +91,8 @@ def test_delta_min_is_the_nearest_member_of_d() -> None:
 def test_what_is_no_number_becomes_the_default() -> None:
     assert one(Grid(0, 10), 3).theta_d.nearest(np.array([np.nan])).tolist() == [3]
     form = one(Real(0.0, 1.0, lower_open=True), 0.5)
-    assert form.project(Point(np.zeros(0), np.array([np.nan]), np.zeros(0))).theta_c.tolist() == [0.5]
-    assert form.project(Point(np.zeros(0), np.array([-4.0]), np.zeros(0))).theta_c.tolist() == [5e-324]
+    assert form.project(AdmmPoint(np.zeros(0), np.array([np.nan]), np.zeros(0))).theta_c.tolist() == [0.5]
+    assert form.project(AdmmPoint(np.zeros(0), np.array([-4.0]), np.zeros(0))).theta_c.tolist() == [5e-324]
 
 
 def test_units() -> None:
@@ -334,7 +334,7 @@ def test_excluded_combinations_are_linear_constraints() -> None:
     coefficients, most = form.inequalities
     assert coefficients.tolist() == [[0, 0, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0]]
     assert most.tolist() == [0, 1]
-    moved = form.project(Point(np.array([0.9, 0.2, 0.1, 0.8, 0.1, 0.1]), np.zeros(0), np.zeros(0)))
+    moved = form.project(AdmmPoint(np.array([0.9, 0.2, 0.1, 0.8, 0.1, 0.1]), np.zeros(0), np.zeros(0)))
     assert form.reaches(moved)
     found = form.decode(moved)
     assert (found["scaler"] == "none") != (found["estimator"] == "SVC")  # one change is enough
@@ -352,7 +352,7 @@ def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.M
     assert result.form.value_constraints == (rule,)
     (entry,) = [entry for entry in result.report if entry.construct == "constraints over decisions"]
     assert "ties too much" in entry.message
-    bad = Point(np.array([1, 0, 0, 1, 0]), np.zeros(0), np.zeros(0))
+    bad = AdmmPoint(np.array([1, 0, 0, 1, 0]), np.zeros(0), np.zeros(0))
     assert not result.form.reaches(bad)
     assert result.form.reaches(result.form.project(bad))
 
@@ -360,8 +360,8 @@ def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.M
 def test_a_block_needs_exactly_one() -> None:
     form = form_of(plain(2, 3))
     for z in ([1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 0, 0.5, 0.5, 0], [1, 0, 2, -1, 0], [1, 0, 1, 0]):
-        assert not form.reaches(Point(np.array(z), np.zeros(0), np.zeros(0)))
-    assert form.reaches(Point(np.array([1, 0, 0, 0, 1]), np.zeros(0), np.zeros(0)))
+        assert not form.reaches(AdmmPoint(np.array(z), np.zeros(0), np.zeros(0)))
+    assert form.reaches(AdmmPoint(np.array([1, 0, 0, 0, 1]), np.zeros(0), np.zeros(0)))
 
 
 def test_orders_are_t_by_t() -> None:
@@ -377,10 +377,10 @@ def test_orders_are_t_by_t() -> None:
     assert form.to_json()["order"] == [
         {"name": order.stage, "owner": None, "steps": ["PCA", "StandardScaler", "Normalizer"], "size": 3}
     ]
-    near = Point(point.z, point.theta_c, point.theta_d, (point.order * 0.6 + 0.2,))
+    near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.order * 0.6 + 0.2,))
     assert form.project(near) == point
     twice = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]])
-    assert not form.reaches(Point(point.z, point.theta_c, point.theta_d, (twice,)))
+    assert not form.reaches(AdmmPoint(point.z, point.theta_c, point.theta_d, (twice,)))
 
 
 def test_orders_that_are_forbidden_are_constraints() -> None:
@@ -425,9 +425,9 @@ def test_projection_changes_as_little_as_it_can() -> None:
     other = number("other", Grid(0, 9), 4)
     rule = Constraint(Compare("<", Reference("low"), Reference("high")), False)
     form = form_of(made("ordered", low, high, other, constraints=(rule,)))
-    given = Point(np.zeros(0), np.zeros(0), np.array([700.0, 500.4, 7.0]))
+    given = AdmmPoint(np.zeros(0), np.zeros(0), np.array([700.0, 500.4, 7.0]))
     assert form.project(given).theta_d.tolist() == [700, 701, 7]
-    fine = Point(np.zeros(0), np.zeros(0), np.array([499, 500, 7]))
+    fine = AdmmPoint(np.zeros(0), np.zeros(0), np.array([499, 500, 7]))
     assert form.project(fine) == fine
 
 
@@ -437,15 +437,15 @@ def test_projection_goes_to_the_nearest_cell() -> None:
     rule = forbid(And((Compare("==", Reference("k"), Constant("c")), Compare("<", Reference("w"), Constant(40)))))
     form = form_of(made("cells", kernel, width, constraints=(rule,)))
     # One change is enough.
-    found = form.project(Point(np.zeros(0), np.zeros(0), np.array([2.2, 30.0]))).theta_d.tolist()
+    found = form.project(AdmmPoint(np.zeros(0), np.zeros(0), np.array([2.2, 30.0]))).theta_d.tolist()
     assert found in ([2, 40], [3, 30], [1, 30])
-    assert form.project(Point(np.zeros(0), np.zeros(0), np.array([2.2, 55.0]))).theta_d.tolist() == [2, 55]
+    assert form.project(AdmmPoint(np.zeros(0), np.zeros(0), np.array([2.2, 55.0]))).theta_d.tolist() == [2, 55]
 
 
 def test_what_z_does_not_take_keeps_its_theta() -> None:
     form = form_of(read(CLASSIFIERS))
     blank = form.encode(Configuration({"scaler": "none", "estimator": "GaussianNB"}))
-    moved = Point(blank.z, blank.theta_c * 0 + 0.5, blank.theta_d * 0 + 2.4)
+    moved = AdmmPoint(blank.z, blank.theta_c * 0 + 0.5, blank.theta_d * 0 + 2.4)
     assert form.project(moved).theta_c.tolist() == [0.5, 0.5]
     assert form.project(moved).theta_d.tolist() == [2, 2, 1]
 
@@ -456,7 +456,7 @@ def test_numbers_on_the_wrong_side_by_rounding_are_not_taken() -> None:
     space = made("sum", a, b, constraints=(rule,))
     form = form_of(space)
     places = np.random.default_rng(0).random((100, 2))
-    landed = form.project_all(Points(np.zeros((100, 0)), places, np.zeros((100, 0))))
+    landed = form.project_all(AdmmPoints(np.zeros((100, 0)), places, np.zeros((100, 0))))
     assert form.reaches_all(landed).all()
     assert all(exclusion(space, member) is None for member in form.decode_all(landed))
     assert np.isclose(landed.theta_c[:, 0], places[:, 0]).sum() > 80

@@ -17,7 +17,7 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import system
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.forked import ONE_THREAD, Forked, may_fork
-from spacelang.runtime.executors._processes.messages import Load, News, Order
+from spacelang.runtime.executors._processes.messages import Command, Load, News
 from spacelang.runtime.failures import described, signal_name
 
 BOOT: Final = """
@@ -97,7 +97,7 @@ class Link:
         except OSError as error:
             raise InputError(f"no process can be started: {described(error)}", HERE) from error
 
-    def tell(self, order: Order, file: int | None = None) -> None:
+    def tell(self, order: Command, file: int | None = None) -> None:
         """Send an order, along with an open file if one is given; where nobody is left to take it, `is_over` tells."""
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)

@@ -41,7 +41,7 @@ class Lost:
     token: int
 
 
-Order: TypeAlias = Load | ForkWorker | Begin | Lost
+Command: TypeAlias = Load | ForkWorker | Begin | Lost
 """From the coordinator to the nursery."""
 
 

@@ -34,13 +34,13 @@ from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import ProcessTrees, resident
 from spacelang.runtime.executors._processes.messages import (
     Begin,
+    Command,
     Ended,
     ForkWorker,
     Load,
     Loaded,
     Lost,
     News,
-    Order,
     Refused,
 )
 from spacelang.runtime.executors._processes.shared import SharedNumbers, shared_numbers
@@ -242,7 +242,7 @@ class Nursery:
         with suppress(OSError):
             self._channel.send(pickle.dumps(news))
 
-    def _obey(self, order: Order) -> None:
+    def _obey(self, order: Command) -> None:
         match order:
             case ForkWorker(token):
                 self._fork(token, socket.socket(fileno=self._channel.files.popleft()))

@@ -9,8 +9,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import exclusion
 from spacelang.optimizers._proposing import ObservedLoss
 from spacelang.optimizers._settings import check
+from spacelang.optional import library
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered, RefusedError
 from spacelang.targets.hyperopt import Hyperopt, HyperoptSpace, Values
 

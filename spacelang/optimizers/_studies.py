@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request
 from spacelang.optimizers._consulting import TrialLog
+from spacelang.optional import library
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.optuna import Optuna, OptunaFunction, Parameters, quiet
 

@@ -10,11 +10,11 @@ from spacelang.ir.problem import Problem
 from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._settings import check
 from spacelang.optimizers._studies import Study, form_of
+from spacelang.optional import library
 from spacelang.plugins import option
 from spacelang.reductions.questions import Questions
 from spacelang.reductions.unfolding import Fork, Free, Parts, UnfoldedPart
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
 

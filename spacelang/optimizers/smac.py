@@ -19,10 +19,10 @@ from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._settings import check
+from spacelang.optional import library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 

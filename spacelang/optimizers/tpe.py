@@ -10,9 +10,9 @@ from spacelang.optimizers import _settings as settings
 from spacelang.optimizers._consulting import TrialLog, consulted
 from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
 from spacelang.optimizers._settings import check
+from spacelang.optional import library
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import Lowered
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 from spacelang.targets.optuna import OptunaFunction, Parameters

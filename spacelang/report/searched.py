@@ -8,12 +8,12 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.walk import hyperparameters_of
 from spacelang.optimizers import SEARCHES_THEM, Hyperparameters, hyperparameters_in
+from spacelang.optional import MissingLibraryError
 from spacelang.plugins import OptionError
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import Ending
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.optional import MissingLibraryError
 from spacelang.targets._lowered import Preservation, RefusedError, ReportEntry
 
 ENDINGS = {

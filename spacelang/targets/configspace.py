@@ -14,6 +14,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Choice, Hyperparameter, said
 from spacelang.ir.value import Value, plain
 from spacelang.ir.walk import Assignment
+from spacelang.optional import library
 from spacelang.plugins import option
 from spacelang.reductions.domains import Indices, Renamed
 from spacelang.solver.counting import Structures
@@ -28,7 +29,6 @@ from spacelang.targets._configspace.reading import reading
 from spacelang.targets._configspace.text import graph, listing
 from spacelang.targets._configspace.ways import FlatValue
 from spacelang.targets._constructs import Construct, constructs_in
-from spacelang.targets._exports.optional import library
 from spacelang.targets._lowered import (
     GIANT,
     Finding,

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, contains
 from spacelang.ir.value import is_number, plain
+from spacelang.optional import library
 from spacelang.reductions.questions import Draw, Slot
 from spacelang.reductions.unfolding import Fork, Free
 from spacelang.solver.counting import Structures
 from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
 from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of, shares
-from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.python import (
     Code,
     Keyed,

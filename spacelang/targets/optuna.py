@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
 from spacelang.ir.value import Value, plain
+from spacelang.optional import library
 from spacelang.reductions.questions import Question, Questions, Slot
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.solver.counting import Structures
 from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.optional import library
 from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
 from spacelang.targets._exports.python import Code, Keyed, Literal, evaluated, expression, one_line, source, text
 from spacelang.targets._exports.showing import QuestionForm

@@ -14,10 +14,10 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
+from spacelang.optional import MissingLibraryError, library
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
-from spacelang.targets._exports.optional import MissingLibraryError, library
 from spacelang.targets._lowered import Lowered
 from spacelang.testing.small_spaces import plain
 

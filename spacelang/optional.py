@@ -1,4 +1,4 @@
-"""Libraries that a form is for: imported when they are asked for, and one that is missing is named with its remedy."""
+"""Optional libraries: imported when they are asked for, and one that is missing is named with its remedy."""
 
 from importlib import import_module
 from typing import Any, Final

@@ -9,7 +9,7 @@ import pytest
 from commands import document, spacelang
 
 import spacelang as sl
-from spacelang.cli import main
+from spacelang.cli import NOTHING_SUCCEEDED, main
 from spacelang.runtime.judging import testing
 
 pytestmark = pytest.mark.usefixtures("quick_nurseries")
@@ -93,7 +93,10 @@ def test_the_command_line_comes_before_the_task(here: Here) -> None:
 def test_the_limit_of_the_run_is_its_budget_unless_a_time_is_given(here: Here, folder: Path) -> None:
     (folder / "short.space").write_text(SPACE.replace("run 20s", "run 300ms"), encoding="utf-8")
     run = ("run", "short.space", "--data", DATA, "--optimizer", "random", "--set", "hyperparameters=default", "--json")
-    assert document(here(*run))["seconds"] < 10
+    ended = here(*run)
+    # On a busy machine no trial may end by then, which is an end of its own.
+    assert ended.returncode in (0, NOTHING_SUCCEEDED)
+    assert document(ended, ended.returncode)["seconds"] < 10
     assert document(here(*run, "--time", "60s"))["trials"] == 6
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from math import isfinite
 from time import perf_counter
 from typing import Any, Final, TypeAlias
@@ -26,6 +27,9 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 SCORE: Final = "score"
 """What scikit-learn calls the one score of a search that has no other."""
+
+REASON: Final = "`error_score='raise'` shows why the first did"
+"""How to see why trials failed: in their fit, or in what their predictions are scored by."""
 
 
 class Tried(SpaceEstimator):
@@ -118,8 +122,8 @@ class CrossValidatedSearch:
         what = f"{self.failed} of {self.made} trials failed"
         if self.failed == self.made:
             why = self._why()
-            raise ValueError(f"{what}; the default pipeline: {why}" if why else what) from why
-        warnings.warn(f"{what}: `error_score='raise'` shows why the first did", FitFailedWarning, stacklevel=5)
+            raise ValueError(f"{what}; the default pipeline: {why}" if why else f"{what}: {REASON}") from why
+        warnings.warn(f"{what}: {REASON}", FitFailedWarning, stacklevel=5)
 
     def _why(self) -> Exception | None:
         """What the default pipeline raises; None where it can be fitted."""
@@ -155,3 +159,10 @@ def searched_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.fl
     if f"mean_test_{name}" not in results:
         raise ValueError("of several scores the one to search is that which `refit` names: it names none")
     return np.asarray(results[f"mean_test_{name}"], dtype=np.float64)
+
+
+def ask_for_weights(last: Any) -> None:
+    """Have the last step of a pipeline ask scikit-learn's routing for weights of rows, where it takes any."""
+    for method in ("fit", "score"):
+        if "sample_weight" in signature(getattr(last, method)).parameters:
+            getattr(last, f"set_{method}_request")(sample_weight=True)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection._search import BaseSearchCV
@@ -25,6 +26,7 @@ from spacelang.api.cross_validating import (
     CrossValidatedSearch,
     Splits,
     Tried,
+    ask_for_weights,
     searched_scores,
     task_scorer,
     task_splitter,
@@ -152,6 +154,8 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.refit:
             # A pipeline of scikit-learn alone, which raises what it could not be fitted for.
             self.best_estimator_ = self.best_estimator_.pipeline_
+            if get_config()["enable_metadata_routing"]:
+                ask_for_weights(self.best_estimator_[-1])
         return self
 
     def __sklearn_tags__(self) -> Any:

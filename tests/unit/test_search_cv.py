@@ -122,6 +122,15 @@ def test_tables_are_prepared_as_in_a_search() -> None:
     words = np.array(["a", "b", "c"])[LABELS]
     found = searching(trials=2).fit(table, words)
     assert {*found.predict(table)} <= {"a", "b", "c"}
+    assert found.feature_names_in_.tolist() == ["width", "length", "colour"]
+
+
+def test_it_knows_the_columns_that_it_was_given_as_others_do() -> None:
+    for kind, names in ((float, list("abcd")), (int, list("abcd")), (float, [0, 1, 2, 3])):
+        table = pd.DataFrame(FEATURES * 10, columns=names).astype(kind)
+        found, other = (each.fit(table, LABELS) for each in (searching(trials=1), StandardScaler()))
+        told = [getattr(each, "feature_names_in_", np.empty(0)).tolist() for each in (found, other)]
+        assert told[0] == told[1]
 
 
 def test_several_jobs_are_several_trials_at_a_time() -> None:
@@ -170,6 +179,18 @@ def test_weights_of_rows_reach_the_last_step() -> None:
     assert routed.best_estimator_[-1].class_prior_.tolist() == found.best_estimator_[-1].class_prior_.tolist()
 
 
+def test_weights_reach_the_last_step_behind_others_that_take_weights() -> None:
+    """Scalers do: with routing each such step were to ask for them or not, and nobody can tell those of a space."""
+    scaled = "space s\nstage scaler = StandardScaler\nstage estimator = DecisionTreeClassifier\n"
+    weights = (LABELS < 2).astype(float) + 1e-12
+    found = searching(scaled, trials=1).fit(FEATURES, LABELS, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        routed = searching(scaled, trials=1).fit(FEATURES, LABELS, sample_weight=weights)
+        scores = cross_val_score(searching(scaled, trials=1), FEATURES, LABELS, cv=2, params={"sample_weight": weights})
+    assert routed.best_score_ == found.best_score_
+    assert np.isfinite(scores).all()
+
+
 def test_groups_reach_the_splits() -> None:
     groups = np.arange(150) % 5
     assert searching(cv=GroupKFold(5), trials=1).fit(FEATURES, LABELS, groups=groups).n_splits_ == 5
@@ -185,6 +206,9 @@ def test_trials_that_fail_are_counted() -> None:
     assert np.isnan(found.cv_results_["mean_test_score"]).sum() == 1
     with pytest.raises(ValueError, match="n_neighbors"):
         searching(FAILING, trials=2, error_score="raise").fit(FEATURES, LABELS)
+    words = np.array(["no", "yes"])[LABELS[:100] % 2]
+    with pytest.raises(ValueError, match="error_score='raise'"):  # fitted, and not scored: 1 is no label
+        searching(trials=1, scoring="f1").fit(FEATURES[:100], words)
     with pytest.raises(ValueError, match="1 of 1 trials failed"):
         searching(FAILING.replace("{3, 1000} = 3", "{1000} = 1000"), trials=1).fit(FEATURES, LABELS)
 

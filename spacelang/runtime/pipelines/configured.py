@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from sklearn import get_config
+from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
 
 
 def _has(method: str) -> Callable[["Configured"], bool]:
@@ -60,7 +59,10 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         return self._fitted(self.build(), features, labels, sample_weight)
 
     def _fitted(self, pipeline: Any, features: Any, labels: Any, weights: Any) -> "Configured":
-        self.pipeline_ = pipeline.fit(features, labels, **_weighing(pipeline, weights))
+        given = {} if weights is None else {f"{pipeline.steps[-1][0]}__sample_weight": weights}
+        # Routed they would be refused where a step before takes weights, too, as scalers do, and asks for none.
+        with config_context(enable_metadata_routing=False):
+            self.pipeline_ = pipeline.fit(features, labels, **given)
         return self
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
@@ -104,16 +106,3 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags = ClassifierTags() if is_classifier else None
         tags.regressor_tags = None if is_classifier else RegressorTags()
         return tags
-
-
-def _weighing(pipeline: Any, weights: Any) -> dict[str, Any]:
-    """What `fit` of a pipeline takes so that its last step has these weights of rows; nothing where there are none."""
-    if weights is None:
-        return {}
-    name, last = pipeline.steps[-1]
-    if not get_config()["enable_metadata_routing"]:
-        return {f"{name}__sample_weight": weights}
-    if not has_fit_parameter(last, "sample_weight"):
-        raise TypeError(f"{type(last).__name__} takes no weights of rows")
-    last.set_fit_request(sample_weight=True)
-    return {"sample_weight": weights}

@@ -68,6 +68,11 @@ class SpaceEstimator(Configured):
         return self
 
     @property
+    def feature_names_in_(self) -> Any:
+        """The names of the columns that the fitted pipeline was given, where they have any."""
+        return self.pipeline_.feature_names_in_
+
+    @property
     def kind(self) -> str | None:
         """What the last stage makes of it: a classifier, a regressor or neither."""
         try:

@@ -85,6 +85,8 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Remember the columns and their types."""
         features = make_features(X)
         self.n_features_in_ = int(features.shape[1])
+        if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         self.types_: Any = features.dtypes if isinstance(features, pd.DataFrame) else None
         return self
 

@@ -13,11 +13,9 @@ from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.cells import visible
-from spacelang.forms.definition import from_json
-from spacelang.forms.json_fields import DefinitionError
+from spacelang.forms.decisions import decision_keys
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.space import Choice, Space
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
 from spacelang.report.failures import most_frequent, told
@@ -267,32 +265,22 @@ def _ranking(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
     """A table of the best trials: rank, number, loss, training rows, seconds, and what was decided."""
     if len(best) < 2:
         return
-    space, size = space_of(run), run.header.training_size
+    decisions, size = decision_keys(run.header.definition), run.header.training_size
     rows = [("rank", "trial", "loss", "rows", "seconds", "pipeline")]
     for rank, record in enumerate(best, start=1):
         trial = record.trial
         loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' beyond a bound'}"
         numbers = (f"{rank}", f"{record.index}", loss, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
-        rows.append((*numbers, decided(trial.request.configuration, space)))
+        rows.append((*numbers, decided(trial.request.configuration, decisions)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
         yield f"{'  '.join(cells)}  {_line(row[-1])}"
 
 
-def space_of(run: "StoredRun") -> Space | None:
-    """The space of a run; None where its definition is one of another version."""
-    try:
-        return from_json(json.loads(run.header.definition))
-    except (DefinitionError, ValueError, RecursionError):
-        return None
-
-
-def decided(configuration: Configuration, space: Space | None) -> str:
-    """The alternatives that are taken, in the order of the text, but for `none`; all values where that is unknown."""
-    nodes = [] if space is None else [each.node for each in space.variables.values()]
-    keys = dict.fromkeys(node.key for node in nodes if isinstance(node, Choice)) or configuration
-    said = ((key, configuration[key]) for key in keys if key in configuration)
+def decided(configuration: Configuration, decisions: "Sequence[str]") -> str:
+    """The alternatives that are taken, but for `none`; all values where it is not known which keys are `decisions`."""
+    said = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
     return ", ".join(f"{key}={shown_value(value)}" for key, value in said if value != "none")
 
 

@@ -15,9 +15,10 @@ from jsonschema import Draft202012Validator
 from spacelang.analysis import check
 from spacelang.diagnostics.terminal import render
 from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.forms.decisions import decision_keys
 from spacelang.forms.definition import VERSION, from_json, to_json
 from spacelang.forms.json_fields import DefinitionError
-from spacelang.ir.space import Branch, Hyperparameter, Space
+from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
 from spacelang.resources import folder
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooTangledError, UndecidableError
@@ -37,6 +38,8 @@ WHOLE = settings(LAW, max_examples=EXAMPLES // 2)
 def there_and_back(space: Space) -> Space:
     text = json.dumps(to_json(space), allow_nan=False)
     DEFINITION.validate(json.loads(text))
+    keys = {variable.key for variable in space.variables.values() if isinstance(variable.node, Choice)}
+    assert sorted(decision_keys(json.dumps(json.loads(text), sort_keys=True))) == sorted(keys)
     return from_json(json.loads(text))
 
 

@@ -1,5 +1,6 @@
 """All that a page tells of a run, read once."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -7,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spacelang.draws.tabulating import Tabulator
+from spacelang.forms.decisions import decision_keys
+from spacelang.forms.definition import from_json
+from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
-from spacelang.report.stored import space_of
 from spacelang.runtime.storing.runs import Summary, summary
 
 if TYPE_CHECKING:
@@ -59,6 +62,11 @@ class Material:
             columns = tabulator.columns([each.trial.request.configuration for each in found])
         return MemberTrials(found, columns) if found else None
 
+    @cached_property
+    def decisions(self) -> tuple[str, ...]:
+        """What configurations call the decisions of the space."""
+        return decision_keys(self.run.header.definition)
+
     @property
     def has_rows(self) -> bool:
         """Whether trials were judged on rows of data: what a function or a formula says is judged by itself."""
@@ -72,4 +80,11 @@ class Material:
 
 def gathered(run: "StoredRun") -> Material:
     """What a run is told of; raises StoreError for a damaged one."""
-    return Material(run, summary(run), tuple(run.records()), space_of(run))
+    return Material(run, summary(run), tuple(run.records()), _space_of(run))
+
+
+def _space_of(run: "StoredRun") -> Space | None:
+    try:
+        return from_json(json.loads(run.header.definition))
+    except (DefinitionError, ValueError, RecursionError):
+        return None

@@ -60,7 +60,7 @@ def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
         interval(test.score, "").strip() if test is not None and test.trial == record.index else "",
         "all" if told.is_whole(record) else f"{trial.request.fidelity:,}",
         seconds(trial.cost),
-        decided(configuration, told.space),
+        decided(configuration, told.decisions),
         tuple((key, shown_value(value)) for key, value in configuration.items()),
         tuple(facts),
     )

@@ -9,8 +9,6 @@ from itertools import zip_longest
 from math import isfinite
 from typing import Any, Final, TypeVar
 
-from spacelang.forms.definition import from_json, to_json
-from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import NO_TERMS, Allowance, Terms
 from spacelang.ir.scale import UNIT, Scale, describe_scale
@@ -149,6 +147,8 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 
 
 def _facts_of(space: Space) -> dict[str, str]:
+    from spacelang.forms.definition import to_json  # as below: who only reads a store makes no space
+
     return {"space": space.name, "definition": _canonical(to_json(space)), "identity": identity(space)}
 
 
@@ -158,6 +158,8 @@ def identity(space: Space) -> str:
     Where a thing stands in a text, what the space is called, and its task are left out: what a run takes from the task
     is in its header beside the space, the rest of it is the budget.
     """
+    from spacelang.forms.definition import to_json
+
     bare = _unplaced(replace(space, name="space", title="", task=None))
     return hashlib.sha256(_canonical(to_json(bare)).encode()).hexdigest()
 
@@ -308,7 +310,10 @@ def _shown(value: object) -> str:
 
 
 def _of_spaces(stored: Header, new: Header) -> Iterator[str]:
-    from spacelang.forms.difference import differences  # with the solver, which who only reads a store does not need
+    # With the solver, which who only reads a store does not need.
+    from spacelang.forms.definition import from_json
+    from spacelang.forms.difference import differences
+    from spacelang.forms.json_fields import DefinitionError
 
     try:
         spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]

@@ -16,10 +16,9 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from spacelang.api.experiment import Prepared
 from spacelang.api.space import Space
-from spacelang.ir.task import CrossValidation, Holdout
+from spacelang.ir.task import NEGATED, CrossValidation, Holdout
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.split import stratified_order
-from spacelang.runtime.judging.metric import NEGATED
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
 
 Indices: TypeAlias = npt.NDArray[np.int64]

@@ -22,6 +22,7 @@ from spacelang.api.keeping import check_predictions
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, made_for_data
 from spacelang.forms.definition import VERSION
+from spacelang.ir.task import NEGATED
 from spacelang.runtime.data.labels import TaskKind
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.options import AS_THEN, DataOptions, read_options
@@ -33,7 +34,6 @@ from spacelang.runtime.evaluation.split import parse_validation
 from spacelang.runtime.evaluation.testing import read_test, set_apart
 from spacelang.runtime.final import candidates, finish
 from spacelang.runtime.history import Ending, History, Outcome, Record, Unkept
-from spacelang.runtime.judging.metric import NEGATED
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.library import check_buildable, task_kind
 from spacelang.runtime.storing.header import DataFacts, Header, version_changes, versions

@@ -69,12 +69,24 @@ def prepared_for(experiment: "Experiment") -> "Prepared":
     prepared = experiment.prepared()
     show(prepared.space.warnings)
     check_rungs(prepared)
+    _tell_of_classes(prepared)
     searched = prepared.searched
     if searched.sentence:
         note(searched.sentence, searched.remedy)
     for each in searched.lost:
         note(each)
     return prepared
+
+
+def _tell_of_classes(prepared: "Prepared") -> None:
+    """Say which of two classes is looked for, where the metric makes a difference between them."""
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.judging.metric import told_of_one_class
+
+    objective, recorded = prepared.objective, prepared.experiment.recorded.metrics
+    names = (objective.metric.name, *recorded)
+    if isinstance(objective, DataObjective) and (said := told_of_one_class(names, objective.dataset)):
+        note(said, "where the other one is meant, name the labels so that it comes last, such as 0 and 1")
 
 
 def seconds_of(time: str | None) -> float | None:

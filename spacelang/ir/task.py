@@ -20,6 +20,10 @@ from spacelang.text import NOWHERE, Span
 Kind: TypeAlias = Literal["classification", "regression"]
 
 
+NEGATED: Final = "neg_"
+"""How the names of scorers begin whose score is an error with the sign turned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """A scorer that is minimised or maximised, or 1 minus it where `from_one` is true."""

@@ -1,20 +1,30 @@
 """Metrics: the loss of a fitted pipeline on rows that it has not seen, always to be minimised."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spacelang.ir.task import Goal
+from spacelang.ir.task import NEGATED, Goal
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.loss_name import LossName
 from spacelang.suggest import suggestion
 
-NEGATED: Final = "neg_"
-"""How the names of scorers begin whose score is an error with the sign turned."""
+OF_ONE_CLASS: Final = frozenset(
+    {
+        "average_precision",
+        "f1",
+        "jaccard",
+        "neg_negative_likelihood_ratio",
+        "positive_likelihood_ratio",
+        "precision",
+        "recall",
+    }
+)
+"""The scorers that take one of two classes for what is looked for: with the other one they are other scores."""
 
 
 Loss: TypeAlias = Callable[[Any, Any, Any], float]
@@ -86,6 +96,14 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
         what = f"{dataset.kind} with {len(dataset.classes)} classes" if dataset.classes else dataset.kind
         reason = str(error).strip().splitlines()[0]
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
+
+
+def told_of_one_class(names: Iterable[str], dataset: Dataset) -> str:
+    """Of which class some scorers are that are of one alone: trials have it as 1; empty where none of them is."""
+    found = ", ".join(f"`{name}`" for name in dict.fromkeys(names) if name in OF_ONE_CLASS)
+    if not found or len(dataset.classes) != 2:
+        return ""
+    return f"{found}: of the class `{dataset.classes[1]}`, the last of the two in sorted order"
 
 
 def blind_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from spacelang.ir.scale import UNIT, Scale
-from spacelang.ir.task import Kind
-from spacelang.runtime.judging.metric import NEGATED, Metric
+from spacelang.ir.task import NEGATED, Kind
+from spacelang.runtime.judging.metric import Metric
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.folds import Fold

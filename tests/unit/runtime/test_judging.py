@@ -16,7 +16,7 @@ from judged import CLASSIFIERS, FOLDS, NAMES, REGRESSORS, TWO, by_hand, data, ma
 from laws.settings import EXAMPLES
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from storing import header
@@ -37,7 +37,7 @@ from spacelang.runtime.history import Outcome
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import Fitted, Judge, predictions
-from spacelang.runtime.judging.metric import named_metric, scorer_of
+from spacelang.runtime.judging.metric import OF_ONE_CLASS, named_metric, scorer_of, told_of_one_class
 from spacelang.runtime.loop import run
 from spacelang.runtime.storing.store import Store
 
@@ -360,3 +360,36 @@ def test_a_run_that_is_killed_goes_on_with_all_that_was_recorded(tmp_path: Path)
 def told(trial: Trial) -> tuple[object, ...]:
     metrics = tuple((name, repr(value)) for name, value in trial.metrics)
     return trial.request, trial.loss, trial.constraints, metrics, trial.training_loss
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scores_that_change_where_the_classes_change_places_are_those_of_one_class() -> None:
+    """As trials have them: codes 0 and 1, of whatever labels; `neg_brier_score` and the like are of both."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 2))
+    target = (features[:, 0] + rng.normal(size=60) > 0.8).astype(int)
+    first, second = (LogisticRegression().fit(features, codes) for codes in (target, 1 - target))
+    changing = set()
+    for name in get_scorer_names():
+        try:
+            scores = get_scorer(name)(first, features, target), get_scorer(name)(second, features, 1 - target)
+        except ValueError:
+            continue  # of more outputs than one
+        if not math.isclose(*scores, rel_tol=1e-6, abs_tol=1e-9):
+            changing.add(name)
+    judged = {name for name in changing if "_score_func" in vars(get_scorer(name)) and not is_of_numbers(name)}
+    assert judged == OF_ONE_CLASS
+
+
+def is_of_numbers(name: str) -> bool:
+    return vars(get_scorer(name))["_score_func"].__module__.endswith("_regression")
+
+
+def test_it_is_told_of_which_class_a_score_is() -> None:
+    features = pd.DataFrame({"x": range(8)})
+    for labels, last in ((["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], "1")):
+        dataset = check_labels(make_table(features, labels * 4), "classification")
+        assert f"`f1`: of the class `{last}`" in told_of_one_class(("f1", "roc_auc"), dataset)
+        assert not told_of_one_class(("roc_auc", "f1_macro"), dataset)
+    three = check_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
+    assert not told_of_one_class(("f1",), three)

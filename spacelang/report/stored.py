@@ -16,7 +16,7 @@ from spacelang.diagnostics.cells import visible
 from spacelang.forms.decisions import decision_keys
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.task import describe_bound
+from spacelang.ir.task import NEGATED, describe_bound
 from spacelang.ir.trial import Status
 from spacelang.report.failures import most_frequent, told
 from spacelang.report.reached import finite, interval, kept_to, score_document, shown
@@ -38,6 +38,9 @@ SHOWN: Final = 10
 
 LONGEST: Final = 400
 """Characters of a text that is shown in one place; what is longer is cut."""
+
+RECORDED: Final = ("training_score", "predictions")
+"""What is recorded of trials only where it is asked for by an option of its name."""
 
 GOES_ON: Final = {
     RunState.FINISHED: "with more to spend, by",
@@ -300,10 +303,11 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
     store = shlex.quote(str(run.path))
     facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
     data = f"--data {shlex.quote(header.data.name)}{_data_options(header)}"
+    judged = _judging_options(header) if header.data.rows else ""
     if has_best and header.data.rows:
         yield "take away", f"the best pipeline as code: `spacelang export {store} -o pipeline.py`"
         yield "predict", f"new rows by it: `spacelang predict {store} --data FILE`"
-    yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data} {facts} --store {store} --resume`"
+    yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data}{judged} {facts} --store {store} --resume`"
 
 
 def _data_options(header: "Header") -> str:
@@ -316,6 +320,35 @@ def _data_options(header: "Header") -> str:
     except InputError:
         return ""
     return f"{said.line} --test FILE" if "test" in header.settings and said.test is None else said.line
+
+
+def _judging_options(header: "Header") -> str:
+    """How trials are judged and what is recorded of them, where the task of the space does not say that by itself."""
+    settings, (scorers, split) = header.settings, _said_by_task(header.definition)
+    scorer = header.metric.removeprefix("1 - ")
+    said: list[str] = []
+    if not {scorer, f"{NEGATED}{scorer}"} & {*scorers}:
+        said.append(f"--metric {shlex.quote(scorer if scorer != header.metric else f'{NEGATED}{scorer}')}")
+    if split != header.validation and header.validation.startswith(
+        ("holdout(", "cv(")
+    ):  # not one that data says itself
+        said.append(f"--validate {shlex.quote(header.validation)}")
+    said += [f"--{name.replace('_', '-')}" for name in RECORDED if settings.get(name) == "true"]
+    if isinstance(metrics := _options(settings).get("metrics"), list):
+        said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
+    return "".join(f" {each}" for each in said)
+
+
+def _said_by_task(definition: str) -> tuple[tuple[str, ...], str]:
+    """The scorer and the split that a task says, as its definition writes them; nothing where that is unknown."""
+    try:
+        document = json.loads(definition)
+    except (ValueError, RecursionError):
+        return (), ""
+    task = document.get("task") if isinstance(document, dict) else None
+    goal, split = (task.get(name) for name in ("goal", "validation")) if isinstance(task, dict) else (None, None)
+    scorers = tuple(each for each in goal.values() if isinstance(each, str)) if isinstance(goal, dict) else ()
+    return scorers, "".join(f"{name}({share})" for name, share in split.items()) if isinstance(split, dict) else ""
 
 
 # ---- lines

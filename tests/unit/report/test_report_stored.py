@@ -11,7 +11,7 @@ import pytest
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.task import Bound, Measure
+from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Reached, Status, TestScore
 from spacelang.report.stored import LONGEST, document, text
 from spacelang.runtime.history import History, Unkept
@@ -204,3 +204,13 @@ def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
     stored(tmp_path / "none.db")
     lines = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("file", "share", "none"))
     assert [line.count("--test FILE") + 2 * line.count("--test 0.2") for line in lines] == [1, 2, 0]
+
+
+def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:
+    """Nothing of it is the default of these data, and no task of the space says it."""
+    recorded = {"predictions": "true", "metrics": '["f1","recall"]'}
+    stored(tmp_path / "one.db", metric="1 - f1", validation=CrossValidation(3), settings=recorded)
+    stored(tmp_path / "error.db", metric="log_loss", validation=None, settings={})
+    one, error = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "error"))
+    assert " --metric f1 --validate 'cv(3)' --predictions --metrics f1,recall --optimizer" in one
+    assert " --metric neg_log_loss --optimizer" in error

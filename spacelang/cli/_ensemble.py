@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
@@ -70,6 +71,8 @@ class Election:
         label = str(self.objective.dataset.target.name)
         if (line := fitting(data, label, NAME, reading_in(self.found))) is not None:
             add(f"to fit it: {line}")
+        store = quote(str(self.found.store))
+        add(f"to take it away: spacelang export {store} --ensemble --votes {self.size} -o ensemble.py")
 
     def _choice(self) -> "EnsembleSelection":
         from spacelang.runtime.ensembles.assembling import choose

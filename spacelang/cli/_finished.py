@@ -33,13 +33,14 @@ def numbers_of(chosen: "Record | EnsembleSelection") -> list[int]:
 def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> list[str]:
     """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions."""
     from spacelang.ir.task import describe_bound
+    from spacelang.report.ensembles import elected
     from spacelang.report.stored import measured
     from spacelang.runtime.ensembles.assembling import EnsembleSelection
 
     header = finished.header
     if isinstance(chosen, EnsembleSelection):
         numbers = ", ".join(map(str, numbers_of(chosen)))
-        said = [f"an ensemble of the trials {numbers}: {header.metric} {chosen.bag.losses[-1]:.6g}"]
+        said = [f"{elected(chosen)}, trials {numbers}: {header.metric} {chosen.bag.losses[-1]:.6g}"]
     else:
         trial = chosen.trial
         said = [f"trial {chosen.index}: {header.metric} {trial.loss:.6g}"]

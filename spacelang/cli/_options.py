@@ -237,4 +237,7 @@ class FoundOptions:
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="The best pipelines that vote together, of a run with `--ensemble`.")
     ] = False
-    votes: Annotated[int, typer.Option(min=1, metavar="N", help="How many votes an ensemble has.")] = VOTES
+    votes: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="How many votes an ensemble has: no store knows that of its run."),
+    ] = VOTES

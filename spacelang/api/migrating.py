@@ -63,6 +63,8 @@ class Migrated:
     left: tuple[Left, ...]
     trials: int
     """How many trials the run had, with failures and repetitions."""
+    beyond: int = 0
+    """How many members more there are than were wanted."""
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
@@ -95,7 +97,8 @@ def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = No
             moved.append(Moved(number, trial.loss, found.member, filled))
         else:
             left.append(Left(number, trial.loss, _why(found)))
-    return Migrated(tuple(moved[:most]), tuple(left), run.count)
+    wanted = tuple(moved[:most])
+    return Migrated(wanted, tuple(left), run.count, len(moved) - len(wanted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,4 +41,4 @@ def command(
         write_file(text)
     else:
         write_new(output, text)
-        typer.echo(f"`{output}` is written; next: `spacelang check {output}`")
+        typer.echo(f"`{output}` is written; next: `spacelang check {quote(str(output))}`")

@@ -87,11 +87,12 @@ def _write(output: Path, found: "Migrated") -> None:
 
 
 def _tell(found: "Migrated", loaded: "Space", space: str, output: Path | None) -> None:
-    different = len(found.moved) + len(found.left)
+    members = len(found.moved) + found.beyond
+    different = members + len(found.left)
     typer.echo(f"{found.trials} trials, of which {different} succeeded as different configurations")
-    typer.echo(
-        f"{len(found.moved)} are members of the space{_filled(found, {each.key for each in loaded.checked.stages})}"
-    )
+    best = f", the best {len(found.moved)} of which are taken" if found.beyond else ""
+    filled = _filled(found, {each.key for each in loaded.checked.stages})
+    typer.echo(f"{members} are members of the space{best}{filled}")
     if found.left:
         typer.echo(f"{len(found.left)} are none:")
         for reason, count in found.reasons[:REASONS]:

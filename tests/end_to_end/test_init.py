@@ -22,6 +22,8 @@ def test_a_space_from_data_that_runs(folder: Path) -> None:
     assert made.returncode == 0
     assert "note: `id` looks like an identifier" in made.stderr
     assert made.stdout == "`my.space` is written; next: `spacelang check my.space`\n"
+    other = spacelang("init", "my houses.csv", "-o", "my houses.space", folder=folder)
+    assert other.stdout.endswith("next: `spacelang check 'my houses.space'`\n")
     text = (folder / "my.space").read_text(encoding="utf-8")
     assert "task classification" in text
     (command,) = [line for line in text.splitlines() if "spacelang run" in line]

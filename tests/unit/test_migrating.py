@@ -51,8 +51,10 @@ def test_in_the_same_space_all_stay_as_they_are(store: Path) -> None:
     with Store.read(store) as run:
         found = migrate(run, sl.parse(OLD).counted, most=3)
         records = {record.index: record for record in run.records()}
+        members = len(migrate(run, sl.parse(OLD).counted).moved)
     assert not found.left
     assert len(found.moved) == 3
+    assert len(found.moved) + found.beyond == members
     for each in found.moved:
         assert each.configuration == records[each.trial].trial.request.configuration
         assert not each.filled

@@ -51,7 +51,7 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 
         case "SQLITE_BUSY" | "SQLITE_LOCKED":
             return in_use(path)
         case "SQLITE_NOTADB":
-            return StoreError(f"`{path}` is no store of a run", ANOTHER)
+            return StoreError(f"`{path}` is no store of a run", A_RUN)
         case "SQLITE_CORRUPT":
             return damaged(path, str(error))
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
@@ -67,6 +67,7 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 
 
 KEPT = "{remedy}; all trials before are kept, and `--resume` goes on from them"
 ANOTHER = "choose another path with `--store`"
+A_RUN = "name the store of a run; a new run needs a path where nothing is"
 
 
 def in_use(path: Path, process: int | None = None) -> StoreError:

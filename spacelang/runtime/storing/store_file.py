@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storing.header import Header, from_texts, to_texts
 from spacelang.runtime.storing.store_faults import (
+    A_RUN,
     ANOTHER,
     StoreError,
     damaged,
@@ -102,7 +103,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
         raise StoreError(f"`{path}` is empty: its run was killed before it began", "start a run without `--resume`")
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise StoreError(f"`{path}` is an SQLite file, but no store of a run", ANOTHER)
+        raise StoreError(f"`{path}` is an SQLite file, but no store of a run", A_RUN)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION and version not in LAYOUTS:
         what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}"

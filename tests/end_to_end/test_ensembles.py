@@ -69,7 +69,8 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
     assert "# 1 x trial " in ended.stdout
     alone = f"1 - accuracy {kept['loss']:.6g} on the rows by which it was chosen; the best pipeline alone: "
     assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
-    assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-2]
+    assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-3]
+    assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble --votes 1 -o ensemble.py")
     code = ended.stdout.partition("# an ensemble of")[2].partition("\n")[2]
     ran = subprocess.run(
         [sys.executable, "-c", PLAIN.format(code=code)],

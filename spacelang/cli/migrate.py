@@ -90,9 +90,9 @@ def _tell(found: "Migrated", loaded: "Space", space: str, output: Path | None) -
     members = len(found.moved) + found.beyond
     different = members + len(found.left)
     typer.echo(f"{found.trials} trials, of which {different} succeeded as different configurations")
-    best = f", the best {len(found.moved)} of which are taken" if found.beyond else ""
+    taken = f", the best {len(found.moved)} of which are taken" if found.beyond else ""
     filled = _filled(found, {each.key for each in loaded.checked.stages})
-    typer.echo(f"{members} are members of the space{best}{filled}")
+    typer.echo(f"{members} are members of the space{taken}{filled}")
     if found.left:
         typer.echo(f"{len(found.left)} are none:")
         for reason, count in found.reasons[:REASONS]:

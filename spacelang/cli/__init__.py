@@ -4,14 +4,10 @@ import gc
 import sys
 from collections.abc import Sequence
 
+from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED
 from spacelang.cli._stopping import stoppable
 from spacelang.cli._streams import forget, guarded
 from spacelang.files import said_by
-
-BAD_INPUT = 1
-WRONG_USAGE = 2
-NOTHING_SUCCEEDED = 3
-INTERRUPTED = 130
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
 """Python looks for circles of garbage after 700 new objects: a check makes many that stay, and next to no circles."""

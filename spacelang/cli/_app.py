@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
 from keyword import iskeyword
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from spacelang import __version__, cli
-from spacelang.cli import BAD_INPUT, WRONG_USAGE
+from spacelang import __version__
 from spacelang.cli._command import parsed
 from spacelang.cli._shared import report
+from spacelang.cli._statuses import BAD_INPUT, WRONG_USAGE
+from spacelang.cli.completion import COMPLETE, complete
 
-_MODULES: Final = sorted(each.name for each in iter_modules(cli.__path__) if each.name[0] != "_")
+_MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
 """Every command; each is the module of its name, with `_` for `-`, and behind what is a word of Python."""
 
@@ -32,9 +34,6 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What users do, in the order in which they do it, and the commands for that: each in one group."""
 
-COMPLETE: Final = "_SPACELANG_COMPLETE"
-"""Where this is in the environment a shell asks how a line may go on."""
-
 # What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
 # typer bring along. The one public name that both have is this subclass.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -43,8 +42,6 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status."""
     if COMPLETE in os.environ:
-        from spacelang.cli.completion import complete
-
         return complete(typer.main.get_command(_command_line(COMMANDS)))
     # The others are only read where they are to be listed, or where one is looked for that was misspelled.
     named = [name for name in arguments[:1] if name in COMMANDS]

@@ -10,8 +10,8 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any
 
-from spacelang.cli import BAD_INPUT, WRONG_USAGE
 from spacelang.cli._shared import end, fail
+from spacelang.cli._statuses import BAD_INPUT, WRONG_USAGE
 
 
 def parsed(command: Callable[..., None]) -> Callable[..., None]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._running import add, comment, facts_of, print_code, reading_in
 from spacelang.cli._shared import print_json, report
+from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Result

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli import BAD_INPUT
 from spacelang.cli._options import JsonOption
 from spacelang.cli._shared import fail, print_json
+from spacelang.cli._statuses import BAD_INPUT
 from spacelang.files import said_by
 
 OWN: Final = "sklearn"

@@ -2,11 +2,12 @@
 
 import os
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from spacelang.cli._app import COMPLETE
+COMPLETE: Final = "_SPACELANG_COMPLETE"
+"""Where this is in the environment a shell asks how a line may go on."""
 
 
 class Shell(StrEnum):

@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 import typer
 
-from spacelang.cli import BAD_INPUT
 from spacelang.cli._options import spaces_like
 from spacelang.cli._shared import colours, fail, report, show
+from spacelang.cli._statuses import BAD_INPUT
 from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
 from spacelang.cli._shared import show, write_over
+from spacelang.cli._statuses import BAD_INPUT
 from spacelang.cli._streams import write_file
 
 

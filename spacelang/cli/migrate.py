@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli import BAD_INPUT
 from spacelang.cli._finished import KeptTestOption
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption
 from spacelang.cli._shared import fail, note, print_json
+from spacelang.cli._statuses import BAD_INPUT
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.cells import visible
 

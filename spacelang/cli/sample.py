@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli import BAD_INPUT
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions
 from spacelang.cli._shared import fail, print_json
+from spacelang.cli._statuses import BAD_INPUT
 
 
 def command(

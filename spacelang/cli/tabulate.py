@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from spacelang.cli import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._dataless import is_dataless
 from spacelang.cli._options import (
     DataOption,
@@ -31,6 +30,7 @@ from spacelang.cli._running import (
     workers_of,
 )
 from spacelang.cli._shared import fail, print_json, show
+from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Space

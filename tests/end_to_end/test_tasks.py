@@ -9,7 +9,8 @@ import pytest
 from commands import document, spacelang
 
 import spacelang as sl
-from spacelang.cli import NOTHING_SUCCEEDED, main
+from spacelang.cli import main
+from spacelang.cli._statuses import NOTHING_SUCCEEDED
 from spacelang.runtime.judging import testing
 
 pytestmark = pytest.mark.usefixtures("quick_nurseries")

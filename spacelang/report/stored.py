@@ -329,9 +329,8 @@ def _judging_options(header: "Header") -> str:
     said: list[str] = []
     if not {scorer, f"{NEGATED}{scorer}"} & {*scorers}:
         said.append(f"--metric {shlex.quote(scorer if scorer != header.metric else f'{NEGATED}{scorer}')}")
-    if split != header.validation and header.validation.startswith(
-        ("holdout(", "cv(")
-    ):  # not one that data says itself
+    # Other splits are those that data brings along.
+    if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
         said.append(f"--validate {shlex.quote(header.validation)}")
     said += [f"--{name.replace('_', '-')}" for name in RECORDED if settings.get(name) == "true"]
     if isinstance(metrics := _options(settings).get("metrics"), list):

@@ -252,7 +252,14 @@ def _constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[
     if isinstance(given, Mapping):
         message = "`constraints` by name are those of an `objective`: on data give `Constraint`s"
         raise ValueError(message)  # noqa: TRY004 - of all that means nothing here
-    return tuple(given)
+    from spacelang.runtime.judging.constraints import Constraint
+
+    found = tuple(given)
+    for each in found:
+        if not isinstance(each, Constraint):
+            message = f"`{each!r}` is no constraint of pipelines: give `sl.Constraint(name, function, limit)`"
+            raise ValueError(message)  # noqa: TRY004 - as above
+    return found
 
 
 def _limits_by_name(constraints: "Iterable[Constraint] | Mapping[str, float]") -> Mapping[str, float]:

@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED
+from spacelang.cli._shell import BAD_INPUT, INTERRUPTED
 from spacelang.cli._stopping import stoppable
 from spacelang.cli._streams import forget, guarded
 from spacelang.files import said_by

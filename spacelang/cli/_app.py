@@ -16,8 +16,7 @@ from typer.core import TyperGroup
 from spacelang import __version__
 from spacelang.cli._command import parsed
 from spacelang.cli._shared import report
-from spacelang.cli._statuses import BAD_INPUT, WRONG_USAGE
-from spacelang.cli.completion import COMPLETE, complete
+from spacelang.cli._shell import BAD_INPUT, COMPLETE, WRONG_USAGE
 
 _MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
@@ -42,6 +41,8 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return the exit status."""
     if COMPLETE in os.environ:
+        from spacelang.cli.completion import complete
+
         return complete(typer.main.get_command(_command_line(COMMANDS)))
     # The others are only read where they are to be listed, or where one is looked for that was misspelled.
     named = [name for name in arguments[:1] if name in COMMANDS]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spacelang.cli._shared import end, fail
-from spacelang.cli._statuses import BAD_INPUT, WRONG_USAGE
+from spacelang.cli._shell import BAD_INPUT, WRONG_USAGE
 
 
 def parsed(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.cli._running import facts_of, print_code
 from spacelang.cli._shared import fail, print_json, report
-from spacelang.cli._statuses import INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shell import INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Result

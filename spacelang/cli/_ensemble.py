@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spacelang.cli._running import add, comment, print_code, reading_in
 from spacelang.cli._shared import report
-from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli._running import add, comment, facts_of, print_code, reading_in
 from spacelang.cli._shared import print_json, report
-from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Result

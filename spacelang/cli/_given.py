@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from spacelang.cli._shared import fail
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.files import said_by
 
 HELP: Final = "write one JSON object, as `sample` prints it"

@@ -80,6 +80,8 @@ def prepared_for(experiment: "Experiment") -> "Prepared":
 
 def _tell_of_classes(prepared: "Prepared") -> None:
     """Say which of two classes is looked for, where the metric makes a difference between them."""
+    if not prepared.experiment.data.has_rows:
+        return
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.judging.metric import told_of_one_class
 

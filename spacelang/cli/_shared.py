@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TextIO
 
 import typer
 
-from spacelang.cli._statuses import BAD_INPUT, WRONG_USAGE
+from spacelang.cli._shell import BAD_INPUT, WRONG_USAGE
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.files import said_by

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption
 from spacelang.cli._shared import fail, print_json
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.files import said_by
 
 OWN: Final = "sklearn"

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption, SpaceOptions, spaces_like
 from spacelang.cli._shared import print_json, show
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 

@@ -25,7 +25,7 @@ from spacelang.cli._options import (
 )
 from spacelang.cli._running import load_space, workers_of
 from spacelang.cli._shared import as_usage, note, print_json, report, show
-from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
+from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
 from spacelang.cli._streams import unguarded
 
 if TYPE_CHECKING:

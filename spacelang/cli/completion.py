@@ -2,12 +2,11 @@
 
 import os
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
-COMPLETE: Final = "_SPACELANG_COMPLETE"
-"""Where this is in the environment a shell asks how a line may go on."""
+from spacelang.cli._shell import COMPLETE
 
 
 class Shell(StrEnum):

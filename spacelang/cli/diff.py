@@ -10,7 +10,7 @@ import typer
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
 from spacelang.cli._shared import colours, print_json
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from spacelang.cli._options import spaces_like
 from spacelang.cli._shared import colours, fail, report, show
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.cli._streams import write_file
 from spacelang.diagnostics.cells import visible
 from spacelang.diagnostics.diagnostic import Diagnostic

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._shared import show, write_over
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.cli._streams import write_file
 
 

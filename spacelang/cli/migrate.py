@@ -10,7 +10,7 @@ from spacelang.cli._finished import KeptTestOption
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption
 from spacelang.cli._shared import fail, note, print_json
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.cells import visible
 

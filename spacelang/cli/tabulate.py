@@ -30,7 +30,7 @@ from spacelang.cli._running import (
     workers_of,
 )
 from spacelang.cli._shared import fail, print_json, show
-from spacelang.cli._statuses import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Space

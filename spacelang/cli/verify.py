@@ -7,7 +7,7 @@ import typer
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption
 from spacelang.cli._shared import fail, plugin, print_json
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:

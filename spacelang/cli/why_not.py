@@ -8,7 +8,7 @@ from spacelang.cli._given import ConfigurationArgument, read_configuration
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
 from spacelang.cli._shared import fail, print_json
-from spacelang.cli._statuses import BAD_INPUT
+from spacelang.cli._shell import BAD_INPUT
 from spacelang.diagnostics.cells import visible
 
 if TYPE_CHECKING:

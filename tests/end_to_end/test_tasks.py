@@ -10,7 +10,7 @@ from commands import document, spacelang
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.cli._statuses import NOTHING_SUCCEEDED
+from spacelang.cli._shell import NOTHING_SUCCEEDED
 from spacelang.runtime.judging import testing
 
 pytestmark = pytest.mark.usefixtures("quick_nurseries")

@@ -244,6 +244,8 @@ class TestFunctions:
         for option in ({"fidelities": (1, 3)}, {"scale": 1.0}, {"constraints": {"heat": 1.0}}):
             with pytest.raises(ValueError, match="data"):
                 sl.search(space, *data, trials=1, **option)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"`3` is no constraint of pipelines: give `sl\.Constraint"):
+            sl.search(space, *data, trials=1, constraints=[3])  # type: ignore[list-item]
         with pytest.raises(ValueError, match="nothing to search on"):
             sl.search(space, trials=1)
 

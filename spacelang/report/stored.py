@@ -325,10 +325,10 @@ def _data_options(header: "Header") -> str:
 def _judging_options(header: "Header") -> str:
     """How trials are judged and what is recorded of them, where the task of the space does not say that by itself."""
     settings, (scorers, split) = header.settings, _said_by_task(header.definition)
-    scorer = header.metric.removeprefix("1 - ")
+    scorer = scorer_of(header.metric)
     said: list[str] = []
-    if not {scorer, f"{NEGATED}{scorer}"} & {*scorers}:
-        said.append(f"--metric {shlex.quote(scorer if scorer != header.metric else f'{NEGATED}{scorer}')}")
+    if not {scorer, scorer.removeprefix(NEGATED)} & {*scorers}:
+        said.append(f"--metric {shlex.quote(scorer)}")
     # Other splits are those that data brings along.
     if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
         said.append(f"--validate {shlex.quote(header.validation)}")
@@ -336,6 +336,12 @@ def _judging_options(header: "Header") -> str:
     if isinstance(metrics := _options(settings).get("metrics"), list):
         said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
     return "".join(f" {each}" for each in said)
+
+
+def scorer_of(formula: str) -> str:
+    """The scorer whose loss has this formula: `roc_auc` of `1 - roc_auc`, `neg_log_loss` of `log_loss`."""
+    score = formula.removeprefix("1 - ")
+    return score if score != formula else f"{NEGATED}{formula}"
 
 
 def _said_by_task(definition: str) -> tuple[tuple[str, ...], str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.metrics import get_scorer_names
 from storing import DATA, LIMIT, broken, header, stored, trial
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Reached, Status, TestScore
-from spacelang.report.stored import LONGEST, document, text
+from spacelang.report.stored import LONGEST, document, scorer_of, text
 from spacelang.runtime.history import History, Unkept
+from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.storing.store import Store, StoreError
 from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
 from spacelang.runtime.storing.store_tests import StoredTest, keep
@@ -204,6 +206,11 @@ def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
     stored(tmp_path / "none.db")
     lines = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("file", "share", "none"))
     assert [line.count("--test FILE") + 2 * line.count("--test 0.2") for line in lines] == [1, 2, 0]
+
+
+def test_every_scorer_is_known_by_the_formula_of_its_loss() -> None:
+    names = get_scorer_names()
+    assert [scorer_of(named_metric(name).formula) for name in names] == names
 
 
 def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:

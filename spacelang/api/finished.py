@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 class ReopenedRun:
     """A stored run with what its trials were evaluated on; it may still go on, and is as it was when it was read.
 
-    `rows` are those that trials might see, `reading` is how their file was read.
+    `rows` are those that trials might see, `reading` is how their file was read. `votes` are those of the ensemble that
+    it was last asked for, if the store knows of one.
     """
 
     store: Path
@@ -60,6 +61,7 @@ class ReopenedRun:
     objective: "DataObjective"
     rows: Rows
     reading: Reading
+    votes: int | None = None
 
     @property
     def changes(self) -> list[str]:
@@ -80,14 +82,16 @@ class ReopenedRun:
         """
         return _over(self.header, space, self.rows)
 
-    def ensemble(self, votes: int = VOTES) -> EnsembleSelection:
-        """Who votes in an ensemble, as a run with `--ensemble` chooses them.
+    def ensemble(self, votes: int | None = None) -> EnsembleSelection:
+        """Who votes in an ensemble, as a run with `--ensemble` chooses them: of so many votes, else as many as its own.
+
+        Where the store knows of none these are as many as usual.
 
         Raises EnsembleError where nobody can, and StoreError where the run kept no predictions to choose by.
         """
         check_predictions(self.store)
         with Store.read(self.store) as run:
-            return choose(self.outcome, self.objective, run.predictions, votes)
+            return choose(self.outcome, self.objective, run.predictions, votes or self.votes or VOTES)
 
     def unfitted(self, chosen: Record | EnsembleSelection) -> Any:
         """The pipeline of a trial, or the vote of several, as plain scikit-learn that takes a table."""
@@ -150,7 +154,7 @@ def take_up(
     """
     path = Path(store)
     with Store.read(path) as run:
-        header, outcome = run.header, _outcome(run)
+        header, outcome, votes = run.header, _outcome(run), run.votes
     if not header.data.rows:
         what = f"`{header.data.name}` has no rows that a pipeline could be fitted to"
         raise DataError(what, f"see what was found: `spacelang show {path}`")
@@ -160,7 +164,7 @@ def take_up(
     said = _options(header, reference, DataOptions(target, test), reading)
     table = load_dataset(reference, said.target, said.reading)
     rows = Rows(_seen(header, table, task_kind(space.checked.root), said.test))
-    return ReopenedRun(path, header, outcome, space, _over(header, space, rows)[1], rows, said.reading)
+    return ReopenedRun(path, header, outcome, space, _over(header, space, rows)[1], rows, said.reading, votes)
 
 
 def _outcome(run: StoredRun) -> Outcome:

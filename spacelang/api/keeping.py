@@ -40,6 +40,8 @@ def keeping(
     place = Path(path)
     make = Store.create if not resume or is_blank(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
+        if prepared.experiment.ensemble is not None:
+            store.ask(prepared.experiment.ensemble)
         try:
             yield store
         except OtherSearchError as error:

@@ -72,7 +72,7 @@ class Election:
         if (line := fitting(data, label, NAME, reading_in(self.found))) is not None:
             add(f"to fit it: {line}")
         store = quote(str(self.found.store))
-        add(f"to take it away: spacelang export {store} --ensemble --votes {self.size} -o ensemble.py")
+        add(f"to take it away: spacelang export {store} --ensemble -o ensemble.py")
 
     def _choice(self) -> "EnsembleSelection":
         from spacelang.runtime.ensembles.assembling import choose

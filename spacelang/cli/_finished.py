@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._shared import note
+from spacelang.cli._shared import fail, note
 
 if TYPE_CHECKING:
     from spacelang.api.finished import ReopenedRun
@@ -18,9 +18,17 @@ KeptTestOption = Annotated[
 ]
 
 
+def must_agree(options: "FoundOptions") -> None:
+    """End the command where the options ask for one pipeline and for several at once."""
+    if options.votes is not None and not options.ensemble:
+        fail("`--votes` is of an ensemble, and none is asked for", "add `--ensemble`")
+    if options.rank is not None and options.ensemble:
+        fail("`--rank` is of one pipeline, and `--ensemble` of several", "leave one of them out")
+
+
 def chosen_of(finished: "ReopenedRun", options: "FoundOptions") -> "Record | EnsembleSelection":
     """The trial of a rank, or those that vote; raises InputError where there are none."""
-    return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank)
+    return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank or 1)
 
 
 def numbers_of(chosen: "Record | EnsembleSelection") -> list[int]:
@@ -30,8 +38,18 @@ def numbers_of(chosen: "Record | EnsembleSelection") -> list[int]:
     return [each.record.index for each in chosen.members] if isinstance(chosen, EnsembleSelection) else [chosen.index]
 
 
-def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> list[str]:
-    """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions."""
+def votes_of(chosen: "Record | EnsembleSelection") -> int | None:
+    """How many votes there are; None of one pipeline."""
+    from spacelang.runtime.ensembles.assembling import EnsembleSelection
+
+    return len(chosen.bag.order) if isinstance(chosen, EnsembleSelection) else None
+
+
+def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection", options: "FoundOptions") -> list[str]:
+    """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions.
+
+    Of an ensemble also who said how many votes it has.
+    """
     from spacelang.ir.task import describe_bound
     from spacelang.report.ensembles import elected
     from spacelang.report.stored import measured
@@ -47,7 +65,20 @@ def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") ->
         said += [f"{describe_bound(each.bound)}: {measured(each)}" for each in trial.constraints]
     versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
     said[0] += f" ({header.validation})"
+    if options.ensemble:
+        said.insert(1, _whose_votes(finished.votes, options.votes))
     return [*said, f"of a search of `{header.space}` on {header.data}", f"with {versions}"]
+
+
+def _whose_votes(asked: int | None, given: int | None) -> str:
+    """Who said how many votes the ensemble has."""
+    if given is not None:
+        return "as many votes as `--votes` says" + ("" if asked in (None, given) else f"; its run asked for {asked}")
+    return (
+        "as many votes as usual: the store knows of none of its run"
+        if asked is None
+        else "as many votes as its run asked for"
+    )
 
 
 def tell(finished: "ReopenedRun", said: list[str]) -> None:

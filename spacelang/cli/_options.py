@@ -8,7 +8,6 @@ import typer
 
 from spacelang.cli._shared import fail
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.ensembles import VOTES
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.reading import Reading
@@ -233,11 +232,14 @@ class WorkerOptions:
 class FoundOptions:
     """Which pipeline of a stored run."""
 
-    rank: Annotated[int, typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them.")] = 1
+    rank: Annotated[
+        int | None,
+        typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them; else the first."),
+    ] = None
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="The best pipelines that vote together, of a run with `--ensemble`.")
     ] = False
     votes: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="How many votes an ensemble has: no store knows that of its run."),
-    ] = VOTES
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many votes the ensemble has; else as many as its run asked for."),
+    ] = None

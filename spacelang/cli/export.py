@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._finished import KeptTestOption, chosen_of, numbers_of, provenance, tell
+from spacelang.cli._finished import KeptTestOption, chosen_of, must_agree, numbers_of, provenance, tell, votes_of
 from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
 from spacelang.cli._running import be_ready_to_fork
 from spacelang.cli._shared import fail, must_be_free, note, print_json, write_new
@@ -48,17 +48,19 @@ def command(
     if output.suffix not in SUFFIXES:
         fail(f"no pipeline is written as `{output.name}`", f"name a file that ends in {' or '.join(SUFFIXES)}")
     must_be_free(output)
+    must_agree(found)
     if output.suffix == MODEL:
         be_ready_to_fork()
     from spacelang.api.finished import take_up
 
     finished = take_up(run, data=data, target=target_column, test=test, reading=reading.given, allow=allow or ())
     chosen = chosen_of(finished, found)
-    said = provenance(finished, chosen)
+    said = provenance(finished, chosen, found)
     content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
     write_new(output, content)
     if json:
-        print_json({"file": str(output), "trials": numbers_of(chosen), "trusted": trusted})
+        trials = numbers_of(chosen)
+        print_json({"file": str(output), "trials": trials, "votes": votes_of(chosen), "trusted": trusted})
         return
     tell(finished, said)
     if trusted:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._finished import KeptTestOption, chosen_of, provenance, tell
+from spacelang.cli._finished import KeptTestOption, chosen_of, must_agree, provenance, tell
 from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
 from spacelang.cli._running import be_ready_to_fork
 from spacelang.cli._shared import must_be_free, note, print_json, write_new
@@ -46,6 +46,7 @@ def command(
     """
     if output is not None:
         must_be_free(output)
+    must_agree(found)
     be_ready_to_fork()
     from spacelang.api.finished import take_up
     from spacelang.api.predicting import new_rows, predictions
@@ -56,7 +57,7 @@ def command(
     finished = take_up(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
     rows = new_rows(data, finished.objective.dataset, given or finished.reading.fitting(data))
     chosen = chosen_of(finished, found)
-    tell(finished, provenance(finished, chosen))
+    tell(finished, provenance(finished, chosen, found))
     if rows.passed_over:
         note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
     predicted = predictions(finished.fitted(chosen, PipelineInput.GIVEN, forks=True), rows)

@@ -78,8 +78,9 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
     """What `show --json` prints: what `runs --json` does, and what a run is of, `count` of the best trials, failures.
 
     `best` has these trials, the best first; the first is the one that `configuration`, `trial` and `loss` are of.
-    `budget` is what the run was begun with: `seconds` of all workers together. `failures` counts failed trials by their
-    status, `reasons` by why they failed.
+    `budget` is what the run was begun with: `seconds` of all workers together. `ensemble` is how many votes its
+    ensemble has, None where the store knows of none. `failures` counts failed trials by their status, `reasons` by why
+    they failed.
     """
     header, failures, best = run.header, run.failures, best_of(run, count)
     test = run.test
@@ -93,6 +94,7 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
         "bounds": [*header.bounds],
         "training_size": header.training_size,
         "budget": asdict(header.budget),
+        "ensemble": run.votes,
         "initial": len(header.initial or ()),
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
@@ -201,6 +203,8 @@ def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
         yield "begun with", counted(len(header.initial), "given configuration")
     if budget := _budget(header.budget.seconds, header.budget.trials):
         yield "budget", budget
+    if votes := run.votes:
+        yield "ensemble", f"{counted(votes, 'vote')}, as `--ensemble` asked for"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
     if sessions := run.sessions:
         of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
@@ -302,10 +306,13 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
     header = run.header
     store = shlex.quote(str(run.path))
     facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
+    facts += f" --ensemble {run.votes}" if run.votes else ""
     data = f"--data {shlex.quote(header.data.name)}{_data_options(header)}"
     judged = _judging_options(header) if header.data.rows else ""
     if has_best and header.data.rows:
         yield "take away", f"the best pipeline as code: `spacelang export {store} -o pipeline.py`"
+        if run.votes:
+            yield "take away", f"the ensemble as code: `spacelang export {store} --ensemble -o ensemble.py`"
         yield "predict", f"new rows by it: `spacelang predict {store} --data FILE`"
     yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data}{judged} {facts} --store {store} --resume`"
 

@@ -70,7 +70,7 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
     alone = f"1 - accuracy {kept['loss']:.6g} on the rows by which it was chosen; the best pipeline alone: "
     assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
     assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-3]
-    assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble --votes 1 -o ensemble.py")
+    assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble -o ensemble.py")
     code = ended.stdout.partition("# an ensemble of")[2].partition("\n")[2]
     ran = subprocess.run(
         [sys.executable, "-c", PLAIN.format(code=code)],
@@ -94,6 +94,34 @@ table = pandas.read_csv("rows.csv")
 ensemble.fit(table.drop(columns="target"), table["target"])
 print(len(ensemble.estimators_), len(ensemble.predict(table.drop(columns="target"))))
 """
+
+
+def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict[str, Any]) -> None:
+    """Whoever takes the ensemble away gets that of the run; the latest, where it was gone on with."""
+    assert kept["ensemble"]["votes"] == 6
+    (folder / "own").mkdir()
+    for place in ("kept.db", "rows.csv"):
+        shutil.copy(folder / place, folder / "own")
+    own = folder / "own"
+    bare = spacelang(*RUN, "--predictions", "--store", "own/bare.db", folder=folder)
+    assert bare.returncode == 0, bare.stderr
+
+    def exported(store: str, *votes: str) -> tuple[int, str]:
+        (own / "e.py").unlink(missing_ok=True)
+        ended = spacelang("export", store, "--ensemble", *votes, "-o", "e.py", "--json", folder=own)
+        told = (own / "e.py").read_text()
+        return document(ended)["votes"], told
+
+    asked = document(spacelang("show", "kept.db", "--json", folder=own))["ensemble"]
+    shown = spacelang("show", "kept.db", folder=own).stdout
+    assert f"  {asked} vote" in shown
+    assert f" --seed 0 --ensemble {asked} --store kept.db --resume" in shown
+    votes, told = exported("kept.db")
+    assert (votes, "as many votes as its run asked for" in told) == (asked, True)
+    votes, told = exported("kept.db", "--votes", "3")
+    assert (votes, f"as many votes as `--votes` says; its run asked for {asked}" in told) == (3, True)
+    votes, told = exported("bare.db")
+    assert (votes, "as many votes as usual: the store knows of none of its run" in told) == (32, True)
 
 
 def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) -> None:

@@ -201,6 +201,8 @@ REFUSED = {
     "is no store": ("export", "text.db", "-o", "x.py"),
     "is empty": ("predict", "empty.db", "--data", "rows.csv"),
     "no pipeline is written as": ("export", "run.db", "-o", "x.pkl"),
+    "`--votes` is of an ensemble, and none is asked for": ("export", "run.db", "--votes", "3", "-o", "x.py"),
+    "`--rank` is of one pipeline": ("predict", "run.db", "--data", "rows.csv", "--rank", "2", "--ensemble"),
     "is there already": ("predict", "run.db", "--data", "unlabelled.csv", "-o", "rows.csv"),
 }
 

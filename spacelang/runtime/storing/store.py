@@ -52,13 +52,14 @@ from spacelang.runtime.storing.store_file import (
     seize,
     take_over_log,
 )
-from spacelang.runtime.storing.store_optional import PREDICTED, SAID
+from spacelang.runtime.storing.store_optional import ASKED, PREDICTED, SAID
 from spacelang.runtime.storing.stored import (
     COLUMNS,
     NOTHING_SAID,
     Row,
     Session,
     digest,
+    marked,
     row_of,
     session_row,
 )
@@ -169,6 +170,14 @@ class Store(StoredRun):
             self._commit()
             self._session = begun
 
+    def ask(self, votes: int) -> None:
+        """Note that this session shall end with an ensemble of so many votes; raises StoreError."""
+        if self._session is None:
+            return
+        with self._writing():
+            ASKED.add(self._connection, marked((self._session.number, votes)))
+            self._commit()
+
     def append(self, record: Record) -> None:
         """Keep the next trial, with its predictions if any: when this returns, it outlives the process and the machine.
 
@@ -214,6 +223,8 @@ class Store(StoredRun):
         """The error for a trial that the search does not ask for; the store is closed as if it had not been opened."""
         changes = version_changes(self.header.versions, versions())
         if self._session is not None:
+            with self._writing():
+                ASKED.rows(self._connection, NOT_ASKED, (self._session.number,))
             self._close_with(NO_SESSION, (self._session.number,))
         return other_search(self.path, trial, changes)
 
@@ -333,6 +344,7 @@ NEW_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 20)})"
 NEW_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
 SAME_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
 NO_SESSION: Final = "DELETE FROM sessions WHERE session = ?"
+NOT_ASKED: Final = "DELETE FROM ensembles WHERE session = ?"
 
 
 def _said(now: Now) -> str:

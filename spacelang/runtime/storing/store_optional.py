@@ -1,8 +1,8 @@
 """Tables that few stores have: each is made when something is written to it first.
 
 What a search has said of a request beside its configuration and fidelity is in one, the predictions of trials are in
-another. They are written in the transaction of their trial, and the digest of that is over them too: neither can be
-lost or changed without the other.
+another. Both are written in the transaction of their trial, and the digest of that is over them too: neither can be
+lost or changed without the other. Others have what a run was asked for, or came to, beside its trials.
 """
 
 import sqlite3
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.runtime.storing.stored import LAYOUTS, PREDICTIONS, REQUESTS, TEST, TEST_BOUNDS, Row
+from spacelang.runtime.storing.stored import ENSEMBLES, LAYOUTS, PREDICTIONS, REQUESTS, TEST, TEST_BOUNDS, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,4 @@ SAID: Final = OptionalTable("requests", REQUESTS)
 PREDICTED: Final = OptionalTable("predictions", PREDICTIONS)
 TESTED: Final = OptionalTable("test", TEST)
 TEST_REACHED: Final = OptionalTable("test_bounds", TEST_BOUNDS)
+ASKED: Final = OptionalTable("ensembles", ENSEMBLES)

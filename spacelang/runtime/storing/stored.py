@@ -127,7 +127,10 @@ TEST_BOUNDS: Final = (
 )
 """What the pipeline of `test` reaches of each bound on the test rows, in their order; `bound` is JSON."""
 
-WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128}
+ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes INTEGER NOT NULL, digest BLOB NOT NULL)"
+"""It has a row for each session that was asked for an ensemble: of how many votes."""
+
+WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
 """The tables that are made when they are needed first, and what the version of a store is higher by that has them."""
 
 FORMER_LAYOUTS: Final = {
@@ -169,6 +172,7 @@ OF_TRIALS: Final = (
 """The kinds of what stands in the row of a trial, with what was said of its request."""
 
 OF_SESSIONS: Final = (int, str, int, float, str, *(_MAYBE_TEXT,) * 2, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER)
+OF_ENSEMBLES: Final = (int, int)
 OF_TESTS: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
 OF_TEST_BOUNDS: Final = (int, str, *(_MAYBE_INFINITE,) * 3, str)
 

@@ -15,10 +15,11 @@ from spacelang.runtime.history import Improvement, Record
 from spacelang.runtime.storing import store_predictions, store_tests
 from spacelang.runtime.storing.store_faults import damaged, sound, told
 from spacelang.runtime.storing.store_file import check_kind, is_former, read_header, unended
-from spacelang.runtime.storing.store_optional import PREDICTED, SAID
+from spacelang.runtime.storing.store_optional import ASKED, PREDICTED, SAID
 from spacelang.runtime.storing.store_tests import StoredTest
 from spacelang.runtime.storing.stored import (
     NOTHING_SAID,
+    OF_ENSEMBLES,
     Row,
     RunState,
     Session,
@@ -28,6 +29,7 @@ from spacelang.runtime.storing.stored import (
     renewed,
     session_of,
     status_of,
+    unmarked,
 )
 
 if TYPE_CHECKING:
@@ -139,6 +141,20 @@ class StoredRun(Closing):
         with told(self.path), sound(self.path):
             return store_tests.find(self._connection)
 
+    @property
+    def votes(self) -> int | None:
+        """How many votes the ensemble has that the run was last asked for; None where it was asked for none.
+
+        Stores of earlier versions do not say it: there it is None, too.
+        """
+        with told(self.path), sound(self.path):
+            for row in ASKED.rows(self._connection, LAST_ASKED):
+                _, votes = unmarked(row, OF_ENSEMBLES, "the ensemble that was asked for")
+                if votes < 1:
+                    raise ValueError(f"an ensemble of {votes} votes predicts nothing")
+                return int(votes)
+        return None
+
     def records(self) -> Iterator[Record]:
         """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one.
 
@@ -222,6 +238,8 @@ FAILURES: Final = (
     "SELECT status, reason, count(*) FROM trials WHERE loss IS NULL GROUP BY status, reason "
     "ORDER BY count(*) DESC, min(trial)"
 )
+
+LAST_ASKED: Final = "SELECT * FROM ensembles ORDER BY session DESC LIMIT 1"
 
 FEASIBLE: Final = (
     "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.api.executing import make_executor, trial_limits
 from spacelang.api.experiment import Experiment
@@ -36,7 +36,7 @@ from spacelang.runtime.final import candidates, finish
 from spacelang.runtime.history import Ending, History, Outcome, Record, Unkept
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.library import check_buildable, task_kind
-from spacelang.runtime.storing.header import DataFacts, Header, version_changes, versions
+from spacelang.runtime.storing.header import IMPUTED, MISSING, Header, version_changes, versions
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.stored_run import StoredRun
 from spacelang.text import Origin, Source
@@ -44,6 +44,9 @@ from spacelang.text import Origin, Source
 if TYPE_CHECKING:
     from spacelang.ir.task import Limits
     from spacelang.runtime.evaluation.objective import DataObjective
+
+
+OTHERWISE: Final = "another version {} otherwise: go back to the one in `spacelang show`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,16 +231,21 @@ def _over(header: Header, space: Space, rows: Rows) -> "tuple[Space, DataObjecti
         validation = None  # the splits that the data says itself
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.over(experiment)
-    _must_be_the_same(header, objective.facts, objective.training_size)
+    _must_be_the_same(header, objective)
     if objective.metric.formula == header.metric:
         return bound, objective
     named, formula = header.metric.removeprefix("1 - "), header.metric
     return rows.over(replace(experiment, metric=named if named != formula else f"{NEGATED}{formula}"))
 
 
-def _must_be_the_same(header: Header, facts: DataFacts, training_size: int) -> None:
+def _must_be_the_same(header: Header, objective: "DataObjective") -> None:
+    facts, size = objective.facts, objective.training_size
     if facts.fingerprint != header.data.fingerprint:
         raise DataError(f"the data is another one: the run was on {header.data}, and this is {facts}", AS_THEN)
-    if training_size != header.training_size:
-        what = f"trials had {header.training_size} training rows, and would have {training_size} now"
-        raise DataError(what, "another version splits the rows otherwise: go back to the one in `spacelang show`")
+    if size != header.training_size:
+        what = f"trials had {header.training_size} training rows, and would have {size} now"
+        raise DataError(what, OTHERWISE.format("splits the rows"))
+    before, now = (each.get(MISSING, IMPUTED) for each in (header.settings, objective.further))
+    if before != now:
+        what = f"for its trials missing values were {before}, and would be {now} now"
+        raise DataError(what, OTHERWISE.format("prepares the table"))

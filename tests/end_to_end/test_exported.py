@@ -14,11 +14,12 @@ from commands import document, environment, spacelang
 from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
+import spacelang as sl
 from spacelang.api.finished import ReopenedRun, take_up
 from spacelang.api.predicting import new_rows, predictions
 from spacelang.ir.task import Holdout
 from spacelang.runtime.data.reading import Reading
-from spacelang.runtime.errors import DataError
+from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.folds import make_folds
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -180,6 +181,23 @@ def test_other_data_is_refused(reason: str, folder: Path) -> None:
     data, options = OTHER[reason]
     with pytest.raises(DataError, match=reason):
         take_up(folder / "run.db", data=str(folder / data), **options)
+
+
+def test_a_run_that_had_more_imputed_is_neither_taken_away_nor_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1, encoded_missing_value = -2 }"
+    space = sl.parse(f"pipeline = columns(categorical: {encoder}, rest: StandardScaler) -> LogisticRegression")
+    rows = pd.DataFrame({"town": ["Rome", None, "Oslo", "Rome"] * 9, "age": range(36), "bought": [0, 1] * 18})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    given, store = (rows[["town", "age"]], rows["bought"]), tmp_path / "run.db"
+    with monkeypatch.context() as before:
+        before.setattr(Preparation, "beyond", "")
+        sl.search(space, *given, trials=1, workers=0, store=store)
+    with pytest.raises(DataError, match="imputed by an earlier version, and would be numbered by the space in column"):
+        take_up(store, data=str(tmp_path / "rows.csv"))
+    with pytest.raises(InputError, match="`missing values`: imputed by an earlier version in the store"):
+        sl.search(space, *given, trials=1, workers=0, store=store, resume=True)
 
 
 def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, finished: ReopenedRun) -> None:

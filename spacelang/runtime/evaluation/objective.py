@@ -55,7 +55,7 @@ from spacelang.runtime.pipelines.labelled import for_labels
 from spacelang.runtime.pipelines.library import class_of
 from spacelang.runtime.pipelines.preparation import Preparation, plan
 from spacelang.runtime.pipelines.taking import taker
-from spacelang.runtime.storing.header import SHOWN, DataFacts
+from spacelang.runtime.storing.header import MISSING, SHOWN, DataFacts
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since some moment, never running backwards."""
@@ -144,13 +144,18 @@ class DataObjective:
 
     @property
     def further(self) -> Mapping[str, str]:
-        """What is recorded beside the usual, each by its name as JSON, and which rows are kept for testing."""
+        """What is recorded beside the usual, each by its name as JSON, and which rows are kept for testing.
+
+        And by which of the missing values another version would have made other trials.
+        """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(USUAL, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"
+        if beyond := self.preparation.beyond:
+            found[MISSING] = beyond
         return found
 
     @property

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
+from math import isnan, nan
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from spacelang.catalog import Role
-from spacelang.ir.domain import Categorical
+from spacelang.ir.domain import Categorical, Simple, parts
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, products
 from spacelang.runtime.data.content import Content, content_of, is_text
 from spacelang.runtime.data.sparse import Features
@@ -29,7 +30,10 @@ ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"}
 """The operators that turn text into numbers. Predictors that take categories take only pandas' category type."""
 
 CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
-"""The operators to which a missing value is a category like any other, so that none comes out of them."""
+"""The operators to which a missing value is a category like any other, so that none comes out of them.
+
+`OrdinalEncoder` gives it a number of its own, where `encoded_missing_value` is one: by default it is NaN.
+"""
 
 DENSE: Final = "give them as a table: a DataFrame, or a file of another format"
 
@@ -42,6 +46,8 @@ class Preparation:
     """What is done to which columns, by name and in the order of the table.
 
     A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
+    `numbered` are those of the kept ones whose missing values are numbers by an `OrdinalEncoder` of the space: earlier
+    versions imputed them all the same.
     `table` are the columns that the pipeline takes, where it takes a DataFrame rather than an array: it selects
     columns, or text reaches it. Those that are encoded are numbers in it, under names of their own.
     """
@@ -50,6 +56,7 @@ class Preparation:
     encoded: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    numbered: tuple[str, ...] = ()
     table: tuple[TableColumn, ...] | None = None
 
     @property
@@ -73,6 +80,11 @@ class Preparation:
         if self.dropped:
             done.append(f"{_columns(self.dropped)} without any value left out")
         return f"Before the pipeline: {', '.join(done)}." if done else ""
+
+    @property
+    def beyond(self) -> str:
+        """What earlier versions imputed, which made other trials of it; empty where they did the same."""
+        return f"numbered by the space in {_columns(self.numbered)}" if self.numbered else ""
 
     def transformer(self) -> Any:
         """An unfitted `ColumnTransformer` that takes the table as a DataFrame; None where nothing is done.
@@ -140,6 +152,13 @@ def plan(space: Space, features: Features) -> Preparation:
         encoded=_names(column for column in used if column in encoded),
         kept=_names(column for column in used if column not in imputed | encoded),
         dropped=_names(column for column in columns if column not in used),
+        numbered=_names(
+            column
+            for column in used
+            if column.lacks_values
+            and column not in imputed
+            and _flow(space.root, _imputed_once, column) is _Flow.BREAKS
+        ),
         table=tuple(_prepared(column, encoded, imputed) for column in used) if keeps_table else None,
     )
 
@@ -221,6 +240,13 @@ def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operato
 
 
 def _missing(operator: Operator) -> _Flow:
+    if operator.name == "OrdinalEncoder" and not any(map(_is_missing, _values(operator, "encoded_missing_value", nan))):
+        return _Flow.ENDS
+    return _imputed_once(operator)
+
+
+def _imputed_once(operator: Operator) -> _Flow:
+    """What earlier versions saw: a missing value passed every `OrdinalEncoder`."""
     if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
         return _Flow.ENDS
     # An ensemble takes what the operators inside it take.
@@ -232,20 +258,29 @@ def _categories(operator: Operator) -> _Flow:
     if operator.name in ENCODERS or known.module == READERS:
         return _Flow.ENDS
     if operator.name == "SimpleImputer":
-        return _Flow.PASSES if _strategies(operator) <= TEXT_STRATEGIES else _Flow.BREAKS
+        return _Flow.PASSES if _values(operator, "strategy", "mean") <= TEXT_STRATEGIES else _Flow.BREAKS
     passes = known.accepts_categories and Role.TRANSFORMER in known.roles
     return _Flow.PASSES if passes else _Flow.BREAKS
 
 
-def _strategies(operator: Operator) -> set[object]:
-    """Every strategy that a `SimpleImputer` of the space may have."""
+def _values(operator: Operator, parameter: str, default: object) -> set[object]:
+    """Values that a parameter may have in a space: all that are named, and an end of each range of numbers."""
     fixed = dict(operator.fixed)
-    if "strategy" in fixed:
-        return {fixed["strategy"]}
+    if parameter in fixed:
+        return {fixed[parameter]}
     for child in operator.children:
-        if isinstance(child, Hyperparameter) and child.name == "strategy" and isinstance(child.domain, Categorical):
-            return {*child.domain.values, *({"mean"} if child.condition is not None else ())}
-    return {"mean"}
+        if isinstance(child, Hyperparameter) and child.name == parameter:
+            named: set[object] = {value for part in parts(child.domain) for value in _named(part)}
+            return named | ({default} if child.condition is not None else set())
+    return {default}
+
+
+def _named(part: Simple) -> tuple[object, ...]:
+    return part.values if isinstance(part, Categorical) else (part.lower,)
+
+
+def _is_missing(value: object) -> bool:
+    return isinstance(value, float) and isnan(value)
 
 
 def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:

@@ -28,6 +28,10 @@ PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """Those whose versions are kept, beside Python's."""
 
 
+MISSING: Final = "missing values"
+"""Among the settings, which of them the space handles that versions imputed which say nothing of it."""
+IMPUTED: Final = "imputed by an earlier version"
+
 FORMERLY: Final = {
     "scale": json.dumps(describe_scale(UNIT)),
     "initial": "null",
@@ -264,7 +268,8 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _of_options(stored.options, new.options, new.at_defaults)
     for name in dict.fromkeys((*stored.settings, *new.settings)):
-        yield from _told(f"`{name}`", stored.settings.get(name, "nothing"), new.settings.get(name, "nothing"))
+        unsaid = IMPUTED if name == MISSING else "nothing"
+        yield from _told(f"`{name}`", stored.settings.get(name, unsaid), new.settings.get(name, unsaid))
     yield from _of_initial(stored, new)
 
 

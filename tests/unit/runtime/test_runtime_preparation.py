@@ -2,14 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from handmade import among, operator, sequence, side_by_side, space, stage
+from hypothesis import given
+from hypothesis import strategies as st
 
 import spacelang as sl
 from spacelang.runtime.data.content import Content
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, DataError
+from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.columns import TableColumn
 from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation, plan
+from spacelang.solver.defaults import default
 
 ROWS = 12
 PLAIN = space(stage("scaler", "none", "StandardScaler"), stage("estimator", "LogisticRegression", "GaussianNB"))
@@ -90,6 +94,9 @@ LAST = stage("estimator", "LogisticRegression")
         (False, [side_by_side(operator("SimpleImputer"), operator("StandardScaler")), LAST]),
         (True, [operator("OneHotEncoder"), LAST]),
         (False, [operator("OrdinalEncoder"), LAST]),
+        (True, [operator("OrdinalEncoder", encoded_missing_value=-2), LAST]),
+        (True, [operator("OrdinalEncoder", among("o.encoded_missing_value", -2, -3)), LAST]),
+        (False, [stage("encoder", "none", operator("OrdinalEncoder", encoded_missing_value=-2)), LAST]),
         (False, [operator("BaggingClassifier", estimator=operator("LogisticRegression"))]),
         (True, [operator("BaggingClassifier", estimator=operator("DecisionTreeClassifier"))]),
     ],
@@ -146,6 +153,59 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
     assert preparation.keeps_table
     assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
     assert list(preparation.transformer().fit_transform(GAPS).columns) == list(preparation.kept)
+
+
+NUMBERED = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1, encoded_missing_value = -2 }"
+
+
+def ordinal(chain, selector="categorical"):
+    return sl.parse(f"pipeline = columns({selector}: {chain}, rest: SimpleImputer) -> LogisticRegression").checked
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_a_missing_category_that_the_space_numbers_reaches_it(gap):
+    table = pd.DataFrame({"town": pd.Series(["a", gap, "b", "a"] * 3, dtype=object), "number": GAPS["number"]})
+    preparation = plan(ordinal(NUMBERED), table)
+    assert preparation.is_empty
+    assert preparation.beyond == "numbered by the space in column `town`"
+    assert plan(ordinal("OrdinalEncoder"), table).imputed == ("town",)
+
+
+def test_only_what_earlier_versions_imputed_is_beyond_them():
+    whole = GAPS[["number", "town", "colour"]]
+    assert plan(ordinal(NUMBERED), whole).beyond == "numbered by the space in column `town`"
+    assert plan(ordinal(NUMBERED), whole[["number", "colour"]]).beyond == ""
+    assert plan(ordinal("OneHotEncoder"), whole).beyond == ""
+    assert plan(ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole).beyond == ""
+
+
+@pytest.mark.parametrize(
+    ("searched", "imputed"),
+    [
+        ("encoded_missing_value : {-2, -3}", ()),
+        ("encoded_missing_value : int[-9, -2]", ()),
+        ("encoded_missing_value : {-2} | float[-9, -3]", ()),
+        ("min_frequency : {1, 2}, encoded_missing_value : {-2, -3} when min_frequency == 1", ("town",)),
+    ],
+)
+def test_the_number_of_a_missing_category_may_be_searched_where_it_is_always_one(searched, imputed):
+    assert plan(ordinal(f"OrdinalEncoder {{ {searched} }}"), GAPS[["number", "town"]]).imputed == imputed
+
+
+@given(st.data())
+def test_no_missing_category_reaches_a_learner_that_takes_none(data):
+    """Whatever part of the rows a pipeline is fitted to, and however many categories its encoder joins."""
+    words = data.draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=2, max_size=12).filter(any))
+    joined = data.draw(st.sampled_from(["", ", max_categories = 2", ", min_frequency = 2", ", min_frequency = 3"]))
+    number = data.draw(st.sampled_from(["", ", encoded_missing_value = -2"]))
+    columns = {"town": pd.Series(words, dtype=object), "number": np.arange(float(len(words)))}
+    towns = make_table(pd.DataFrame(columns), np.arange(len(words)) % 2).features
+    checked = ordinal(f"OrdinalEncoder {{ handle_unknown = use_encoded_value, unknown_value = -1{joined}{number} }}")
+    preparation = plan(checked, towns)
+    assert bool(preparation.imputed) == (None in words and not number)
+    pipeline = build(checked, default(checked), preparation=preparation)
+    rows = data.draw(st.lists(st.sampled_from(range(len(words))), min_size=1))
+    assert np.isfinite(pipeline[:-1].fit(towns.iloc[rows]).transform(towns)).all()
 
 
 @pytest.mark.parametrize("gap", [None, np.nan])

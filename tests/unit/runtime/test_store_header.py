@@ -13,7 +13,7 @@ from trying import few
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
 from spacelang.runtime.data.fingerprint import data_facts, fingerprint
-from spacelang.runtime.storing.header import from_texts, identity, to_texts, version_changes
+from spacelang.runtime.storing.header import MISSING, from_texts, identity, to_texts, version_changes
 
 
 @given(general_spaces(), general_spaces())
@@ -98,6 +98,14 @@ def test_a_header_of_before_that_does_not_say_it_is_of_losses_as_they_are() -> N
     texts = to_texts(header())
     del texts["scale"]
     assert from_texts(texts) == header()
+
+
+def test_a_header_of_before_that_says_nothing_of_missing_values_is_of_imputed_ones() -> None:
+    now = header(settings={MISSING: "numbered by the space in column `town`"})
+    assert header(settings={}).differences(now) == [
+        "`missing values`: imputed by an earlier version in the store, numbered by the space in column `town` now"
+    ]
+    assert now.differences(now) == []
 
 
 # ---- data

@@ -1,6 +1,7 @@
 """What a search is while scikit-learn evaluates its trials: splits, budget, losses of scores, failures."""
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
@@ -16,10 +17,11 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from spacelang.api.experiment import Prepared
 from spacelang.api.space import Space
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED, CrossValidation, Holdout
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.split import stratified_order
-from spacelang.runtime.pipelines.estimator import SpaceEstimator
+from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS, SpaceEstimator, weightless
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 """Numbers of rows."""
@@ -71,16 +73,21 @@ class Splits:
 
 @dataclass(slots=True)
 class CrossValidatedSearch:
-    """A search on its way, of trials that scikit-learn evaluates, of which `failed` out of `made` failed."""
+    """A search on its way, of trials that scikit-learn evaluates, of which `failed` out of `made` failed.
+
+    `weights` are those of rows, where there are any; `weightless` counts the failed trials whose last step takes none.
+    """
 
     prepared: Prepared
     estimator: SpaceEstimator
     data: tuple[Any, Any]
     splits: Splits
     seconds: float | None
+    weights: Any = None
     begun: float = field(default_factory=perf_counter)
     made: int = 0
     failed: int = 0
+    weightless: Counter[str] = field(default_factory=Counter)
 
     @property
     def size(self) -> int:
@@ -104,11 +111,14 @@ class CrossValidatedSearch:
             few.append((training[order[:rows]], held_out))
         return Splits(few)
 
-    def loss(self, score: float) -> float | None:
-        """The loss of a score; None for that of a failure."""
+    def loss(self, score: float, configuration: Configuration) -> float | None:
+        """The loss of a score that a configuration came to; None for that of a failure."""
         self.made += 1
         if not isfinite(score):
             self.failed += 1
+            if self.weights is not None:
+                tried = clone(self.estimator).set_params(**configuration.to_dict())
+                self.weightless.update(filter(None, [weightless(tried.build())]))
             return None
         return -score if self.prepared.objective.metric.name.startswith(NEGATED) else 1 - score
 
@@ -120,9 +130,18 @@ class CrossValidatedSearch:
             raise ValueError("the time was used up before the first trial")
         what = f"{self.failed} of {self.made} trials failed"
         if self.failed == self.made:
-            why = self._why()
-            raise ValueError(f"{what}; the default pipeline: {why}" if why else f"{what}: {REASON}") from why
-        warnings.warn(f"{what}: {REASON}", FitFailedWarning, stacklevel=5)
+            why = None if self.weightless else self._why()
+            raise ValueError(f"{what}; the default pipeline: {why}" if why else f"{what}: {self._reason}") from why
+        warnings.warn(f"{what}: {self._reason}", FitFailedWarning, stacklevel=5)
+
+    @property
+    def _reason(self) -> str:
+        """Why trials failed, as far as it is known without fitting them again."""
+        if not self.weightless:
+            return REASON
+        names, unweighted = ", ".join(f"`{name}`" for name in sorted(self.weightless)), self.weightless.total()
+        told = f"{names} {'takes' if len(self.weightless) == 1 else 'take'} no weights of rows, {WITHOUT_WEIGHTS}"
+        return told if unweighted == self.failed else f"{unweighted} of them as {told}; {REASON}"
 
     def _why(self) -> Exception | None:
         """What the default pipeline raises; None where it can be fitted."""

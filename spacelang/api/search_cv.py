@@ -76,9 +76,9 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     those on all rows alone in the end.
 
     Of several scores the one that `refit` names is searched. Weights of rows go to the last steps of pipelines: one
-    that takes none fails. What `limit trial` says is not enforced, and a task that is `subject to` something else than
-    a score is refused: `search` has processes for both. Raises ValueError for what no search can begin with, and where
-    no trial succeeds, and as `load` does.
+    that takes none fails, and is named in the end. What `limit trial` says is not enforced, and a task that is `subject
+    to` something else than a score is refused: `search` has processes for both. Raises ValueError for what no search
+    can begin with, and where no trial succeeds, and as `load` does.
     """
 
     best_estimator_: Any
@@ -143,13 +143,13 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if getattr(X, "shape", ())[1:] == (0,):
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         labels = column_or_1d(y, warn=True)
-        self._opened = self._space()
+        self._opened, self._weights = self._space(), params.get("sample_weight")
         try:
             if is_classifier(self.estimator):
                 check_classification_targets(labels)
             super().fit(X, labels, **params)
         finally:
-            for name in ("_opened", "_run"):
+            for name in ("_opened", "_weights", "_run"):
                 self.__dict__.pop(name, None)
         if self.refit:
             # A pipeline of scikit-learn alone, which raises what it could not be fitted for.
@@ -214,7 +214,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
         seconds, scores = (perf_counter() - began) / len(asked), searched_scores(results, self.refit)[-len(asked) :]
         for each, score in zip(asked, scores, strict=True):
-            each.tell(run.loss(float(score)), cost=seconds)
+            each.tell(run.loss(float(score), each.configuration), cost=seconds)
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
@@ -264,4 +264,5 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         form = form_of(features, objective.dataset.features, objective.preparation)
         kind = SpaceEstimator if self.error_score == "raise" else Tried
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
-        return CrossValidatedSearch(prepared, estimator, (features, labels), self._checked_cv_orig, budget.seconds)
+        data, weights = (features, labels), self._weights
+        return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, budget.seconds, weights)

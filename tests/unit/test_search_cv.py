@@ -179,6 +179,27 @@ def test_weights_of_rows_reach_the_last_step() -> None:
     assert routed.best_estimator_[-1].class_prior_.tolist() == found.best_estimator_[-1].class_prior_.tolist()
 
 
+def test_what_takes_no_weights_is_named() -> None:
+    weights = np.ones(len(LABELS))
+    near = "space s\nstage estimator = KNeighborsClassifier\n"
+    named = "`KNeighborsClassifier` takes no weights of rows, so leave `sample_weight` out, or take it out of the space"
+    for routed in (False, True):
+        with config_context(enable_metadata_routing=routed), pytest.raises(ValueError, match="trials failed") as raised:
+            searching(near, trials=1).fit(FEATURES, LABELS, sample_weight=weights)
+        assert str(raised.value) == f"1 of 1 trials failed: {named}"
+    with pytest.raises(TypeError, match="takes no weights of rows"):
+        searching(near, trials=1, error_score="raise").fit(FEATURES, LABELS, sample_weight=weights)
+    some = "space s\nstage estimator = KNeighborsClassifier | GaussianNB | LinearDiscriminantAnalysis\n"
+    several = "`KNeighborsClassifier`, `LinearDiscriminantAnalysis` take no weights of rows, so"
+    with pytest.warns(FitFailedWarning, match=f"^2 of 3 trials failed: {several}"):
+        found = searching(some, optimizer="enumerate", trials=3).fit(FEATURES, LABELS, sample_weight=weights)
+    assert found.best_params_ == {"estimator": "GaussianNB"}
+    mixed = some.replace("stage", "stage reducer = none | PCA { n_components : {99} }\nstage")
+    reason = f"^5 of 6 trials failed: 4 of them as {several}.*; `error_score='raise'` shows why"
+    with pytest.warns(FitFailedWarning, match=reason):
+        searching(mixed, optimizer="enumerate", trials=6).fit(FEATURES, LABELS, sample_weight=weights)
+
+
 def test_weights_reach_the_last_step_behind_others_that_take_weights() -> None:
     """Scalers do: with routing each such step were to ask for them or not, and nobody can tell those of a space."""
     scaled = "space s\nstage scaler = StandardScaler\nstage estimator = DecisionTreeClassifier\n"

@@ -1,7 +1,8 @@
 """A space as one estimator of scikit-learn, whose parameters are configurations: for searches that set parameters."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,6 +19,17 @@ from spacelang.runtime.pipelines.library import task_kind
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.pipelines.taking import taker
 from spacelang.solver.defaults import default
+
+WITHOUT_WEIGHTS: Final = "so leave `sample_weight` out, or take it out of the space"
+"""What can be done where an operator takes no weights of rows."""
+
+
+def weightless(pipeline: Any) -> str | None:
+    """What the last step of a pipeline is called where it takes no weights of rows; None where it may take some."""
+    last = pipeline.steps[-1][1]
+    given = signature(last.fit).parameters.values() if hasattr(last, "fit") else ()
+    may = any(each.name == "sample_weight" or each.kind is Parameter.VAR_KEYWORD for each in given)
+    return None if may else type(last).__name__
 
 
 class SpaceEstimator(Configured):
@@ -64,6 +76,8 @@ class SpaceEstimator(Configured):
         pipeline = self.build()
         if labels is not None and is_classifier(self):
             pipeline = for_labels(pipeline, tuple(np.unique(labels).tolist()))
+        if sample_weight is not None and (name := weightless(pipeline)) is not None:
+            raise TypeError(f"`{name}` takes no weights of rows, {WITHOUT_WEIGHTS}")
         self._fitted(pipeline, features, labels, sample_weight)
         return self
 

@@ -81,7 +81,8 @@ class Candidate:
 class Contest:
     """Every candidate on every data set with every seed; `told` is what `search` is told for all.
 
-    A fifth of the rows, drawn by the seed, is seen by no trial.
+    A fifth of the rows, drawn by the seed, is seen by no trial. `rows` is a file of runs, one a row: those that it has
+    are not made again, and those that are made are added.
     """
 
     space: str
@@ -90,6 +91,7 @@ class Contest:
     seeds: range
     seconds: float
     told: Mapping[str, Any] = field(default_factory=dict)
+    rows: Path | None = None
 
     def wishes(self) -> "list[Wish]":
         """All runs, seed after seed."""
@@ -109,6 +111,11 @@ class Wish:
     def label(self) -> str:
         """What the data is called."""
         return self.data.name.partition(".")[0]
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Which run of the contest it is."""
+        return self.label, self.candidate.name, self.seed
 
     def place(self, folder: Path) -> Path:
         """The store of the run; runs of another length, or on another space, are others."""
@@ -148,6 +155,30 @@ class Run:
         new.write_text(json.dumps(asdict(self)), encoding="utf-8")
         new.replace(path)
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Which run of a contest it is."""
+        return self.data, self.candidate, self.seed
+
+    @property
+    def row(self) -> Mapping[str, object]:
+        """All of it as a row of a file: who, how many trials, the losses at the end, and the rest."""
+        _, loss, test = self.curve[-1] if self.curve else (nan, nan, None)
+        who = {"data": self.data, "optimizer": self.candidate, "seed": self.seed}
+        came = {"trials": self.trials, "failed": self.failed, "loss": loss, "test": test, "ensemble": self.ensemble}
+        return {**who, **came, **self.counts, "reason": self.reason, "curve": json.dumps(self.curve)}
+
+    @classmethod
+    def of_row(cls, row: Mapping[Any, Any], seconds: float) -> "Run":
+        """A run from its row; without a curve its incumbent is known at the end alone, after so many seconds."""
+        said = {name: value for name, value in row.items() if not pd.isna(value)}
+        who = (said.pop("data"), said.pop("optimizer"), said.pop("seed"))
+        trials, failed, ensemble, reason = (said.pop(each, None) for each in ("trials", "failed", "ensemble", "reason"))
+        loss, test = (said.pop(each, None) for each in ("loss", "test"))
+        curve = json.loads(said.pop("curve")) if "curve" in said else [] if loss is None else [(seconds, loss, test)]
+        counts = {name: int(value) for name, value in said.items()}
+        return cls(*who, tuple(map(tuple, curve)), trials, failed, counts, ensemble, reason or "")
+
     def voting(self) -> "Run":
         """The same where the ensemble is judged at the end in the place of the winner."""
         *earlier, (seconds, loss, _) = self.curve
@@ -163,9 +194,21 @@ class Run:
 
 
 def made(contest: Contest, folder: Path, jobs: int) -> list[Run]:
-    """All runs of a contest, so many at a time; what the folder has is not made again."""
+    """All runs of a contest, so many at a time; what the folder or the file of its rows has is not made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    return several(partial(_made, folder=folder), contest.wishes(), jobs)
+    known = {} if contest.rows is None else {run.key: run for run in read_rows(contest.rows, contest.seconds)}
+    wishes = contest.wishes()
+    runs = several(partial(_made, folder=folder), [each for each in wishes if each.key not in known], jobs)
+    known |= {run.key: run for run in runs}
+    if contest.rows is not None and runs:
+        pd.DataFrame([known[key].row for key in sorted(known)]).to_csv(contest.rows, index=False)
+    return [known[each.key] for each in wishes]
+
+
+def read_rows(path: Path, seconds: float) -> list[Run]:
+    """The runs of so many seconds that a file has, one a row; none where there is no file."""
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    return [Run.of_row(row, seconds) for row in table.to_dict("records")]
 
 
 def several(make: Callable[[W], T], wishes: Iterable[W], jobs: int) -> list[T]:
@@ -263,7 +306,7 @@ def _losses(
 
     What has no loss is as bad as the worst that any run has on that data set, and 1 at least.
     """
-    by_key = {(run.data, run.candidate, run.seed): run for run in runs}
+    by_key = {run.key: run for run in runs}
     ends = [contest.seconds * (tenth + 1) / TENTHS for tenth in range(TENTHS)]
     losses = np.array(
         [
@@ -344,6 +387,9 @@ def parser(text: str | None, *, seconds: float, seeds: int) -> argparse.Argument
     )
     options.add_argument("--trials", type=int, help="the most of each run")
     options.add_argument("--trial-limit", default="60s 4GB", help="what a trial may take")
+    options.add_argument(
+        "--results", type=Path, help="a folder of files with one row a run: none of these is made again"
+    )
     return options
 
 
@@ -377,6 +423,11 @@ def report_those_that_count(
 def told_all(chosen: argparse.Namespace) -> Mapping[str, Any]:
     """What every run is told by these options."""
     return {"trials": chosen.trials, "trial_limit": chosen.trial_limit}
+
+
+def rows(folder: Path | None, *words: str, seconds: float) -> Path | None:
+    """The file of the runs of a contest, which is called by words and by how long its runs are."""
+    return None if folder is None else folder / f"{'_'.join([*words, f'{seconds:g}s'])}.csv"
 
 
 def paths(folder: Path, names: Iterable[str]) -> tuple[Path, ...]:

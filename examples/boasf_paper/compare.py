@@ -18,7 +18,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contests import Candidate, Contest, Run, able, made, parser, paths, report_those_that_count, small, told_all
+from contests import Candidate, Contest, Run, able, made, parser, paths, report_those_that_count, rows, small, told_all
 
 import spacelang as sl
 from spacelang.runtime.evaluation.objective import DataObjective
@@ -86,7 +86,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in chosen.part or PARTS:
         part = PARTS[name]
         entered = able(part.candidates)
-        contest = Contest(part.space, entered, data, range(chosen.seeds), chosen.seconds, told)
+        contest = Contest(
+            part.space,
+            entered,
+            data,
+            range(chosen.seeds),
+            chosen.seconds,
+            told,
+            rows(chosen.results, name, seconds=chosen.seconds),
+        )
         runs = made(contest, chosen.output / name, chosen.jobs) if entered else []
         if runs:
             rule = f"a run of BOASF counts if {ARMS} arms left the start of TPE, which is {STARTUP} successes"

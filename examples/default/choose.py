@@ -5,7 +5,8 @@
 First all candidates have two minutes on each of three data sets with one seed. Then the best four of them by their mean
 rank on test rows, random search being one of these in any case, have five minutes on each of six others with three
 seeds. One worker a run, on `admm_table_a2`, a fifth of the rows for testing. Runs are kept in OUTPUT, and what was
-stopped goes on by the same command.
+stopped goes on by the same command; with `--results examples/default/results` the runs whose rows are there are not
+made again.
 """
 
 import sys
@@ -15,7 +16,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contests import Candidate, Contest, able, difference, made, parser, paths, report, told_all
+from contests import Candidate, Contest, able, difference, made, parser, paths, report, rows, told_all
 
 from spacelang.bench.comparison.noise import RankEstimates
 
@@ -48,11 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     told = told_all(chosen)
     sets = paths(chosen.datasets, chosen.first or FIRST), paths(chosen.datasets, chosen.data or THEN)
     entered = able(CANDIDATES)
-    first = Contest(SPACE, entered, sets[0], range(1), chosen.first_seconds, told)
+    of_first = rows(chosen.results, "first", seconds=chosen.first_seconds)
+    first = Contest(SPACE, entered, sets[0], range(1), chosen.first_seconds, told, of_first)
     ranks = report(first, made(first, chosen.output / "first", chosen.jobs), RANDOM)["on test rows"]
     left = best(entered, ranks)
     print(f"\ngo on: {', '.join(each.name for each in left)}")
-    then = Contest(SPACE, left, sets[1], range(chosen.seeds), chosen.seconds, told)
+    of_then = rows(chosen.results, "then", seconds=chosen.seconds)
+    then = Contest(SPACE, left, sets[1], range(chosen.seeds), chosen.seconds, told, of_then)
     found = report(then, made(then, chosen.output / "then", chosen.jobs), RANDOM)
     conclude(left, found)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from contests import Candidate, Contest, Run, able, made, parser, paths, report_those_that_count, small, told_all
+from contests import Candidate, Contest, Run, able, made, parser, paths, report_those_that_count, rows, small, told_all
 
 SPACE: Final = "mosaic"
 VOTES: Final = 50
@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = paths(chosen.datasets, chosen.data or small(chosen.datasets))
     told = {"metric": "balanced_accuracy", "validate": "holdout(0.3)", **told_all(chosen)}
     entered = able(candidates(chosen.archive))
-    contest = Contest(SPACE, entered, data, range(chosen.seeds), chosen.seconds, told)
+    contest = Contest(
+        SPACE, entered, data, range(chosen.seeds), chosen.seconds, told, rows(chosen.results, seconds=chosen.seconds)
+    )
     runs = made(contest, chosen.output, chosen.jobs)
     report_those_that_count(contest, runs, RANDOM, lacks, f"a run of MOSAIC counts if it made {ENOUGH} trials")
 

@@ -90,6 +90,34 @@ def test_what_a_run_had_at_some_time(contests: ModuleType, tmp_path: Path) -> No
     assert json.loads((tmp_path / "run.json").read_text())["seed"] == 0
 
 
+def test_runs_come_back_from_their_rows_and_are_not_made_again(
+    contests: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], rows=folder / "rows.csv")
+    runs = [
+        run(contests, "one", "random", (3.0, 0.5, 0.6), (7.0, 1 / 3, None), ensemble=0.1, counts={"arms": 3}),
+        run(contests, "two", "random", reason="all failed", counts={"arms": 0}),
+        run(contests, "three", "another", (1.0, 0.5, 0.5), counts={"arms": 1}),
+    ]
+    pd.DataFrame([each.row for each in runs]).to_csv(contest.rows, index=False)
+    assert contests.read_rows(contest.rows, 60.0) == runs
+    monkeypatch.setattr(contests, "_searched", None)
+    assert contests.made(contest, folder / "out", 1) == runs[:2]
+    less = pd.read_csv(contest.rows).drop(columns=["curve", "reason"])
+    less.to_csv(contest.rows, index=False)
+    assert contests.made(contest, folder / "out", 1)[0].curve == ((60.0, 1 / 3, None),), "known at the end alone"
+
+
+def test_what_is_made_is_added_to_the_rows(contests: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = run(contests, "one", "random", (3.0, 0.5, 0.6))
+    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], rows=folder / "rows.csv")
+    pd.DataFrame([known.row]).to_csv(contest.rows, index=False)
+    monkeypatch.setattr(contests, "_searched", lambda wish, _: run(contests, wish.label, "random", (1.0, 0.25, 0.5)))
+    runs = contests.made(contest, folder / "out", 1)
+    assert runs == [known, run(contests, "two", "random", (1.0, 0.25, 0.5))]
+    assert contests.read_rows(contest.rows, 60.0) == runs
+
+
 def test_differences_of_ranks_are_those_of_whom_they_are_said(contests: ModuleType) -> None:
     contest = contests.Contest("s", (), (), range(1), 10.0)
     runs = [

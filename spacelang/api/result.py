@@ -12,7 +12,7 @@ from spacelang.api.executing import make_executor
 from spacelang.carried import Carried
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import Aim, Refittable
+from spacelang.runtime.objective import Aim, Classifying, Refittable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final import Finale, PassedOver
     from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.loss_name import PositiveClass
     from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
@@ -60,6 +61,11 @@ class RefitError(Carried):
         which = f"the {alone} cannot" if number == 1 else f"none of the {number} {some} can"
         super().__init__(f"{which} be fitted on all rows: {_told(passed_over)}")
         self.passed_over = passed_over
+
+
+def positive_class_of(objective: "Aim") -> "PositiveClass | None":
+    """The class that some scorers of an objective are of alone; None where there are none, and without data."""
+    return objective.positive_class if isinstance(objective, Classifying) else None
 
 
 def keep_score(store: Path, finale: "Finale") -> None:
@@ -128,7 +134,7 @@ class Result:
     def _rows(self) -> "Sequence[Row]":
         from spacelang.report.glance import result_rows
 
-        return result_rows(self.outcome, self.store, self.experiment.chosen)
+        return result_rows(self.outcome, self.store, self.experiment.chosen, positive_class_of(self.objective))
 
     @property
     def best_configuration(self) -> Configuration | None:
@@ -140,6 +146,15 @@ class Result:
     def hyperparameters(self) -> str:
         """Whether the hyperparameters of the space were `searched`, drawn `once` for each pipeline, or at `default`."""
         return self.searched.hyperparameters.value
+
+    @property
+    def positive_class(self) -> Any:
+        """The label that `f1`, `precision`, `recall` and the like are of: the last of the two in sorted order.
+
+        None where nothing that trials are judged by, or that is recorded or bounded, is of one class alone.
+        """
+        found = positive_class_of(self.objective)
+        return None if found is None else found.label
 
     @property
     def initial(self) -> tuple[Configuration, ...]:

@@ -13,7 +13,7 @@ from spacelang.api.executing import trial_limits, unenforced
 from spacelang.api.experiment import Data, Experiment, Prepared, Recorded, seconds_of
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.keeping import check_predictions
-from spacelang.api.result import Result, succeeded
+from spacelang.api.result import Result, positive_class_of, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.api.usual import told_of, usual_space
@@ -165,15 +165,15 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     if (ignored := unenforced(experiment.workers)) is not None:
         warnings.warn(ignored, stacklevel=2)
     with closing(prepared.crew()) as crew:
-        with _watched(progress, listener, chosen) as told:
+        with _watched(progress, listener, _notes(chosen, prepared)) as told:
             found = prepared.run(crew, initial=first, store=store, resume=resume, listener=told)
         found = replace(found, form=_form(features, prepared))
         return succeeded(found).tested_by(crew).assembled_by(crew)
 
 
 @contextmanager
-def _watched(progress: bool | None, listener: "Listener | None", chosen: str) -> "Iterator[Listener | None]":
-    """Who is told of trials: the user's own, else a bar where somebody looks at it, with why the space was `chosen`."""
+def _watched(progress: bool | None, listener: "Listener | None", notes: Iterable[str]) -> "Iterator[Listener | None]":
+    """Who is told of trials: the user's own, else a bar where somebody looks at it, behind some notes."""
     from rich.console import Console
 
     from spacelang.report.progress import is_watched
@@ -183,10 +183,18 @@ def _watched(progress: bool | None, listener: "Listener | None", chosen: str) ->
     if listener is not None or progress is False or not (progress or is_watched(console)):
         yield listener
         return
-    if chosen:
-        console.print(told_of(chosen), markup=False, highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     with shown(console) as bar:
         yield bar
+
+
+def _notes(chosen: str, prepared: Prepared) -> "Iterator[str]":
+    """What is to be known before a search begins: why its space was `chosen`, and of which class its metric is."""
+    if chosen:
+        yield told_of(chosen)
+    if (positive := positive_class_of(prepared.objective)) is not None:
+        yield positive.sentence
 
 
 def _space(

@@ -65,30 +65,19 @@ def space_of(space: str | None, read: "Callable[[], Data]", options: "SpaceOptio
 def prepared_for(experiment: "Experiment") -> "Prepared":
     """The experiment with its data, the warnings about its space shown, and what its optimizer leaves as it is."""
     from spacelang.api.keeping import check_rungs
+    from spacelang.api.result import positive_class_of
 
     prepared = experiment.prepared()
     show(prepared.space.warnings)
     check_rungs(prepared)
-    _tell_of_classes(prepared)
+    if (positive := positive_class_of(prepared.objective)) is not None:
+        note(positive.sentence, "where the other one is meant, name the labels so that it comes last, such as 0 and 1")
     searched = prepared.searched
     if searched.sentence:
         note(searched.sentence, searched.remedy)
     for each in searched.lost:
         note(each)
     return prepared
-
-
-def _tell_of_classes(prepared: "Prepared") -> None:
-    """Say which of two classes is looked for, where the metric makes a difference between them."""
-    if not prepared.experiment.data.has_rows:
-        return
-    from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.judging.metric import told_of_one_class
-
-    objective, recorded = prepared.objective, prepared.experiment.recorded.metrics
-    names = (objective.metric.name, *recorded)
-    if isinstance(objective, DataObjective) and (said := told_of_one_class(names, objective.dataset)):
-        note(said, "where the other one is meant, name the labels so that it comes last, such as 0 and 1")
 
 
 def seconds_of(time: str | None) -> float | None:
@@ -163,6 +152,7 @@ def searching(prepared: "Prepared", options: "StoreOptions") -> "Iterator[tuple[
 
 def facts_of(found: "Result", preparation: str) -> "RunFacts":
     """What the outcome of a run does not know, for its summary."""
+    from spacelang.api.result import positive_class_of
     from spacelang.report.summary import RunFacts
 
     experiment, objective = found.experiment, found.objective
@@ -176,6 +166,7 @@ def facts_of(found: "Result", preparation: str) -> "RunFacts":
         store=str(found.store),
         validation=objective.validation,
         searched=found.searched,
+        positive=positive_class_of(objective),
     )
 
 

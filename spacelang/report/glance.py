@@ -13,6 +13,7 @@ from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Sp
 
 if TYPE_CHECKING:
     from spacelang.runtime.history import Improvement, Outcome
+    from spacelang.runtime.loss_name import PositiveClass
 
 WIDTH: Final = 100
 """Of a line; what is longer is cut."""
@@ -51,12 +52,22 @@ def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
     return "\n".join((head, *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows)))
 
 
-def result_rows(outcome: "Outcome", store: object, chosen: str = "") -> list[Row]:
-    """What else is to be known of a result; `chosen` says why its space is this one."""
+def result_rows(
+    outcome: "Outcome", store: object, chosen: str = "", positive: "PositiveClass | None" = None
+) -> list[Row]:
+    """What else is to be known of a result; `chosen` says why its space is this one, `positive` of which class it is.
+
+    That is so where the loss, or what was recorded or bounded, is of one class alone.
+    """
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("kept in", visible(str(store)))]
     why = [("space", visible(chosen))] if chosen else []
-    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *why, *kept]
+    of_one = [] if positive is None else [("positive class", _positive(positive))]
+    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *of_one, *why, *kept]
+
+
+def _positive(positive: "PositiveClass") -> str:
+    return visible(f"{positive.label} (for {', '.join(positive.scorers)})")
 
 
 def _decisions(root: Node) -> Iterator[Choice]:

@@ -18,7 +18,7 @@ from spacelang.report.failures import by_kind, most_frequent, reasons, told
 from spacelang.report.reached import score_document, shown
 from spacelang.report.searched import ENDINGS, Searched
 from spacelang.runtime.history import Outcome, Overhead, Record
-from spacelang.runtime.loss_name import LossName
+from spacelang.runtime.loss_name import LossName, PositiveClass
 
 if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver
@@ -36,6 +36,7 @@ class RunFacts:
     store: str | None = None
     validation: Validation | None = None
     searched: Searched | None = None
+    positive: PositiveClass | None = None
 
 
 def document(
@@ -56,7 +57,8 @@ def document(
     that the run began with, `remarks` what the optimizer has said of how it went. `ensemble` is as given, None where
     none was wanted. `lost` is what the form on which the optimizer searches has not of the space. `overhead` has the
     `seconds` that the optimizer took for itself in the latest session, of how many `trials`, and which `share` of the
-    median trial's seconds that is for each; it is None where there was no trial.
+    median trial's seconds that is for each; it is None where there was no trial. `positive_class` is the label of which
+    `f1` and the like are, None where nothing is that is measured.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -65,6 +67,7 @@ def document(
         "metric": run.metric.name,
         "configuration": None if best is None else best.trial.request.configuration.to_dict(),
         "fidelity": best.trial.request.fidelity if best is not None and outcome.incumbent is None else None,
+        "positive_class": None if run.positive is None else run.positive.plain,
         "validation": None if run.validation is None else describe_validation(run.validation),
         "feasible": best is not None and best.trial.is_feasible,
         "infeasible": outcome.infeasible,
@@ -140,6 +143,7 @@ def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
     parts.extend(_initial(outcome, run))
     parts.extend(_constraints(outcome))
     parts.extend(_recorded(outcome))
+    parts.extend(_positive(run))
     if run.preparation:
         parts.append(Text(run.preparation))
     parts.extend(_failures(outcome))
@@ -217,6 +221,11 @@ def _constraints(outcome: Outcome) -> list[Text]:
     share = f"{succeeded - outcome.infeasible} of {_count(succeeded, 'successful trial')}"
     text = f"Feasible: {share} ({100 * (outcome.feasible_share or 0.0):.3g} %)."
     return [*lines, Text(text, style="yellow" if outcome.infeasible else "")]
+
+
+def _positive(run: RunFacts) -> list[Text]:
+    """Of which class metrics are that are of one alone."""
+    return [] if run.positive is None else [Text(f"{run.positive.sentence}.")]
 
 
 def _recorded(outcome: Outcome) -> list[Text]:

@@ -11,7 +11,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.loss_name import LossName
+from spacelang.runtime.loss_name import LossName, PositiveClass
 from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
 
@@ -72,6 +72,15 @@ class Described(Protocol):
     @property
     def meta_features(self) -> Mapping[str, float]:
         """The meta-features of the rows that trials are trained on, those that are finite, by their names."""
+
+
+@runtime_checkable
+class Classifying(Protocol):
+    """An aim that may judge one of two classes alone."""
+
+    @property
+    def positive_class(self) -> PositiveClass | None:
+        """The class that some scorers are of by which trials are judged, recorded and bounded; None without such."""
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import spacelang as sl
@@ -84,6 +85,20 @@ def test_a_result_in_a_few_lines() -> None:
     assert lines[-1].startswith("  trials: 3 in ")
     assert len(lines) == len(found.best_configuration) + 1
     assert Tags(found._repr_html_()).seen >= {"div", "table", "tr", "th", "td"}
+
+
+def test_of_which_class_a_result_is_stands_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """And before the search where somebody looks on; of a metric of both classes there is nothing to say."""
+    features, labels = np.arange(40.0).reshape(-1, 1), ["no", "yes"] * 20
+    space, asked = sl.parse("stage e = GaussianNB"), {"trials": 1, "workers": 0, "progress": True}
+    found = sl.search(space, features, labels, metric="f1", metrics=["recall"], **asked)
+    assert found.positive_class == "yes"
+    assert "\n  positive class: yes (for f1, recall)\n" in f"{found!r}\n"
+    assert "<th style='text-align:left'>positive class</th><td>yes (for f1, recall)</td>" in found._repr_html_()
+    assert "`f1`, `recall`: of the class `yes`, the last of the two in sorted order\n" in capsys.readouterr().err
+    both = sl.search(space, features, labels, metric="f1_macro", **asked)
+    assert both.positive_class is None
+    assert "class" not in repr(both) + capsys.readouterr().err
 
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:

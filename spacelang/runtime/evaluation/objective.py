@@ -19,7 +19,7 @@ from spacelang.catalog.beside import admit_all, admitted
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space, operators
-from spacelang.ir.task import AnyBound, Measure, Validation
+from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.agenda import Route
 from spacelang.runtime.archives.meta_features import meta_features
@@ -45,10 +45,11 @@ from spacelang.runtime.evaluation.settings import USUAL, Settings
 from spacelang.runtime.evaluation.testing import check_defined
 from spacelang.runtime.failures import raised
 from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
-from spacelang.runtime.judging.metric import Metric
+from spacelang.runtime.judging.metric import Metric, of_one_class
 from spacelang.runtime.judging.reaching import reached
 from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
 from spacelang.runtime.judging.testing import score
+from spacelang.runtime.loss_name import PositiveClass
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.labelled import for_labels
@@ -135,6 +136,13 @@ class DataObjective:
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         is_classification = data.kind == "classification"
         return meta_features(features, data.target.iloc[rows], is_classification=is_classification)
+
+    @property
+    def positive_class(self) -> PositiveClass | None:
+        """The class that some scorers are of by which trials are judged, recorded and bounded; None without such."""
+        bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
+        names = of_one_class((self.metric.name, *self._settings.metrics, *bounded), self._dataset)
+        return PositiveClass(self._dataset.classes[1], names) if names else None
 
     @property
     def recorded(self) -> tuple[str, ...]:

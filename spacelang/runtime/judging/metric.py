@@ -98,12 +98,9 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
         raise MetricError(f"the metric `{metric.name}` cannot be computed for {what}", reason) from error
 
 
-def told_of_one_class(names: Iterable[str], dataset: Dataset) -> str:
-    """Of which class some scorers are that are of one alone: trials have it as 1; empty where none of them is."""
-    found = ", ".join(f"`{name}`" for name in dict.fromkeys(names) if name in OF_ONE_CLASS)
-    if not found or len(dataset.classes) != 2:
-        return ""
-    return f"{found}: of the class `{dataset.classes[1]}`, the last of the two in sorted order"
+def of_one_class(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
+    """Those of some scorers that are of one of two classes alone: the last one, which trials have as 1."""
+    return tuple(name for name in dict.fromkeys(names) if name in OF_ONE_CLASS and len(dataset.classes) == 2)
 
 
 def blind_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:

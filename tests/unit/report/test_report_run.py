@@ -2,6 +2,7 @@ import io
 import json
 import math
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from rich.console import Console
@@ -19,6 +20,7 @@ from spacelang.runtime.final import Finale, PassedOver
 from spacelang.runtime.history import Ending, Outcome, Overhead
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.loop import run
+from spacelang.runtime.loss_name import PositiveClass
 from spacelang.testing.journals import MemoryJournal
 
 METRIC = named_metric("accuracy")
@@ -80,6 +82,16 @@ def test_the_summary_says_what_was_found_how_and_what_failed():
         "  1 x ValueError: no",
         "3 trials in 3.0 s with blds, seed 3: the optimizer has nothing left to try.",
     ]
+
+
+def test_the_summary_says_of_which_class_metrics_are():
+    facts, outcome = replace(FACTS, positive=PositiveClass("yes", ("f1", "recall"))), outcome_of((0.25, "", None))
+    assert "`f1`, `recall`: of the class `yes`, the last of the two in sorted order.\n" in printed(outcome, facts)
+    assert document(outcome, facts)["positive_class"] == "yes"
+    assert (
+        document(outcome, replace(facts, positive=PositiveClass(date(2026, 1, 2), ("f1",))))["positive_class"]
+        == "2026-01-02"
+    )
 
 
 def test_without_a_success_it_says_so_and_shows_the_most_frequent_reasons():
@@ -164,6 +176,7 @@ def test_the_document():
         "initial": [],
         "remarks": [],
         "lost": [],
+        "positive_class": None,
         "overhead": {"seconds": 0.0, "trials": 4, "share": 0.0},
         "constraints": {},
         "metrics": {},

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ from spacelang.runtime.history import Outcome
 from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.constraints import Constraint
 from spacelang.runtime.judging.judge import Fitted, Judge, predictions
-from spacelang.runtime.judging.metric import OF_ONE_CLASS, named_metric, scorer_of, told_of_one_class
+from spacelang.runtime.judging.metric import OF_ONE_CLASS, named_metric, of_one_class, scorer_of
 from spacelang.runtime.loop import run
 from spacelang.runtime.storing.store import Store
 
@@ -385,11 +386,24 @@ def is_of_numbers(name: str) -> bool:
     return vars(get_scorer(name))["_score_func"].__module__.endswith("_regression")
 
 
-def test_it_is_told_of_which_class_a_score_is() -> None:
+def test_it_is_known_of_which_class_a_score_is() -> None:
     features = pd.DataFrame({"x": range(8)})
-    for labels, last in ((["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], "1")):
-        dataset = check_labels(make_table(features, labels * 4), "classification")
-        assert f"`f1`: of the class `{last}`" in told_of_one_class(("f1", "roc_auc"), dataset)
-        assert not told_of_one_class(("roc_auc", "f1_macro"), dataset)
+    two = check_labels(make_table(features, ["no", "yes"] * 4), "classification")
+    assert of_one_class(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
     three = check_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
-    assert not told_of_one_class(("f1",), three)
+    assert of_one_class(("f1",), three) == ()
+
+
+@pytest.mark.parametrize(("labels", "last"), [(["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], 1)])
+def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list[Any], last: object) -> None:
+    features = pd.DataFrame({"x": range(60), "group": ["a", "b", "c"] * 20})
+    dataset = check_labels(make_table(features, labels * 30), "classification")
+    bound = Bound(Measure.DISPARITY, 0.2, scorer="precision", column="group")
+    alone = space(stage("estimator", operator("GaussianNB")))
+    goal, metrics, bounded = Settings(Goal("maximize", "f1")), Settings(metrics=("recall",)), Settings(bounds=(bound,))
+    for asked, scorer in ((goal, "f1"), (metrics, "recall"), (bounded, "precision")):
+        found = DataObjective(alone, dataset, asked).positive_class
+        assert found is not None
+        assert (found.label, found.scorers, found.plain) == (last, (scorer,), last)
+        assert found.sentence == f"`{scorer}`: of the class `{last}`, the last of the two in sorted order"
+    assert DataObjective(alone, dataset).positive_class is None

@@ -1,6 +1,7 @@
 """Names for what a space is made of: the keys of configurations where they are enough, each name given once."""
 
 from collections import Counter
+from copy import copy
 
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.text import numbered
@@ -12,6 +13,12 @@ class VariableNames:
     def __init__(self, space: Space) -> None:
         self._keys = Counter(variable.key for variable in space.variables.values())
         self.given: set[str] = set()
+
+    def copy(self) -> "VariableNames":
+        """The same, of which others may be given."""
+        copied = copy(self)
+        copied.given = {*self.given}
+        return copied
 
     def has_own_key(self, node: Choice | Hyperparameter) -> bool:
         """Whether no other variable of the space has its key."""

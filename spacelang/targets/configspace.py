@@ -23,7 +23,8 @@ from spacelang.targets._chain import RULES, keeps_of, of_links, of_rules
 from spacelang.targets._configspace.codes import is_rewritten
 from spacelang.targets._configspace.json_form import Document, document, source
 from spacelang.targets._configspace.pieces import Coded, ExactIntegers, FlatHyperparameter, Held, Piece, Scaled
-from spacelang.targets._configspace.plan import Plan, RefusedConstraintsError, UnholdableRangeError, plan_of
+from spacelang.targets._configspace.plan import Plan, UnholdableRangeError
+from spacelang.targets._configspace.planning import RefusedConstraintsError, plan_of
 from spacelang.targets._configspace.priors import is_sayable
 from spacelang.targets._configspace.reading import reading
 from spacelang.targets._configspace.text import graph, listing

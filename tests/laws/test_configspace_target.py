@@ -23,7 +23,7 @@ from spacelang.ir.membership import exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
-from spacelang.targets._configspace import plan as _configspace_plan
+from spacelang.targets._configspace import planning as _configspace_planning
 from spacelang.targets._lowered import Lowered, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing import small_spaces
@@ -122,7 +122,7 @@ def test_groups_that_are_unfolded_have_the_same_members(space: Space) -> None:
     """Every group that something ties together, as if ConfigSpace could say nothing of it."""
     if Structures(space).count:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_configspace_plan.Planner, "_is_sayable", lambda _, group: not group.factors)
+            patch.setattr(_configspace_planning.Planner, "_is_sayable", lambda _, group: not group.factors)
             check_members(space)
 
 

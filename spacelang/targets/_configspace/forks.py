@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from spacelang.grouping import grouped
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Simple, contains, describe, literal, members, parts
@@ -10,20 +10,14 @@ from spacelang.ir.expr import Inactive, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity
 from spacelang.reductions.unfolding import Case, Fork, Free, Parts, RangeComparison, UnfoldedPart, all_parts, route
-from spacelang.solver.cells import mass
 from spacelang.targets._configspace.codes import written
 from spacelang.targets._configspace.native import among, atom_ways
-from spacelang.targets._configspace.pieces import LISTED, Coded, FlatHyperparameter, finite, weighted
+from spacelang.targets._configspace.pieces import LISTED, Coded, FlatHyperparameter, finite, share, weighted
+from spacelang.targets._configspace.plan import OpenPlan
 from spacelang.targets._configspace.ways import FlatValue, UnsayableError, Ways, both, either
-
-if TYPE_CHECKING:
-    from spacelang.targets._configspace.plan import Planner
 
 NOT_ACTIVE: Final = "(not active)"
 """The choice of a categorical where what it decides is not there; no value is written like it."""
-
-LEAST: Final = 0.01
-"""The weight of pieces of a range that hardly any draw would hit."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +36,8 @@ class ForkCategorical:
 class Forks:
     """The parts of one network on their way into a plan."""
 
-    def __init__(self, planner: "Planner", roots: Parts, context: Context) -> None:
-        self.planner = planner
+    def __init__(self, plan: OpenPlan, roots: Parts, context: Context) -> None:
+        self.plan = plan
         self.roots = roots
         self.context = context
         self.parts = tuple(all_parts(roots))
@@ -59,8 +53,8 @@ class Forks:
             self._introduce(part)
         for part in self.parts:
             if isinstance(part, RangeComparison):
-                self.planner.clauses.extend(self._clauses(part))
-        self.planner.writers.append(self._write)
+                self.plan.clauses.extend(self._clauses(part))
+        self.plan.writers.append(self._write)
 
     def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
         if any(lookup(owner) != branch for owner, branch in self.context):
@@ -89,41 +83,41 @@ class Forks:
         """Where a part is there; its hyperparameters come after those that lead to it."""
         if id(part) in self._activity:
             return self._activity[id(part)]
-        leading: list[Ways] = [self.planner.active(self.context)] if any(part is root for root in self.roots) else []
+        leading: list[Ways] = [self.plan.active(self.context)] if any(part is root for root in self.roots) else []
         is_said = False
         for fork, place in self.references.get(id(part), ()):
             self._introduce(fork)
             selector = self.selectors[id(fork)]
             is_said = is_said or selector.is_whole
-            leading.append(among(selector.parameter, selector.choices[place], self.planner.activity))
+            leading.append(among(selector.parameter, selector.choices[place], self.plan.activity))
         active = self._activity[id(part)] = either(*leading)
         if isinstance(part, Fork):
             selector = self.selectors[id(part)] = self._selector(part)
             self._add(part, selector, active)
         elif isinstance(part, Free) and not (is_said and id(part) in self.whole):
-            self.codes[id(part)] = self.planner.code(part.node, part.domain, active)
+            self.codes[id(part)] = self.plan.code(part.node, part.domain, active)
         return active
 
     def _add(self, fork: Fork, selector: ForkCategorical, active: Ways) -> None:
         parameter, node, values = selector.parameter, fork.node, selector.values
-        self.planner.add(parameter, active)
+        self.plan.add(parameter, active)
         if node is not None:
-            self.planner.coded.append((node, parameter))
+            self.plan.coded.append((node, parameter))
         if node is not None and values is not None:
             key = node.key
-            self.planner.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
+            self.plan.readers[parameter.name] = lambda given: _read(key, values, given[parameter.name])
 
     def _selector(self, fork: Fork) -> ForkCategorical:
         match fork.node:
             case None:
-                name = self.planner.names.new("choice")
+                name = self.plan.names.new("choice")
                 return _named(name, [f"case {place + 1}" for place in range(len(fork.cases))], None, 0, None)
             case Choice() as choice:
                 labels = [NOT_ACTIVE if case.branch is None else case.branch for case in fork.cases]
                 default = choice.branches[choice.default].name
                 first = labels.index(default) if default in labels else 0
                 values: dict[FlatValue, Value] = {label: label for label in labels if label != NOT_ACTIVE}
-                name = self.planner.names.new(self.planner.wish(choice))
+                name = self.plan.names.new(self.plan.wish(choice))
                 return _named(name, labels, values, first, weighted(fork.weights))
             case Hyperparameter() as node:
                 if any(id(case.parts[0]) in self.whole for case in fork.cases if case.domain is not None):
@@ -134,12 +128,12 @@ class Forks:
         labels = [NOT_ACTIVE if case.domain is None else describe(case.domain) for case in fork.cases]
         weights = [1.0 if case.domain is None else share(case.domain, node.domain) for case in fork.cases]
         first = next((p for p, c in enumerate(fork.cases) if c.domain and contains(c.domain, node.default)), 0)
-        name = self.planner.names.new(f"{self.planner.wish(node)}:part")
+        name = self.plan.names.new(f"{self.plan.wish(node)}:part")
         return _named(name, labels, None, first, weights)
 
     def _merged(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
         """One categorical or ordinal of all values that the cases have."""
-        name = self.planner.names.new(self.planner.wish(node))
+        name = self.plan.names.new(self.plan.wish(node))
         pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
         values = [v for part in parts(node.domain) for v in _in_order(part, pieces)]
         is_optional = any(case.domain is None for case in fork.cases)
@@ -168,7 +162,7 @@ class Forks:
             if (atom.relation, wanted) in (("==", True), ("!=", False)):
                 raise UnsayableError
             codes = dict(zip(named, joint, strict=True))
-            found.append(both(active, atom_ways(atom, not wanted, codes, self.planner.activity)))
+            found.append(both(active, atom_ways(atom, not wanted, codes, self.plan.activity)))
         return either(*found)
 
     def _codes_of(self, address: str) -> list[Coded]:
@@ -262,8 +256,3 @@ def _in_order(part: Simple, pieces: Sequence[Simple]) -> list[Value]:
 
 def _has(case: Case, value: Value) -> bool:
     return case.domain is not None and contains(case.domain, value)
-
-
-def share(piece: Domain, whole: Domain) -> float:
-    """How much of the draws of a domain lies in a piece of it."""
-    return max(sum(mass(part, whole) for part in parts(piece)), LEAST)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from spacelang.ir.domain import Domain, Grid, Union, contains, parts
 from spacelang.ir.expr import INACTIVE, Active, And, Expr, Inactive, Is, Lookup, Not, Or, holds, nodes, references
@@ -11,6 +11,7 @@ from spacelang.ir.value import Value
 from spacelang.solver.network import Network
 from spacelang.targets._configspace.native import among, atom_ways
 from spacelang.targets._configspace.pieces import Coded, FlatHyperparameter, finite, weighted
+from spacelang.targets._configspace.plan import OpenPlan
 from spacelang.targets._configspace.ways import (
     ALWAYS,
     NEVER,
@@ -23,9 +24,6 @@ from spacelang.targets._configspace.ways import (
     both,
     either,
 )
-
-if TYPE_CHECKING:
-    from spacelang.targets._configspace.plan import Planner
 
 MOST_CELLS: Final = 12
 """Into so many parts a range may be cut."""
@@ -42,8 +40,8 @@ _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 class Kept:
     """One network said as it stands."""
 
-    def __init__(self, planner: "Planner", network: Network) -> None:
-        self.planner = planner
+    def __init__(self, plan: OpenPlan, network: Network) -> None:
+        self.plan = plan
         self.network = network
         self.cells = network.cells
         self.members: Mapping[str, Variable] = {member.address: member for member in network.members}
@@ -53,11 +51,11 @@ class Kept:
         for address in self.members:
             self._introduce(address)
         clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
-        most = min(MOST_CLAUSES, MOST_EACH * len(self.planner.parameters))
-        if len(clauses) + len(self.planner.clauses) > most:
+        most = min(MOST_CLAUSES, MOST_EACH * len(self.plan.parameters))
+        if len(clauses) + len(self.plan.clauses) > most:
             raise UnsayableError
-        self.planner.clauses.extend(clauses)
-        self.planner.writers.append(self._write)
+        self.plan.clauses.extend(clauses)
+        self.plan.writers.append(self._write)
 
     def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
         for address in self.members:
@@ -68,24 +66,24 @@ class Kept:
                 values.update(self.codes[address].encode(worth))
             else:
                 assert isinstance(worth, str)
-                values[self.planner.decisions[address].name] = worth
+                values[self.plan.decisions[address].name] = worth
 
     def _introduce(self, address: str) -> None:
         """A variable, after all that it depends on."""
-        if address in self.codes or address in self.planner.decisions:
+        if address in self.codes or address in self.plan.decisions:
             return
         member = self.members[address]
         for owner, _ in member.owners:
             if owner in self.members:
                 self._introduce(owner)
-        active = self.planner.active(member.owners)
+        active = self.plan.active(member.owners)
         node = member.node
         if isinstance(node, Choice):
             self._decide(node, active)
             return
         if node.condition is not None:
             active = both(active, self.ways(node.condition, True))
-        self.codes[address] = self.planner.code(node, self._cut(node), active)
+        self.codes[address] = self.plan.code(node, self._cut(node), active)
 
     def _cut(self, node: Hyperparameter) -> Domain:
         """The domain, cut where ConfigSpace could not tell on which side of a limit a value lies.
@@ -104,22 +102,22 @@ class Kept:
         return node.domain if len(found) == len(parts(node.domain)) else Union(tuple(found))
 
     def _decide(self, choice: Choice, active: Ways) -> None:
-        planner = self.planner
+        plan = self.plan
         owners = self.members[choice.address].owners
-        total = planner.structures.existence.total
+        total = plan.structures.existence.total
         living = [each for each in choice.branches if total((*owners, (choice.address, each.name)))]
         if not living:
-            planner.clauses.extend(active)
+            plan.clauses.extend(active)
             living, active = [*choice.branches], NEVER
         branches = tuple(branch.name for branch in living)
         weights = tuple(branch.weight for branch in living)
         default = choice.branches[choice.default].name
         usual = default if default in branches else branches[0]
-        parameter = finite(planner.names.new(planner.wish(choice)), branches, usual, weighted(weights))
-        planner.add(parameter, active)
-        planner.decisions[choice.address] = parameter
-        planner.coded.append((choice, parameter))
-        planner.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
+        parameter = finite(plan.names.new(plan.wish(choice)), branches, usual, weighted(weights))
+        plan.add(parameter, active)
+        plan.decisions[choice.address] = parameter
+        plan.coded.append((choice, parameter))
+        plan.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
 
     def _clauses(self, constraint: Constraint) -> Ways:
         """What a constraint forbids; it only applies where all that it names is active."""
@@ -153,20 +151,20 @@ class Kept:
             raise UnsayableError
         for address in named:
             self._introduce(address)
-        found = atom_ways(atom, truth, self.codes, self.planner.activity)
+        found = atom_ways(atom, truth, self.codes, self.plan.activity)
         return found if truth else either(*(self._opposite(self._active(address)) for address in named), found)
 
     def _branches(self, test: Is, truth: bool) -> Ways:
         self._introduce(test.address)
-        parameter = self.planner.decisions[test.address]
+        parameter = self.plan.decisions[test.address]
         branches = [branch for branch in parameter.choices if (branch in test.branches) is truth]
-        found = among(parameter, branches, self.planner.activity)
-        return found if truth else either(self._opposite(self.planner.activity[parameter.name]), found)
+        found = among(parameter, branches, self.plan.activity)
+        return found if truth else either(self._opposite(self.plan.activity[parameter.name]), found)
 
     def _active(self, address: str) -> Ways:
         self._introduce(address)
-        known = self.codes[address].parameters[0] if address in self.codes else self.planner.decisions[address]
-        return self.planner.activity[known.name]
+        known = self.codes[address].parameters[0] if address in self.codes else self.plan.decisions[address]
+        return self.plan.activity[known.name]
 
     def _opposite(self, ways: Ways) -> Ways:
         """Where none of several ways holds."""
@@ -175,14 +173,14 @@ class Kept:
     def _untrue(self, test: Among | Threshold | PairRelation) -> Ways:
         if not isinstance(test, Among):
             return self._unbound(test)
-        parameter = self.planner.parameters[test.name]
-        others = among(parameter, [v for v in parameter.choices if v not in test.values], self.planner.activity)
-        return either(self._opposite(self.planner.activity[test.name]), others)
+        parameter = self.plan.parameters[test.name]
+        others = among(parameter, [v for v in parameter.choices if v not in test.values], self.plan.activity)
+        return either(self._opposite(self.plan.activity[test.name]), others)
 
     def _unbound(self, test: Threshold | PairRelation) -> Ways:
         if isinstance(test, PairRelation):
             raise UnsayableError
-        parameter = self.planner.parameters[test.name]
+        parameter = self.plan.parameters[test.name]
         signs = [sign for sign in _SIGNS if sign != test.sign]
         others = either(
             *(
@@ -192,7 +190,7 @@ class Kept:
                 and not (sign == ">" and test.number >= parameter.upper)
             )
         )
-        return either(self._opposite(self.planner.activity[test.name]), others)
+        return either(self._opposite(self.plan.activity[test.name]), others)
 
 
 def _branch(parameter: FlatHyperparameter, values: Mapping[str, FlatValue]) -> Value:

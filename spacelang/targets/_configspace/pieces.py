@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from spacelang.ir.domain import Domain, Grid, Real, exact_integer
+from spacelang.ir.domain import Domain, Grid, Real, exact_integer, parts
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Identity
 from spacelang.reductions.questions import Draw, Only, Slot
+from spacelang.solver.cells import mass
 from spacelang.targets._configspace.ways import FlatValue
 
 PLACES: Final = 13
 """The decimals that ConfigSpace keeps of a float."""
+
+LEAST: Final = 0.01
+"""The weight of pieces of a range that hardly any draw would hit."""
 
 LISTED: Final = 100
 """So many numbers of a stepped range are listed one by one."""
@@ -139,3 +143,8 @@ class Coded:
     def decode(self, values: Mapping[str, FlatValue]) -> Value:
         """The member; LookupError where values are missing or are none of it."""
         return self._draw.ask(lambda name, each: self._places[values[name]] if each is self._draw else values[name])
+
+
+def share(piece: Domain, whole: Domain) -> float:
+    """How much of the draws of a domain lies in a piece of it."""
+    return max(sum(mass(part, whole) for part in parts(piece)), LEAST)

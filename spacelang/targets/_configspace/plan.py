@@ -1,29 +1,19 @@
-"""A space planned as ConfigSpace's hyperparameters, conditions and forbidden clauses.
-
-Decisions and hyperparameters that conditions and constraints tie together stay as they are where ConfigSpace can say
-all of what ties them; the others are unfolded into forks (`reductions.unfolding`), which become categoricals.
-"""
+"""A space as ConfigSpace's hyperparameters, conditions and forbidden clauses: as a whole, and as far as it is made."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
-from spacelang.ir.domain import Domain, Real, Simple, parts
+from spacelang.ir.domain import Domain, parts
 from spacelang.ir.expr import Lookup
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space
+from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value
 from spacelang.reductions.naming import VariableNames
-from spacelang.reductions.unfolding import unfolder
-from spacelang.solver.cells import mass
-from spacelang.solver.counting import Sizes, Structures
-from spacelang.solver.model import Solver
-from spacelang.solver.network import Network, TooTangledError
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import Network
 from spacelang.targets._configspace.codes import UnholdableError, coded
-from spacelang.targets._configspace.forks import Forks, share
-from spacelang.targets._configspace.kept import Kept
 from spacelang.targets._configspace.native import among
-from spacelang.targets._configspace.pieces import Coded, FlatHyperparameter, Held
+from spacelang.targets._configspace.pieces import Coded, FlatHyperparameter, Held, share
 from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.ways import (
     ALWAYS,
@@ -38,9 +28,6 @@ from spacelang.targets._configspace.ways import (
     names_of,
     trimmed,
 )
-
-RAREST: Final = 0.02
-"""Where fewer draws satisfy the constraints of a network than this share, ConfigSpace would draw in vain too long."""
 
 Values = dict[str, FlatValue]
 Reader = Callable[[Mapping[str, FlatValue]], tuple[str, Value] | None]
@@ -69,14 +56,6 @@ class Plan:
         return {name: place for place, name in enumerate(self.parameters)}
 
 
-class RefusedConstraintsError(Exception):
-    """Conditions or constraints of a network that ConfigSpace cannot say in any way."""
-
-    def __init__(self, network: Network) -> None:
-        super().__init__()
-        self.network = network
-
-
 class UnholdableRangeError(Exception):
     """A hyperparameter whose range ConfigSpace cannot hold."""
 
@@ -85,38 +64,31 @@ class UnholdableRangeError(Exception):
         self.node = node
 
 
-def plan_of(structures: Structures, suffix: str) -> Plan:
-    """The plan of a space that is not empty; RefusedConstraintsError, UnholdableRangeError.
+@dataclass
+class OpenPlan:
+    """The plan as far as it is made; what decisions are called ends with `suffix`."""
 
-    `suffix` is what the names of decisions end with.
-    """
-    planner = Planner(structures, suffix)
-    planner.take(())
-    return planner.plan()
+    structures: Structures
+    suffix: str
+    names: VariableNames
+    parameters: dict[str, FlatHyperparameter] = field(default_factory=dict)
+    activity: dict[str, Ways] = field(default_factory=dict)
+    clauses: list[Way] = field(default_factory=list)
+    readers: dict[str, Reader] = field(default_factory=dict)
+    writers: list[Writer] = field(default_factory=list)
+    coded: list[tuple[Choice | Hyperparameter, Coded | FlatHyperparameter]] = field(default_factory=list)
+    decisions: dict[str, FlatHyperparameter] = field(default_factory=dict)
+    unfolded: list[Network] = field(default_factory=list)
+    _depths: dict[tuple[str, Ways], int] = field(default_factory=dict)
 
+    def copy(self) -> "OpenPlan":
+        """The same, to which other things may be added."""
+        held = {name: value.copy() for name, value in vars(self).items() if name not in {"structures", "suffix"}}
+        return OpenPlan(self.structures, self.suffix, **held)
 
-class Planner:
-    """The plan as far as it is made."""
-
-    def __init__(self, structures: Structures, suffix: str) -> None:
-        self.suffix = suffix
-        self.space: Space = structures.space
-        self.structures = structures
-        self.parameters: dict[str, FlatHyperparameter] = {}
-        self.activity: dict[str, Ways] = {}
-        self.clauses: list[Way] = []
-        self.readers: dict[str, Reader] = {}
-        self.writers: list[Writer] = []
-        self.coded: list[tuple[Choice | Hyperparameter, Coded | FlatHyperparameter]] = []
-        self.unfolded: list[Network] = []
-        self.decisions: dict[str, FlatHyperparameter] = {}
-        self._depths: dict[tuple[str, Ways], int] = {}
-        self._unfold = unfolder(structures)
-        self.names = VariableNames(self.space)
-
-    def plan(self) -> Plan:
+    def closed(self) -> Plan:
         """All of it, without hyperparameters that are never active."""
-        conditions = {name: self._settled(ways) if ways != ALWAYS else ways for name, ways in self.activity.items()}
+        conditions = {name: self.settled(ways) if ways != ALWAYS else ways for name, ways in self.activity.items()}
         while never := {name for name, ways in conditions.items() if ways == NEVER}:
             conditions = {name: _without(ways, never) for name, ways in conditions.items() if name not in never}
         clauses = tuple(dict.fromkeys(trimmed(way, self.activity) for way in self.clauses))
@@ -129,17 +101,6 @@ class Planner:
             tuple(self.coded),
             tuple(self.unfolded),
         )
-
-    def take(self, context: Context) -> None:
-        """All networks below a context, whose decisions are natively there."""
-        for network in self.structures.model.by_context.get(context, ()):
-            if not self._is_sayable(network) or not self._kept(network):
-                self._unfolded(network, context)
-                continue
-            for member in network.members:
-                if isinstance(member.node, Choice) and self.activity[self.decisions[member.address].name] != NEVER:
-                    for branch in self.decisions[member.address].choices:
-                        self.take((*member.owners, (member.address, str(branch))))
 
     def active(self, context: Context) -> Ways:
         """Where a context is reached."""
@@ -171,59 +132,7 @@ class Planner:
         self.coded.append((node, found))
         return found
 
-    # ---- networks as they stand
-
-    def _is_sayable(self, network: Network) -> bool:
-        """Whether a network is worth trying: few enough clauses, and drawn often enough."""
-        if not network.constraints:
-            return True
-        try:
-            if Solver(self.structures.model, _Odds()).solve(network).total < RAREST:
-                return False
-            supported = self._supported
-        except TooTangledError:
-            return True
-        points = {
-            address: frozenset(state for state, cell in enumerate(cells) if cell.size == 1)
-            for address, cells in network.cells.items()
-            if any(isinstance(cell, Real) and cell.size is None for cell in cells)
-        }
-        return all((supported[address] - {-1}) - mine or not supported[address] for address, mine in points.items())
-
-    @cached_property
-    def _supported(self) -> Mapping[str, frozenset[int]]:
-        return self.structures.existence.supported()
-
-    def _kept(self, network: Network) -> bool:
-        """Whether the network could be said as it stands; nothing is left of it otherwise."""
-        before = (
-            self.parameters.copy(),
-            self.activity.copy(),
-            self.readers.copy(),
-            self.decisions.copy(),
-            self.names.given.copy(),
-            [*self.clauses],
-            [*self.writers],
-            [*self.coded],
-        )
-        try:
-            Kept(self, network).take()
-            for name in [*self.parameters][len(before[0]) :]:
-                self._settled(self.activity[name])
-        except UnsayableError:
-            self.parameters, self.activity, self.readers, self.decisions, self.names.given = before[:5]
-            self.clauses, self.writers, self.coded = before[5:]
-            return False
-        return True
-
-    def _unfolded(self, network: Network, context: Context) -> None:
-        self.unfolded.append(network)
-        try:
-            Forks(self, self._unfold(network), context).take()
-        except (UnsayableError, TooTangledError) as error:
-            raise RefusedConstraintsError(network) from error
-
-    def _settled(self, ways: Ways) -> Ways:
+    def settled(self, ways: Ways) -> Ways:
         """A condition such that the order does not matter in which ConfigSpace looks at conditions.
 
         It sorts them by the shallowest of the hyperparameters that each names, and what it has drawn for one that is
@@ -248,18 +157,6 @@ class Planner:
 
 def _without(ways: Ways, never: set[str]) -> Ways:
     return tuple(way for way in ways if not names_of(way) & never)
-
-
-class _Odds(Sizes):
-    """How probable it is that independent draws satisfy what ties a network together."""
-
-    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
-        """Each alike."""
-        return 1 / len(choice.branches)
-
-    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
-        """The share of the values that lie in a cell."""
-        return mass(cell, hyperparameter.domain)
 
 
 def _shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:

@@ -306,6 +306,13 @@ def at_defaults(plugin: Any, within: str = "") -> Iterator[str]:
             yield from at_defaults(value.plugin, f"{name}.")
 
 
+def settings_of(plugin: Any) -> tuple[str, ...]:
+    """Its options that have not their defaults, each as `NAME=TEXT`: what `configure` makes the same plug-in of."""
+    told = [(entry, getattr(plugin, entry.name)) for entry, _ in _typed_fields(type(plugin))]
+    others = ((entry.name, value) for entry, value in told if value != _default(entry))
+    return tuple(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in others)
+
+
 def pieces(text: str, separator: str) -> list[str]:
     """The pieces of a text between the separators that stand outside of brackets and quotation marks."""
     found, depth = [""], 0

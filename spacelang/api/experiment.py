@@ -25,14 +25,14 @@ from spacelang.ir.problem import Allowance, Problem, Terms
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._opening import begun
-from spacelang.plugins import Part, at_defaults, facts
+from spacelang.plugins import Part, at_defaults, facts, settings_of
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import ENDLESS, Budget, parse_duration
 from spacelang.runtime.executors import ONE, Timed, Workers
 from spacelang.runtime.history import Journal, Outcome, Unkept
 from spacelang.runtime.objective import Described, Evaluating, Lacking
 from spacelang.runtime.stepping import Steps, to_the_end
-from spacelang.runtime.storing.header import Header, make_header
+from spacelang.runtime.storing.header import UNNAMED, Header, make_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,6 +122,17 @@ class Experiment:
     ensemble: int | None = None
     chosen: str = ""
 
+    @property
+    def asked(self) -> dict[str, tuple[str, ...]]:
+        """What a command has to say for the same run, as the header of a store has it."""
+        given = self.space.surroundings
+        said = {
+            "set": () if self.optimizer is None else settings_of(self.optimizer.plugin),
+            "allow": tuple(sorted(given.allowed)),
+            "bind": tuple(f"{name}={number}" for name, number in given.bindings.items()),
+        }
+        return {name: texts for name, texts in said.items() if texts} | ({UNNAMED: ()} if self.chosen else {})
+
     def by(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """The same by the optimizer of a name, or the default one; raises UnknownPluginError and OptionError."""
         has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
@@ -195,6 +206,7 @@ class Prepared:
             terms=terms,
             meta_features=objective.meta_features if isinstance(objective, Described) else None,
             data_options=self.experiment.data.options(self.experiment),
+            asked=self.experiment.asked,
         )
 
     def steps(

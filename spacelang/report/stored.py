@@ -22,6 +22,7 @@ from spacelang.report.failures import most_frequent, told
 from spacelang.report.reached import finite, interval, kept_to, score_document, shown
 from spacelang.runtime.data.options import read_options
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.storing.header import SAID_AGAIN, UNNAMED
 from spacelang.runtime.storing.runs import Summary, summary
 from spacelang.runtime.storing.stored import RunState
 from spacelang.text import counted
@@ -38,6 +39,12 @@ SHOWN: Final = 10
 
 LONGEST: Final = 400
 """Characters of a text that is shown in one place; what is longer is cut."""
+
+PASTED: Final = 4_000
+"""The same of a line that can be pasted, which is of no use where it is cut."""
+
+UNKNOWN: Final = "; with its own `--set`, `--allow` and `--bind`, if it had any: this store does not know them"
+"""What is said of the store of an earlier version behind how to go on with it."""
 
 RECORDED: Final = ("training_score", "predictions")
 """What is recorded of trials only where it is asked for by an option of its name."""
@@ -185,7 +192,7 @@ def text(run: "StoredRun", count: int = SHOWN) -> str:
         [*_incumbent(run, best)],
         [*_ranking(run, best)],
         [*_failures(run.failures)],
-        [*_table(further(run, found, has_best=bool(best)))],
+        [*_table(further(run, found, has_best=bool(best)), PASTED)],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -314,7 +321,18 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
         if run.votes:
             yield "take away", f"the ensemble as code: `spacelang export {store} --ensemble -o ensemble.py`"
         yield "predict", f"new rows by it: `spacelang predict {store} --data FILE`"
-    yield "go on", f"{GOES_ON[found.state]} `spacelang run SPACE {data}{judged} {facts} --store {store} --resume`"
+    space, said, unknown = _asked_again(header)
+    line = f"spacelang run{space} {data}{judged} {facts}{said} --store {store} --resume"
+    yield "go on", f"{GOES_ON[found.state]} `{line}`{unknown}"
+
+
+def _asked_again(header: "Header") -> tuple[str, str, str]:
+    """Whether a space was named, what else was said for the run, and what of that the store does not know."""
+    asked = header.asked
+    if asked is None:
+        return " SPACE", "", UNKNOWN
+    said = [f" --{name} {shlex.quote(text)}" for name in SAID_AGAIN for text in asked.get(name, ())]
+    return "" if UNNAMED in asked else " SPACE", "".join(said), ""
 
 
 def _data_options(header: "Header") -> str:
@@ -366,13 +384,13 @@ def _said_by_task(definition: str) -> tuple[tuple[str, ...], str]:
 # ---- lines
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _table(rows: Iterable[tuple[str, str]], longest: int = LONGEST) -> Iterator[str]:
     """Two columns, the first as wide as need be."""
-    shown_rows = [(_line(name), _line(said)) for name, said in rows]
+    shown_rows = [(_line(name), _line(said, longest)) for name, said in rows]
     width = max((len(name) for name, _ in shown_rows), default=0)
     return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
 
 
-def _line(line: str) -> str:
+def _line(line: str, longest: int = LONGEST) -> str:
     """A line that steers no terminal, cut where it has no end."""
-    return visible(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
+    return visible(line if len(line) <= longest else f"{line[: longest - 1]}…")

@@ -23,6 +23,7 @@ from spacelang.plugins import (
     option,
     part,
     pieces,
+    settings_of,
 )
 
 INNER = """
@@ -92,6 +93,12 @@ def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth:
     assert json.loads(json.dumps(facts(made.plugin))) == facts(made.plugin)
     again = Plugins.configure(toys.load("twig"), {"z": str(made)})
     assert again.z == made, "as an option"
+    told = dict(each.split("=", 1) for each in settings_of(again))
+    assert Plugins.configure(toys.load("twig"), told) == again, "as the settings of a command"
+    assert set(told) == ({"z"} if made != toys.read("leaf") else set())
+    if depth == 0:
+        told = dict(each.split("=", 1) for each in settings_of(made.plugin))
+        assert Plugins.configure(leaf, told) == made.plugin
     usual = [*at_defaults(again)]
     assert ("z" in usual, "b" in usual) == (made == toys.read("leaf"), True)
     # What is at its default may be left out: written without, the option is the same.

@@ -32,12 +32,19 @@ MISSING: Final = "missing values"
 """Among the settings, which of them the space handles that versions imputed which say nothing of it."""
 IMPUTED: Final = "imputed by an earlier version"
 
+UNNAMED: Final = "unnamed"
+"""Among what was asked for: that no space was, so that the usual one for the data was taken."""
+
+SAID_AGAIN: Final = ("set", "allow", "bind")
+"""Options of `spacelang run` that belong to a run, which its other facts do not say."""
+
 FORMERLY: Final = {
     "scale": json.dumps(describe_scale(UNIT)),
     "initial": "null",
     "budget": "{}",
     "meta_features": "{}",
     "data_options": "{}",
+    "asked": "null",
 }
 """What is so where a header does not say it."""
 
@@ -67,9 +74,10 @@ class Header:
     sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
     the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
     do not say it are of runs that took losses as they were. `meta_features` are those of the training rows that are
-    finite, where there are any, `data_options` how the data was given (`runtime/data/options.py`). These, names of
-    spaces and data, and `versions`, do not count. `at_defaults` names the options that have their defaults, in parts
-    as `z.disc`: stores, which say all options, do not have it.
+    finite, where there are any, `data_options` how the data was given (`runtime/data/options.py`). `asked` has what
+    else a command has to say for the same run, by `SAID_AGAIN`; None where an earlier version has not kept it. These,
+    names of spaces and data, and `versions`, do not count. `at_defaults` names the options that have their defaults, in
+    parts as `z.disc`: stores, which say all options, do not have it.
     """
 
     space: str
@@ -89,6 +97,7 @@ class Header:
     budget: Allowance = field(default=Allowance(), compare=False)
     meta_features: Mapping[str, float] = field(default_factory=dict, compare=False)
     data_options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    asked: Mapping[str, tuple[str, ...]] | None = field(default=None, compare=False)
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
     at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
 
@@ -100,7 +109,8 @@ class Header:
     def over(self, space: Space, initial: Iterable[Configuration]) -> "Header":
         """That of the same run over another space, which begins with these configurations."""
         facts: dict[str, Any] = _facts_of(space)
-        return replace(self, **facts, initial=tuple(each.identity for each in initial))
+        asked = None if self.asked is None else {name: said for name, said in self.asked.items() if name != UNNAMED}
+        return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
 
     def differences(self, other: "Header") -> list[str]:
         """A line for people for each fact in which another run is not this one; none where it may go on with it.
@@ -127,6 +137,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     terms: Terms = NO_TERMS,
     meta_features: Mapping[str, float] | None = None,
     data_options: Mapping[str, str] | None = None,
+    asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Header:
     """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
     return Header(
@@ -145,6 +156,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
         budget=terms.budget,
         meta_features=dict(meta_features or {}),
         data_options=dict(data_options or {}),
+        asked=None if asked is None else dict(asked),
         versions=versions(),
         at_defaults=frozenset(at_defaults),
     )
@@ -220,8 +232,15 @@ def from_texts(texts: Mapping[str, str]) -> Header:
         "bounds": tuple(facts["bounds"]),
         "initial": None if initial is None else tuple(initial),
         "budget": Allowance(**facts["budget"]),
+        "asked": None if facts["asked"] is None else _lists(facts["asked"]),
     }
     return _checked(Header(**facts | read))
+
+
+def _lists(named: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(named, dict) or not all(isinstance(each, list) for each in named.values()):
+        raise TypeError("a fact that has lists with names has none")
+    return {name: tuple(each) for name, each in named.items()}
 
 
 def _checked(header: Header) -> Header:
@@ -232,7 +251,8 @@ def _checked(header: Header) -> Header:
         raise TypeError("a fact that has names has none")
     said = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
     named = (text for each in mappings[:4] for text in each.values())
-    texts = (*said, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()), *named)
+    again = (text for texts in (header.asked or {}).values() for text in texts)
+    texts = (*said, *again, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()), *named)
     if not all(type(each) is str for each in texts):
         raise TypeError("a fact that is a text is none")
     counts = (header.training_size, header.seed, data.rows, data.columns, *_there(budget.trials))

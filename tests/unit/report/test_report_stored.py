@@ -14,9 +14,10 @@ from storing import DATA, LIMIT, broken, header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Reached, Status, TestScore
-from spacelang.report.stored import LONGEST, document, scorer_of, text
+from spacelang.report.stored import LONGEST, UNKNOWN, document, scorer_of, text
 from spacelang.runtime.history import History, Unkept
 from spacelang.runtime.judging.metric import named_metric
+from spacelang.runtime.storing.header import UNNAMED
 from spacelang.runtime.storing.store import Store, StoreError
 from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
 from spacelang.runtime.storing.store_tests import StoredTest, keep
@@ -181,8 +182,8 @@ def test_whatever_a_stranger_wrote_is_shown_or_refused(path: Path) -> None:
 
 def test_a_header_whose_facts_are_strange_is_shown_or_refused(path: Path) -> None:
     refused = 0
-    for name in ("data", "budget", "options", "versions", "meta_features", "bounds", "initial"):
-        for value in ("null", "[]", '{"x": []}', '{"seconds": Infinity}'):
+    for name in ("data", "budget", "options", "versions", "meta_features", "bounds", "initial", "asked"):
+        for value in ("null", "[]", '{"x": []}', '{"x": [7]}', '{"x": "y"}', '{"seconds": Infinity}'):
             rewritten(path, "UPDATE header SET value = ? WHERE name = ?", (value, name))
             refused += is_refused(path)
     assert refused > 20
@@ -221,3 +222,24 @@ def test_who_goes_on_judges_as_the_run_did(tmp_path: Path) -> None:
     one, error = (told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("one", "error"))
     assert " --metric f1 --validate 'cv(3)' --predictions --metrics f1,recall --optimizer" in one
     assert " --metric neg_log_loss --optimizer" in error
+
+
+def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> None:
+    """All that its other facts do not say; a store that does not know it says so."""
+    asked = {"set": ("z=blds(disc=2)", "k=1"), "allow": ("xgboost",), "bind": ("n_features=3",), EVIL: (EVIL,)}
+    stored(tmp_path / "asked.db", asked=asked)
+    stored(tmp_path / "usual.db", asked={UNNAMED: ()})
+    stored(tmp_path / "before.db", asked=None)
+    lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("asked", "usual", "before")]
+    again = "--set 'z=blds(disc=2)' --set k=1 --allow xgboost --bind n_features=3 --store"
+    assert f" --seed 0 {again} " in lines[0]
+    assert [("spacelang run SPACE --data" in line, line.endswith(UNKNOWN)) for line in lines] == [
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
+
+
+def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:
+    stored(tmp_path / "run.db", asked={"set": tuple(f"option{number}=1" for number in range(50))})
+    assert told(tmp_path / "run.db")[0].splitlines()[-1].endswith("/run.db --resume`")

@@ -27,15 +27,15 @@ def load_space(space: str, options: "SpaceOptions") -> "Space":
 
 
 def data_for(data: str, target_column: str | None, reading: "Reading") -> "Data":
-    """What `--data` names, with a warning of each column that looks like none that a pipeline learns from."""
+    """What `--data` names, with a warning of columns that look like none that a pipeline learns from."""
     from spacelang.api.rows import Rows
     from spacelang.bench.tabulating import data_of
-    from spacelang.runtime.data.profile import suspects
+    from spacelang.runtime.data.profile import warnings_of
 
     found = data_of(data, target_column, reading)
     if isinstance(found, Rows):
-        for column in suspects(found.table.features):
-            warn(visible(column.warning))
+        for warning in warnings_of(found.table.features):
+            warn(visible(warning))
     return found
 
 

@@ -33,8 +33,8 @@ def command(
         must_be_free(output)
     reading = options.reading
     found = profile(load_dataset(data, target_column, reading))
-    for column in found.suspects:
-        note(column.warning)
+    for warning in found.warnings:
+        note(warning)
     labels = "" if target_column is None else f" --target-column {quote(target_column)}"
     text = starting_space(found, data, f"{labels}{reading.options}", None if output is None else str(output))
     if output is None:

@@ -47,7 +47,7 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
     lines = [
         f"{data.name}: {data.rows:,} rows, {counted(len(data.columns), 'column')}, labels in {data.label}.",
         f"{_labels(data)}",
-        *(f"! {column.warning}." for column in data.suspects),
+        *(f"! {warning}." for warning in data.warnings),
         "",
         "A space says which pipelines may be tried. Change what you like, and then:",
         "",

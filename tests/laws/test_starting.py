@@ -12,7 +12,7 @@ from scipy import sparse
 
 import spacelang as sl
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.data.profile import Profile, Suspicion, profile
+from spacelang.runtime.data.profile import Profile, Suspicion, profile, warnings_of
 from spacelang.runtime.errors import DataError
 from spacelang.starting.writing import starting_space
 from spacelang.syntax.printer import format_text
@@ -128,7 +128,22 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     }
     text = starting_space(data, "a.csv")
     flat = " ".join(text.replace("\n# ", " ").split())
-    assert all(f"! {column.warning}." in flat for column in data.suspects)
+    assert data.warnings == [
+        "`customerID`, `row`, `code` look like identifiers: no pipeline learns from them: leave them out by "
+        "`--drop-columns customerID,row,code`",
+        Suspicion.NUMBERS.told(["income"]),
+        Suspicion.COMMAS.told(["share"]),
+        Suspicion.DATES.told(["day", "born", "hired"]),
+    ]
+    assert all(f"! {warning}." in flat for warning in data.warnings)
+
+
+def test_what_is_so_of_many_columns_is_said_once() -> None:
+    table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
+    (warning,) = warnings_of(table)
+    head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
+    assert warning == f"{head}they count as categories: read the file by `--decimal ,`"
+    assert warnings_of(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
 
 
 @pytest.mark.parametrize(

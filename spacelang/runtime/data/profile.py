@@ -1,7 +1,7 @@
 """The profile of a table: what its columns hold, and what its labels are, as far as a starting space depends on it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from shlex import quote
@@ -26,6 +26,9 @@ NEARLY_ALL: Final = 0.95
 FEWEST_ROWS: Final = 20
 """In fewer rows all values may be different by chance."""
 
+NAMED: Final = 6
+"""So many columns of one kind are named one by one."""
+
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"
@@ -39,25 +42,34 @@ NAMED_SO: Final = re.compile(
 
 
 class Suspicion(Enum):
-    """What a column may be that its type does not say, and what to do about it."""
+    """What a column may be that its type does not say, of one and of several, and what to do about it."""
 
-    IDENTIFIER = "looks like an identifier", "no pipeline learns from it: leave it out by `--drop-columns {}`"
-    DATES = (
-        "holds dates as text",
-        "they count as categories: make columns of year, month and weekday, or save dates in a `.parquet` file",
+    IDENTIFIER = (
+        ("looks like an identifier", "look like identifiers"),
+        (
+            "no pipeline learns from it: leave it out by `--drop-columns {}`",
+            "no pipeline learns from them: leave them out by `--drop-columns {}`",
+        ),
     )
-    COMMAS = "holds numbers with a decimal comma", "they count as categories: read the file by `--decimal ,`"
-    NUMBERS = "holds numbers as text", "they count as categories: write them as plain numbers"
+    DATES = (
+        ("holds dates as text", "hold dates as text"),
+        ("they count as categories: make columns of year, month and weekday, or save dates in a `.parquet` file",),
+    )
+    COMMAS = (
+        ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
+        ("they count as categories: read the file by `--decimal ,`",),
+    )
+    NUMBERS = (
+        ("holds numbers as text", "hold numbers as text"),
+        ("they count as categories: write them as plain numbers",),
+    )
 
-    @property
-    def sentence(self) -> str:
-        """What the column does."""
-        return self.value[0]
-
-    @property
-    def remedy(self) -> str:
-        """Why that matters, and what to do about the column that stands in the brackets, if there are any."""
-        return self.value[1]
+    def told(self, names: Sequence[str]) -> str:
+        """What columns do, why that matters, and what to do about it; of many the first are named."""
+        sentences, remedies = self.value
+        several = len(names) > 1
+        remedy = remedies[-1] if several else remedies[0]
+        return f"{named(names)} {sentences[several]}: {remedy.format(quote(listed(names)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +82,6 @@ class ColumnProfile:
     distinct: int
     missing: float
     suspicion: Suspicion | None = None
-
-    @property
-    def warning(self) -> str:
-        """What one that is suspected may be, and what to do about it."""
-        assert self.suspicion is not None
-        return f"`{self.name}` {self.suspicion.sentence}: {self.suspicion.remedy.format(quote(listed([self.name])))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +109,9 @@ class Profile:
         return tuple(column for column in self.columns if column.is_text)
 
     @property
-    def suspects(self) -> tuple[ColumnProfile, ...]:
-        """The columns that may be something else than their type says."""
-        return tuple(column for column in self.columns if column.suspicion)
+    def warnings(self) -> list[str]:
+        """What columns may be that their types do not say, and what to do about it: a sentence for each kind."""
+        return _warnings(self.columns)
 
     @property
     def rarest(self) -> int:
@@ -160,9 +166,24 @@ def kind_of(table: Table) -> LikelyKind:
     return LikelyKind("classification", f"{column} holds {distinct} whole numbers")
 
 
-def suspects(features: Features) -> tuple[ColumnProfile, ...]:
-    """The columns of a table that may be something else than their types say."""
-    return tuple(column for column in _columns(features) if column.suspicion)
+def warnings_of(features: Features) -> list[str]:
+    """What the columns of a table may be that their types do not say: a sentence for each kind, as a profile has it."""
+    return _warnings(_columns(features))
+
+
+def named(names: Sequence[str]) -> str:
+    """Names in backticks, of many the first."""
+    shown = names if len(names) <= NAMED else names[: NAMED - 1]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"{', '.join(f'`{name}`' for name in shown)}{more}"
+
+
+def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:
+    found: dict[Suspicion, list[str]] = {}
+    for column in columns:
+        if column.suspicion is not None:
+            found.setdefault(column.suspicion, []).append(column.name)
+    return [suspicion.told(names) for suspicion, names in found.items()]
 
 
 def _columns(features: Features) -> Iterable[ColumnProfile]:

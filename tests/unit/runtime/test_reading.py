@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacelang.report.code import fitting
 from spacelang.runtime.data.loading import Table, load_dataset
-from spacelang.runtime.data.profile import Suspicion, suspects
+from spacelang.runtime.data.profile import Suspicion, warnings_of
 from spacelang.runtime.data.reading import PLAIN, Reading, ReadingError, listed, reading
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.testing import read_test
@@ -133,16 +133,15 @@ def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
 
 def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
     table = load_dataset(european(tmp_path), None, reading(sep=";", encoding="cp1252"))
-    found = {column.name: column for column in suspects(table.features)}
-    assert found["preis"].suspicion is Suspicion.COMMAS
-    assert found["preis"].warning.endswith("read the file by `--decimal ,`")
-    assert found["nr"].warning.endswith("leave it out by `--drop-columns nr`")
+    identifier, commas = warnings_of(table.features)
+    assert commas == Suspicion.COMMAS.told(["preis"])
+    assert commas.endswith("read the file by `--decimal ,`")
+    assert identifier.endswith("leave it out by `--drop-columns nr`")
 
 
 @pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])
 def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> None:
-    (column,) = suspects(pd.DataFrame({"income": written * 10}))
-    assert column.suspicion is Suspicion.NUMBERS
+    assert warnings_of(pd.DataFrame({"income": written * 10})) == [Suspicion.NUMBERS.told(["income"])]
 
 
 @given(st.lists(st.text(st.sampled_from('ab, "'), min_size=1).filter(lambda name: name == name.strip()), max_size=4))

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import ReadingOptions, TargetColumnOption
+from spacelang.cli._running import warn
 from spacelang.cli._shared import must_be_free, note, write_new
 from spacelang.cli._streams import write_file
+from spacelang.diagnostics.cells import visible
 
 
 def command(
@@ -21,7 +23,8 @@ def command(
     """Write a space to start from: stages, ranges and a task for such data, with comments that teach the language.
 
     It depends on the types of the columns, on missing values, on the number of rows and on the labels. Columns that
-    look like identifiers, dates or numbers that are written as text are named. Nothing that exists is written over.
+    look like identifiers, dates or numbers that are written as text are named, and so is what a run would refuse:
+    infinite values, a class with a single row. Nothing that exists is written over.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """
@@ -33,6 +36,8 @@ def command(
         must_be_free(output)
     reading = options.reading
     found = profile(load_dataset(data, target_column, reading))
+    for refused in found.refused:
+        warn(visible(refused))
     for warning in found.warnings:
         note(warning)
     labels = "" if target_column is None else f" --target-column {quote(target_column)}"

@@ -47,7 +47,7 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
     lines = [
         f"{data.name}: {data.rows:,} rows, {counted(len(data.columns), 'column')}, labels in {data.label}.",
         f"{_labels(data)}",
-        *(f"! {warning}." for warning in data.warnings),
+        *(f"! {warning}." for warning in (*data.refused, *data.warnings)),
         "",
         "A space says which pipelines may be tried. Change what you like, and then:",
         "",

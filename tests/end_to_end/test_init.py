@@ -42,6 +42,17 @@ def test_another_column_of_labels(folder: Path) -> None:
     assert "--target-column price" in printed.stdout
 
 
+def test_what_a_run_would_refuse_is_a_warning(folder: Path) -> None:
+    table = pd.read_csv(folder / "my houses.csv")
+    table.loc[16, "size"] = float("inf")
+    table.to_csv(folder / "endless.csv", index=False)
+    made = spacelang("init", "endless.csv", "-o", "my.space", folder=folder)
+    assert made.returncode == 0
+    assert "warning: `size` holds infinite values, first in row 17, which a run refuses: replace" in made.stderr
+    run = ("run", "my.space", "--data", "endless.csv", "--trials", "1")
+    assert spacelang(*run, folder=folder).returncode == 1
+
+
 def test_nothing_is_written_over(folder: Path) -> None:
     (folder / "my.space").write_text("mine", encoding="utf-8")
     made = spacelang("init", "my houses.csv", "-o", "my.space", folder=folder)

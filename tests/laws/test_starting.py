@@ -146,6 +146,80 @@ def test_what_is_so_of_many_columns_is_said_once() -> None:
     assert warnings_of(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
 
 
+NUMBERS = [float(place % 7) for place in range(ROWS)]
+ENDLESS = [*NUMBERS[:16], float("inf"), *NUMBERS[17:]]
+REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
+    "a column": (
+        {"a": ENDLESS, "b": NUMBERS},
+        LABELS["two"],
+        "the column `a` holds infinite values",
+        [
+            "`a` holds infinite values, first in row 17, which a run refuses: replace these, or leave it out by "
+            "`--drop-columns a`"
+        ],
+    ),
+    "columns": (
+        {"a": NUMBERS, "b, c": [-each for each in ENDLESS], "d": ENDLESS},
+        LABELS["two"],
+        "the column `b, c` holds infinite values",
+        [
+            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace these, or leave "
+            "them out by `--drop-columns '\"b, c\",d'`"
+        ],
+    ),
+    "labels": (
+        {"a": NUMBERS},
+        [*LABELS["price"][:4], float("-inf"), *LABELS["price"][5:]],
+        "holds infinite labels",
+        ["labels are infinite, first in row 5, which a run refuses: leave such rows out"],
+    ),
+    "a class": (
+        {"a": NUMBERS},
+        ["rare" if place == 40 else "yn"[place % 2] for place in range(ROWS)],
+        "the class `rare` in the column `y` has 1 row",
+        [
+            "the class `rare` has a single row (row 41), which a run refuses: join it to another class, leave such "
+            "rows out, or give more of them"
+        ],
+    ),
+    "classes": (
+        {"a": NUMBERS},
+        [place if 40 < place < 48 else place % 2 for place in range(ROWS)],
+        "the class `41` in the column `y` has 1 row",
+        [
+            "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), which a run "
+            "refuses: join them to another class, leave such rows out, or give more of them"
+        ],
+    ),
+    "rows": (
+        {"a": NUMBERS[:3]},
+        [0.5, 1, 2],
+        "too few to hold some out",
+        ["3 rows are too few for a run: give 6 or more"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_a_run_refuses_is_said_where_a_space_is_made(what: str) -> None:
+    columns, labels, reason, said = REFUSED[what]
+    table, target = pd.DataFrame(columns), pd.Series(labels, name="y")
+    data = profile(make_table(table, target))
+    assert [*data.refused] == said
+    text = starting_space(data, "a.csv")
+    assert f"! {said[0]}." in " ".join(text.replace("\n# ", " ").split())
+    with pytest.raises(DataError, match=reason):
+        sl.search(sl.parse(text), table, target, trials=1, **PLAIN)
+
+
+def test_nothing_is_refused_of_what_runs() -> None:
+    for labels in LABELS.values():
+        assert not profile(make_table(pd.DataFrame(COLUMNS), pd.Series(labels))).refused
+    sparsely = sparse.csr_array(np.array([[0, np.inf], [1, 0]] * 30))
+    (said,) = profile(make_table(sparsely, LABELS["two"])).refused
+    assert said == "the features hold infinite values, which a run refuses: replace them"
+
+
 @pytest.mark.parametrize(
     ("table", "labels", "said"),
     [

@@ -1,12 +1,13 @@
 """The profile of a table: what its columns hold, and what its labels are, as far as a starting space depends on it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from shlex import quote
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
@@ -16,6 +17,10 @@ from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.reading import listed
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
+from spacelang.text import counted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 LOOKED_AT: Final = 500
 """So many different values of a column are looked at for how they are written."""
@@ -25,6 +30,9 @@ NEARLY_ALL: Final = 0.95
 """So large a share of them decides."""
 FEWEST_ROWS: Final = 20
 """In fewer rows all values may be different by chance."""
+
+FEWEST_TO_SEARCH: Final = 6
+"""With fewer rows starting spaces are refused, or nothing can be held out."""
 
 NAMED: Final = 6
 """So many columns of one kind are named one by one."""
@@ -74,7 +82,10 @@ class Suspicion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """A column: how many different values it has, if these are categories, and which share of the rows has none."""
+    """A column: how many different values it has, if these are categories, and which share of the rows has none.
+
+    `infinite` is the first row, from 1 on, with an infinite number; None where there is none.
+    """
 
     name: str
     content: Content
@@ -82,6 +93,7 @@ class ColumnProfile:
     distinct: int
     missing: float
     suspicion: Suspicion | None = None
+    infinite: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ class Profile:
     """A table as a starting space sees it.
 
     `classes` are the rows of each, the most frequent first. One that `is_sparse` holds numbers, nearly all of them 0.
+    `refused` is what a run refuses of it, in sentences with the remedy: once it is mended, the space serves.
     """
 
     name: str
@@ -98,6 +111,7 @@ class Profile:
     kind: Kind
     classes: tuple[tuple[str, int], ...] = ()
     is_sparse: bool = False
+    refused: tuple[str, ...] = ()
 
     def of(self, content: Content) -> tuple[ColumnProfile, ...]:
         """The columns that hold this, free text not among the categories."""
@@ -134,7 +148,10 @@ def profile(table: Table) -> Profile:
     if len(classes) == 1:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another column of labels")
     is_sparse = not isinstance(table.features, pd.DataFrame)
-    found = Profile(table.name, len(table.target), tuple(_columns(table.features)), label, kind, classes, is_sparse)
+    columns = tuple(_columns(table.features))
+    of_columns = (*_infinite(columns, table.features), *_of_no_use(columns))
+    refused = (*of_columns, *_labels_refused(table.target, kind), *_few(len(table.target)))
+    found = Profile(table.name, len(table.target), columns, label, kind, classes, is_sparse, refused)
     if all(column.content in {Content.EMPTY, Content.OTHER} for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "make such columns")
     return found
@@ -198,7 +215,76 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
     distinct = int(values.nunique()) if content is Content.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
     is_read = suspicion is None and is_mostly_different(distinct, len(values))
-    return ColumnProfile(str(values.name), content, is_read, distinct, float(values.isna().mean()), suspicion)
+    infinite = _first(np.isinf(as_numbers(values))) if content is Content.NUMBER else None
+    missing = float(values.isna().mean())
+    return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
+
+
+def as_numbers(values: "pd.Series[Any]") -> "npt.NDArray[Any]":
+    """A column of numbers as floats, nan where a value is missing; those of complex numbers as they are."""
+    if pd.api.types.is_complex_dtype(values):
+        return values.to_numpy()
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _first(are: "npt.NDArray[np.bool_]") -> int | None:
+    """The first row, from 1 on, of which something is so."""
+    return int(are.argmax()) + 1 if are.any() else None
+
+
+# ---- what a run refuses
+
+
+def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
+    """That columns hold infinite numbers."""
+    if not isinstance(features, pd.DataFrame):
+        if np.isinf(features.data).any():
+            yield "the features hold infinite values, which a run refuses: replace them"
+        return
+    found = [column for column in columns if column.infinite is not None]
+    if found:
+        names = [column.name for column in found]
+        holds, them = ("holds", "it") if len(found) == 1 else ("hold", "them")
+        where = f"{f'`{names[0]}` ' if names[1:] else ''}first in row {found[0].infinite:,}"
+        yield (
+            f"{named(names)} {holds} infinite values, {where}, which a run refuses: replace these, or leave {them} out "
+            f"by `--drop-columns {quote(listed(names))}`"
+        )
+
+
+def _of_no_use(columns: Iterable[ColumnProfile]) -> Iterator[str]:
+    """That columns hold what is neither a number nor text nor a date, such as durations."""
+    if names := [column.name for column in columns if column.content is Content.OTHER]:
+        holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
+        yield (
+            f"{named(names)} {holds} no numbers, text or dates, and a run refuses what else there is: make numbers of "
+            f"these, or leave {them} out by `--drop-columns {quote(listed(names))}`"
+        )
+
+
+def _few(rows: int) -> Iterator[str]:
+    """That there are so few rows that some of them cannot be held out, and the others divided among neighbours."""
+    if rows < FEWEST_TO_SEARCH:
+        are = "is" if rows == 1 else "are"
+        yield f"{counted(rows, 'row')} {are} too few for a run: give {FEWEST_TO_SEARCH} or more"
+
+
+def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
+    """That labels are infinite, or that classes have a single row, of which no split has one on both sides."""
+    if kind == "regression":
+        if pd.api.types.is_numeric_dtype(labels) and (row := _first(np.isinf(as_numbers(labels)))) is not None:
+            yield f"labels are infinite, first in row {row:,}, which a run refuses: leave such rows out"
+        return
+    values = labels.astype(object)
+    alone = ~values.duplicated(keep=False)
+    if alone.any():
+        names, row = [str(each) for each in values[alone]], _first(alone.to_numpy())
+        what = f"the class {named(names)} has" if len(names) == 1 else f"the classes {named(names)} have"
+        where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
+        yield (
+            f"{what} a single row ({where}), which a run refuses: join {'it' if len(names) == 1 else 'them'} to "
+            "another class, leave such rows out, or give more of them"
+        )
 
 
 def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Suspicion | None:

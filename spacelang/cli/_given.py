@@ -22,8 +22,11 @@ def read_configuration(path: str) -> dict[str, object]:
     from spacelang.ir.configuration import Configuration
 
     shown = "the standard input" if path == "-" else f"`{path}`"
+    if path != "-" and _may_not_end(Path(path)):
+        remedy = "pipe it in: `-` reads the standard input"
+        fail(f"cannot read {shown}: it is no regular file", remedy, status=BAD_INPUT)
     try:
-        text = sys.stdin.read() if path == "-" else _text(Path(path))
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
         return dict(Configuration.from_json(text))
     except UnicodeDecodeError as error:
         fail(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)
@@ -35,10 +38,12 @@ def read_configuration(path: str) -> dict[str, object]:
         fail(f"{shown} is not a configuration: {_lowered(str(error))}", HELP, status=BAD_INPUT)
 
 
-def _text(path: Path) -> str:
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise OSError("it is no regular file")
-    return path.read_text(encoding="utf-8-sig")
+def _may_not_end(path: Path) -> bool:
+    """Whether there is something that is neither a file nor a folder, as a device or a pipe, which nothing opens."""
+    try:
+        return path.exists() and not (path.is_file() or path.is_dir())
+    except (OSError, ValueError):
+        return False  # reading it says why
 
 
 def _lowered(message: str) -> str:

@@ -364,10 +364,11 @@ def test_a_wrong_space_as_json_is_one_document(arguments: list[str], here: Calla
 def test_what_is_no_file_does_not_hang(path: str, folder: Path) -> None:
     if not path.startswith("/") and not (folder / path).exists():
         os.mkfifo(folder / path)
-    for arguments in (("check", path), ("contains", "toy.space", path)):
+    for arguments in (("check", path), ("contains", "toy.space", path), ("why-not", "toy.space", path)):
         ended = spacelang(*arguments, folder=folder)
         assert ended.returncode == 1
         assert "no regular file" in ended.stderr
+        assert arguments[0] == "check" or "help: pipe it in: `-` reads the standard input" in ended.stderr
 
 
 def test_data_that_is_no_file_does_not_hang(folder: Path, here: Callable[..., tuple[int, str, str]]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.api.boxing import bounds_of, checked_fidelities, checked_scale, fidelities_of, grid_of, without_data
 from spacelang.api.experiment import Data, Experiment, Prepared
 from spacelang.api.initial import Initial, read_initial
+from spacelang.api.kinds import must_be_of_kind, whole, whole_or_none
 from spacelang.api.result import Result
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
@@ -76,10 +77,14 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     again, and what was out is asked for again.
 
     Ends after so many `trials`, or when the space is exhausted: one with ranges never is. Raises SpaceError,
-    UnknownPluginError, OptionError, ValueError for what is no scale, number of trials, batch, fidelity or constraint,
-    and the runtime's InputError for stores and fidelities that an optimizer does not reach, at once.
+    UnknownPluginError, OptionError, TypeError as `search` does, ValueError for what is no scale, number of trials,
+    batch, fidelity or constraint, and the runtime's InputError for stores and fidelities that an optimizer does not
+    reach, at once.
     """
 
+    must_be_of_kind(optimizer=optimizer, optimizer_options=optimizer_options, seed=seed, space=space)
+    must_be_of_kind(trials=trials, batch=batch, store=store, allow=allow)
+    trials, seed, batch = whole_or_none(trials), whole(seed), whole(batch)
     if resume and store is None:
         raise ValueError("there is no run to go on with: name its `store`")
     told = Outside(None if fidelities is None else checked_fidelities(fidelities), constraints or {}, scale)

@@ -34,6 +34,7 @@ from spacelang.api.cross_validating import (
 from spacelang.api.executing import trial_limits, unenforced
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial import Initial, read_initial
+from spacelang.api.kinds import must_be_of_kind, whole_or_none
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.runtime.budget import Budget
@@ -235,13 +236,15 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
     def _begun(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
+        must_be_of_kind(optimizer=self.optimizer, optimizer_options=self.optimizer_options)
+        must_be_of_kind(trials=self.trials, time=self.time)
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"the space is subject to `{bound}`, which no scorer gives: use `spacelang.search`")
         if (ignored := unenforced(Workers(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
-        budget = budget_of(space, self.time, self.trials)
+        budget = budget_of(space, self.time, whole_or_none(self.trials))
         try:
             table = make_table(features, labels)
             experiment = Experiment(

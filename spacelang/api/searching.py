@@ -13,6 +13,7 @@ from spacelang.api.executing import trial_limits, unenforced
 from spacelang.api.experiment import Data, Experiment, Prepared, Recorded, seconds_of
 from spacelang.api.initial import Initial, read_initial
 from spacelang.api.keeping import check_predictions
+from spacelang.api.kinds import must_be_of_kind, whole, whole_or_none
 from spacelang.api.result import Result, positive_class_of, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
@@ -124,11 +125,17 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     (3, True, [0, 0])
 
     Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
-    UnknownPluginError, OptionError, ValueError for a text that is no validation, time, limit or norm and for an
-    ensemble of no votes, and the runtime's InputError for data, metrics, stores, workers and archives.
+    UnknownPluginError, OptionError, TypeError for an option of another kind than it takes, ValueError for a text that
+    is no validation, time, limit or norm and for an ensemble of no votes, and the runtime's InputError for data,
+    metrics, stores, workers and archives.
     """
     from spacelang.runtime.data.reading import reading
 
+    must_be_of_kind(optimizer=optimizer, optimizer_options=optimizer_options, metric=metric, validate=validate)
+    must_be_of_kind(time=time, trials=trials, seed=seed, allow=allow, bind=bind, store=store, workers=workers)
+    must_be_of_kind(executor=executor, trial_limit=trial_limit, metrics=metrics, constraints=constraints)
+    must_be_of_kind(ensemble=ensemble, space="" if space is None else space)
+    trials, seed, workers, ensemble = whole_or_none(trials), whole(seed), whole(workers), whole_or_none(ensemble)
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)
     kept = Recorded(tuple(metrics), training_score, predictions)

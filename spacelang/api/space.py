@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
 from spacelang.api.compiling import RefusalError, compiled, document_of
+from spacelang.api.kinds import must_be_of_kind
 from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
@@ -287,8 +288,9 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
 
     A text is what has a stage or several lines. `allow` names the packages that it may `use`: they are trusted to be
     imported. `bind` says how large the data is, as in `{"n_features": 30}`; raises ValueError for what is no symbol or
-    no number above 0.
+    no number above 0, and TypeError for either of another kind.
     """
+    must_be_of_kind(space=reference)
     return _read(_source(reference), _surroundings(allow, bind))
 
 
@@ -382,6 +384,7 @@ def _of_file(reference: str | PathLike[str]) -> Source:
 
 
 def _surroundings(allow: Iterable[str], bind: Mapping[str, int] | None) -> Surroundings:
+    must_be_of_kind(allow=allow, bind=bind)
     return Surroundings(check_bindings(bind or {}), frozenset(allow))
 
 

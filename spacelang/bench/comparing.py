@@ -11,6 +11,7 @@ from spacelang.api.archiving import open_archive
 from spacelang.api.executing import trial_limits
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial import Initial, read_initial
+from spacelang.api.kinds import must_be_of_kind, whole, whole_or_none
 from spacelang.api.space import Space, opened
 from spacelang.bench.arenas import Arena, ArenasError, Criteria, arenas, labels
 from spacelang.bench.contestants import Contestant, ContestantsError, contestants
@@ -86,13 +87,18 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     trial succeeds is told and ends nothing. Seeds are made one after the other: what Ctrl-C stops has the seeds of
     which all runs were made; raises KeyboardInterrupt where there is none.
 
-    Raises SpaceError, ContestantsError and ArenasError with all mistakes at once, ValueError for a text that is no
-    validation, time or limit and for numbers that allow nothing, and the runtime's InputError for folders and workers.
+    Raises SpaceError, ContestantsError and ArenasError with all mistakes at once, TypeError as `search` does,
+    ValueError for a text that is no validation, time or limit and for numbers that allow nothing, and the runtime's
+    InputError for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
     from spacelang.runtime.data.reading import PLAIN, reading
     from spacelang.runtime.evaluation.split import parse_validation
 
+    must_be_of_kind(data=data, optimizers=optimizers, repeats=repeats, metric=metric, validate=validate, time=time)
+    must_be_of_kind(trials=trials, workers=workers, seed=seed, trial_limit=trial_limit, allow=allow, bind=bind)
+    must_be_of_kind(folder=folder, space=space)
+    repeats, trials, workers, seed = whole(repeats), whole_or_none(trials), whole(workers), whole(seed)
     if repeats < 1:
         raise ValueError(f"{repeats} repeats compare nothing")
     entered = contestants(optimizers)

@@ -103,17 +103,21 @@ def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] =
 def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
     """The table of features and labels that a program holds: n labels, and n rows of d features.
 
-    Features are a DataFrame, a sparse matrix or array, which stays sparse, or whatever else makes an n x d array. A
-    DataFrame whose columns are all sparse, with zero for what is left out, is taken as a sparse array. Columns without
-    names are called x0, x1, ... Raises DataError where the shapes do not fit together.
+    Labels may be a table or an array of one column. Features are a DataFrame, a sparse matrix or array, which stays
+    sparse, or whatever else makes an n x d array. A DataFrame whose columns are all sparse, with zero for what is left
+    out, is taken as a sparse array. Columns without names are called x0, x1, ... Raises DataError where the shapes do
+    not fit together.
     """
     rows = make_features(features, name)
     labels = _array(target, "labels")
+    named = getattr(target, "name", None)
+    if labels.ndim == 2 and labels.shape[1] == 1:  # one column, of a table or an array
+        labels, (named,) = labels[:, 0], getattr(target, "columns", [named])
     if labels.ndim != 1:
         raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"{rows.shape[0]} rows of features do not fit {len(labels)} labels")
-    label_name = str(getattr(target, "name", None) or "target")
+    label_name = str(named or "target")
     return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name).infer_objects(), ONE_LABEL))
 
 

@@ -42,7 +42,9 @@ def read_test(given: Any, table: Table) -> TestRows | None:
         case str() | PathLike():
             return _read(str(given), table)
         case _:
-            raise DataError(f"`{given!r}` are no test rows", "give a share such as 0.2, a file, or `(X, y)`")
+            shown = f"`{given!r}`" if isinstance(given, int | float) else f"a `{type(given).__name__}`"
+            what = f"{shown} is neither a share of the rows nor test rows with labels"
+            raise DataError(what, "give a share such as 0.2, a file, or `(X, y)`")
 
 
 def share_of(given: Any) -> float | None:

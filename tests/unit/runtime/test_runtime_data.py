@@ -144,6 +144,15 @@ def test_tables_of_programs():
 
 
 @pytest.mark.parametrize(
+    ("target", "name"),
+    [(np.ones((3, 1)), "target"), (pd.DataFrame({"y": [1.0] * 3}), "y"), (pd.Series([1.0] * 3, name="z"), "z")],
+)
+def test_labels_are_one_column_of_whatever(target: object, name: str) -> None:
+    table = make_table(np.ones((3, 1)), target)
+    assert (table.target.name, table.target.tolist()) == (name, [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
     ("features", "target", "message"),
     [
         (np.ones(3), [1, 2, 3], "two dimensions"),

@@ -152,7 +152,7 @@ RENAMED = TABLE.rename(columns={"b": "c"})
     [
         (1.5, {}, "the share of test rows must lie between 0 and 1, not be 1.5"),
         ("0", {}, "the share of test rows must lie between 0 and 1, not be 0"),
-        (True, {}, "`True` are no test rows"),
+        (True, {}, "`True` is neither a share of the rows nor test rows"),
         ("absent.csv", {}, "there is no file `absent.csv`"),
         ((RENAMED, WORDS), {}, "`the test rows` has other columns than `data`: it lacks `b`, and it has besides `c`"),
         ((TABLE.assign(b="x"), WORDS), {}, "the column `b` holds words in `the test rows`, and numbers in `data`"),

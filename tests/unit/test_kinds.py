@@ -1,0 +1,73 @@
+"""What is of another kind than an option takes is refused by the name of that option."""
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import KFold
+
+import spacelang as sl
+from spacelang.api.kinds import KINDS, NEEDED
+
+SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
+FEATURES, LABELS = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
+USUAL: dict[str, dict[str, Any]] = {
+    "search": {"space": SPACE, "features": FEATURES, "target": LABELS, "trials": 1, "workers": 0},
+    "compare": {"space": SPACE, "data": {"a": (FEATURES, LABELS)}, "optimizers": ["blds"], "trials": 1, "workers": 0},
+    "ask_and_tell": {"space": SPACE},
+    "load": {"reference": SPACE},
+    "parse": {"text": SPACE},
+}
+OPTIONS = [(call, name) for call in USUAL for name in signature(getattr(sl, call)).parameters if name in KINDS]
+
+
+def called(call: str, **said: Any) -> Any:
+    return getattr(sl, call)(**{**USUAL[call], **said})
+
+
+@pytest.mark.parametrize(("call", "name"), [each for each in OPTIONS if each != ("ask_and_tell", "constraints")])
+def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) -> None:
+    is_needed = name in NEEDED and (call, name) != ("search", "space")
+    for value in [object(), *[None] * is_needed, *["text"] * ("names of" in KINDS[name][1])]:
+        with pytest.raises(TypeError, match=f"^`{name}` takes .*, not "):
+            called(call, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"metric": make_scorer(accuracy_score)}, "scorers, such as `roc_auc`, not a `_Scorer`"),
+        ({"metrics": [accuracy_score]}, "not a `list`"),
+        ({"validate": 5}, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`, not `5`'),
+        ({"validate": KFold(5)}, "not a `KFold`"),
+        ({"seed": np.arange(2)}, "not a `ndarray`"),
+        ({"seed": None}, "takes a whole number, of which all chance comes, not `None`"),
+        ({"allow": "xgboost"}, """takes names of packages, such as `["xgboost"]`, not `'xgboost'`"""),
+        ({"ensemble": True}, "takes the number of votes, such as 32, not `True`"),
+        ({"space": FEATURES}, "features and labels follow it, not a `ndarray`"),
+        ({"constraints": sl.Constraint("x", lambda *_: 1.0, 1.0)}, "takes several, such as `.sl.Constraint"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_what_others_take_is_told_as_it_is_said_here(option: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        called("search", **option)
+    assert said.replace("`.sl", "`[sl") in str(raised.value)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    """As those over which a program counts: a seed of them ended all trials."""
+    counted = {"seed": np.int64(3), "trials": np.int32(2), "workers": np.uint8(0)}
+    found = [called("search", **each) for each in (counted, {name: int(value) for name, value in counted.items()})]
+    assert found[0].loss == found[1].loss
+    assert len(found[0].trials) == 2
+
+
+def test_a_search_as_an_estimator_refuses_them_too() -> None:
+    for name in ("optimizer", "optimizer_options", "trials", "time"):
+        search: BaseEstimator = sl.SpaceSearchCV(SPACE, **{"trials": 1, name: object()})
+        with pytest.raises(TypeError, match=f"^`{name}` takes .*, not a `object`"):
+            search.fit(FEATURES, LABELS)

@@ -56,6 +56,7 @@ KINDS: Final[Mapping[str, tuple[Is, str]]] = {
     "batch": (_is_whole, "takes a whole number"),
     "bind": (_are_named, 'takes numbers by the names of symbols, such as `{"n_features": 30}`'),
     "constraints": (_are_several_of_any, "takes several, such as `[sl.Constraint(name, function, limit)]`"),
+    "count": (_is_whole, "takes a whole number"),
     "data": (_are_named, 'takes data by their labels, such as `{"credit": "credit.csv"}`'),
     "ensemble": (_is_whole, "takes the number of votes, such as 32"),
     "executor": (_is_text, "takes `dask` or the address of a scheduler"),
@@ -69,6 +70,7 @@ KINDS: Final[Mapping[str, tuple[Is, str]]] = {
     "seed": (_is_whole, "takes a whole number, of which all chance comes"),
     "space": (_is_space, "takes a `Space`, or the path, the name or the text of one; features and labels follow it"),
     "store": (_is_place, "takes the path of a file"),
+    "text": (_is_text, "takes the text of a space"),
     "time": (_is_time, 'takes seconds, or a text such as `"60s"`'),
     "trial_limit": (_is_text, 'takes a text such as `"300s 4GB"`'),
     "trials": (_is_whole, "takes a whole number"),
@@ -78,7 +80,10 @@ KINDS: Final[Mapping[str, tuple[Is, str]]] = {
 """What each option takes, and how that is said."""
 
 NEEDED: Final = frozenset(
-    {"allow", "batch", "constraints", "data", "metrics", "optimizers", "repeats", "seed", "space", "workers"}
+    {
+        *("allow", "batch", "constraints", "count", "data", "metrics", "optimizers", "repeats", "seed", "space"),
+        *("text", "workers"),
+    }
 )
 """Those that are never None."""
 
@@ -88,7 +93,7 @@ def must_be_of_kind(**given: object) -> None:
     for name, value in given.items():
         is_one, wanted = KINDS[name]
         if not (is_one(value) if value is not None else name not in NEEDED):
-            raise TypeError(f"`{name}` {wanted}, not {_shown(value)}")
+            raise TypeError(f"`{name}` {wanted}, not {shown(value)}")
 
 
 def whole(number: Any) -> int:
@@ -101,7 +106,7 @@ def whole_or_none(number: Any) -> int | None:
     return None if number is None else index(number)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """What was given, where that is short, else what it is."""
     if value is None or isinstance(value, (str, int, float)):
         return f"`{value!r:.40}`"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.analysis import Checked, Surroundings, check
 from spacelang.analysis.surroundings import ALONE, check_bindings
 from spacelang.api.compiling import RefusalError, compiled, document_of
-from spacelang.api.kinds import must_be_of_kind
+from spacelang.api.kinds import must_be_of_kind, shown, whole
 from spacelang.carried import Carried
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
@@ -135,8 +135,8 @@ class Space(Computing):
     def sample(self, count: int = 1, *, seed: int = 0) -> list[Configuration]:
         """`count` configurations: structures uniform, values uniform or log-uniform; equal for equal seeds.
 
-        They are the rows of `columns`. Raises ValueError for an empty space, and UnlikelyError where values that
-        satisfy the constraints over ranges are too rare to be drawn.
+        They are the rows of `columns`. Raises ValueError for an empty space and a negative count, and UnlikelyError
+        where values that satisfy the constraints over ranges are too rare to be drawn.
         """
         return self.columns(count, seed=seed).configurations()
 
@@ -149,7 +149,10 @@ class Space(Computing):
 
         from spacelang.draws.sampling import Sampler
 
-        return Sampler(self.counted).columns(count, default_rng(seed))
+        must_be_of_kind(count=count)
+        if count < 0:
+            raise ValueError(f"{count} configurations cannot be drawn")
+        return Sampler(self.counted).columns(whole(count), default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
         """The configuration with a number from 0 to `configurations` - 1, in the order of `solver/numbering.py`.
@@ -323,13 +326,16 @@ def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mappi
 
 
 def parse(text: str, name: str = TEXT, *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError.
+    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError, and ValueError for a path.
 
     >>> import spacelang as sl
     >>> space = sl.parse("stage scaler = none | StandardScaler stage estimator = GaussianNB | Perceptron")
     >>> space.structures, space.default()["estimator"]
     (4, 'GaussianNB')
     """
+    must_be_of_kind(text=text)
+    if text.endswith(".space") and len(text.split()) == 1:
+        raise ValueError(f"`{text}` is the path of a file, and no text of a space: read it by `load`")
     return _read(Source(name, text), _surroundings(allow, bind))
 
 
@@ -392,6 +398,8 @@ def configuration_of(given: Mapping[str, Any]) -> Configuration:
     """A configuration of what a program holds: lists are tuples, NumPy's numbers are numbers."""
     if isinstance(given, Configuration):
         return given
+    if not hasattr(given, "items"):
+        raise TypeError(f"a configuration is a mapping of keys to values, not {shown(given)}")
     return Configuration(
         {key: from_json(value.item() if hasattr(value, "item") else value) for key, value in given.items()}
     )

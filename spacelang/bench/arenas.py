@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import Experiment, Prepared
 from spacelang.api.keeping import check_rungs
+from spacelang.api.result import positive_class_of
 from spacelang.api.rows import Rows, needs_training_loss
 from spacelang.api.space import Space
 from spacelang.bench.contestants import Contestant
@@ -45,7 +46,7 @@ class Criteria:
     initial: tuple[Configuration, ...] = ()
     """The configurations that every run begins with."""
     remarks: tuple[str, ...] = ()
-    """What an archive suggested that was passed over, for people."""
+    """Of which class a metric is, and what an archive suggested that was passed over, for people."""
     space: str = ""
     """The identity of the space for this data where that of the comparison waits for data; else empty."""
 
@@ -68,6 +69,8 @@ class Arena:
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepared(entered[0], seed), list[str]()
         space, objective = prepared.space, prepared.objective
+        if (positive := positive_class_of(objective)) is not None:
+            remarks.append(positive.sentence)
         for each in entered:
             check_rungs(replace(prepared.experiment, optimizer=each).on(space, objective))
         return Criteria(

@@ -125,8 +125,8 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     wanted = entries(seeds, [(each, judged[each.label]) for each in fields], entered)
     made = make(wanted, runs, SILENT if listener is None else listener)
     results = _results(common, made, judged, entered)
-    passed_over = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
-    notes = passed_over if place is None else (*passed_over, *write(results, place))
+    remarks = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
+    notes = remarks if place is None else (*remarks, *write(results, place))
     return Comparison(results, place, made.interrupted, notes)
 
 
@@ -135,7 +135,7 @@ class Comparison:
     """What a comparison found, as DataFrames; `models` are `full` (trained on all training rows) or `any`.
 
     `interrupted` says that there are fewer seeds than were wanted; `notes` are for people: what was not written
-    and why, and what an archive suggested that was passed over.
+    and why, of which class a metric is, and what an archive suggested that was passed over.
     """
 
     results: "Results" = field(repr=False)

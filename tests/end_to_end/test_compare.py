@@ -501,3 +501,17 @@ def test_the_example_of_the_blds_paper_compares_on_the_tables_that_there_are(
     claims = capsys.readouterr().out
     assert claims.count("beyond noise: ") == 2 * len(example["CLAIMS"])
     assert "blds_table1: 10 optimizers, 3 data sets, 2 seeds; 60 runs of 2 s" in said[0].stdout
+
+
+def test_it_is_told_of_which_class_a_metric_is() -> None:
+    """Of each data set by itself: labels are called otherwise there."""
+    features = np.arange(40.0).reshape(-1, 1)
+    data = {"one": (features, ["no", "yes"] * 20), "more": (features, ["-", "+"] * 20), "three": "artificial:1"}
+    space = "stage e = GaussianNB\n"
+    options = {"repeats": 1, "trials": 1, "workers": 0}
+    found = comparing.compare(space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options)
+    assert found.notes == (
+        "one: `f1`: of the class `yes`, the last of the two in sorted order",
+        "more: `f1`: of the class `-`, the last of the two in sorted order",
+    )
+    assert comparing.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

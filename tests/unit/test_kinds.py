@@ -1,5 +1,6 @@
 """What is of another kind than an option takes is refused by the name of that option."""
 
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -64,6 +65,33 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     found = [called("search", **each) for each in (counted, {name: int(value) for name, value in counted.items()})]
     assert found[0].loss == found[1].loss
     assert len(found[0].trials) == 2
+
+
+REFUSED: list[tuple[Callable[[sl.Space], object], type[Exception], str]] = [
+    (lambda space: space.build("e"), TypeError, "a configuration is a mapping of keys to values, not `'e'`"),  # type: ignore[arg-type]
+    (lambda space: "e" in space, TypeError, "a configuration is a mapping of keys to values, not `'e'`"),
+    (lambda space: space.nearest(None), TypeError, "a configuration is a mapping of keys to values, not `None`"),  # type: ignore[arg-type]
+    (lambda space: space.sample(2.0), TypeError, "`count` takes a whole number, not `2.0`"),  # type: ignore[arg-type]
+    (lambda space: space.sample(-1), ValueError, "-1 configurations cannot be drawn"),
+    (
+        lambda _: sl.parse("a.space"),
+        ValueError,
+        "`a.space` is the path of a file, and no text of a space: read it by `load`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "kind", "said"), REFUSED)
+def test_what_a_space_is_asked_is_of_its_kind(
+    asked: Callable[[sl.Space], object], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        asked(sl.parse(SPACE))
+    assert str(raised.value) == said
+
+
+def test_counts_of_numpy_are_counts() -> None:
+    assert sl.parse(SPACE).sample(np.int64(2)) == sl.parse(SPACE).sample(2)  # type: ignore[arg-type]
 
 
 def test_a_search_as_an_estimator_refuses_them_too() -> None:

@@ -16,7 +16,7 @@ from spacelang.diagnostics.cells import visible
 from spacelang.forms.decisions import decision_keys
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.task import NEGATED, describe_bound
+from spacelang.ir.task import NEGATED, FunctionBound, describe_bound, read_bound
 from spacelang.ir.trial import Status
 from spacelang.report.failures import most_frequent, told
 from spacelang.report.reached import finite, interval, kept_to, score_document, shown
@@ -45,6 +45,12 @@ PASTED: Final = 4_000
 
 UNKNOWN: Final = "; with its own `--set`, `--allow` and `--bind`, if it had any: this store does not know them"
 """What is said of the store of an earlier version behind how to go on with it."""
+
+OF_A_FUNCTION: Final = "function:"
+"""How the data of a run is called whose loss a function says."""
+
+BY_THE_CALLER: Final = "ask_and_tell"
+"""How it is called where the caller does."""
 
 RECORDED: Final = ("training_score", "predictions")
 """What is recorded of trials only where it is asked for by an option of its name."""
@@ -311,19 +317,46 @@ def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
     """What can be done with the run."""
     header = run.header
-    store = shlex.quote(str(run.path))
+    store, is_held = shlex.quote(str(run.path)), _is_held(header)
+    if has_best and header.data.rows:
+        on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
+        yield "take away", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
+        if run.votes:
+            yield "take away", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
+        yield "predict", f"new rows by it: `spacelang predict {store}{fitted} --data NEW`"
+    if (call := _call(header)) is not None:
+        own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
+        yield "go on", f"{GOES_ON[found.state]} `{call}, {own})` in Python, all else as it was begun"
+        return
     facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
     facts += f" --ensemble {run.votes}" if run.votes else ""
-    data = f"--data {shlex.quote(header.data.name)}{_data_options(header)}"
+    data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
     judged = _judging_options(header) if header.data.rows else ""
-    if has_best and header.data.rows:
-        yield "take away", f"the best pipeline as code: `spacelang export {store} -o pipeline.py`"
-        if run.votes:
-            yield "take away", f"the ensemble as code: `spacelang export {store} --ensemble -o ensemble.py`"
-        yield "predict", f"new rows by it: `spacelang predict {store} --data FILE`"
     space, said, unknown = _asked_again(header)
     line = f"spacelang run{space} {data}{judged} {facts}{said} --store {store} --resume"
     yield "go on", f"{GOES_ON[found.state]} `{line}`{unknown}"
+
+
+def _is_held(header: "Header") -> bool:
+    """Whether the rows were held by a program, so that their name leads to no file and to no collection."""
+    return bool(header.data.rows) and not {".", ":"} & {*header.data.name}
+
+
+def _call(header: "Header") -> str | None:
+    """The beginning of the call of Python that goes on with a run, where no command can: of a function, with one."""
+    if header.data.rows:
+        return "sl.search(SPACE, FEATURES, TARGET, constraints=…" if any(map(_is_own, header.bounds)) else None
+    if header.data.name.startswith(OF_A_FUNCTION):
+        return "sl.search(SPACE, objective=…"
+    return "sl.ask_and_tell(SPACE" if header.data.name == BY_THE_CALLER else None
+
+
+def _is_own(bound: str) -> bool:
+    """Whether a bound is of a function that the user wrote."""
+    try:
+        return isinstance(read_bound(bound), FunctionBound)
+    except (ValueError, LookupError):
+        return False  # a stranger's store may have any text in its place
 
 
 def _asked_again(header: "Header") -> tuple[str, str, str]:

@@ -190,13 +190,13 @@ def test_a_header_whose_facts_are_strange_is_shown_or_refused(path: Path) -> Non
 
 
 def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
-    facts: dict[str, Any] = {"data": replace(DATA, name=EVIL), "metric": EVIL, "optimizer": EVIL}
+    facts: dict[str, Any] = {"data": replace(DATA, name=f"{EVIL}.csv"), "metric": EVIL, "optimizer": EVIL}
     stored(tmp_path / "run.db", settings={EVIL: EVIL}, options={EVIL: {"name": EVIL}}, **facts)
     said, _ = told(tmp_path / "run.db")
     assert "\x1b" not in said
     assert "\u202e" not in said
     (line,) = [line for line in said.splitlines() if line.startswith("  go on")]
-    assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #'" in line
+    assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #.csv'" in line
 
 
 def test_rows_for_testing_are_asked_for_again(tmp_path: Path) -> None:
@@ -243,3 +243,25 @@ def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> No
 def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:
     stored(tmp_path / "run.db", asked={"set": tuple(f"option{number}=1" for number in range(50))})
     assert told(tmp_path / "run.db")[0].splitlines()[-1].endswith("/run.db --resume`")
+
+
+def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
+    """And rows that a program held have no file that their name leads to."""
+    none = {"rows": 0, "columns": 0}
+    stored(tmp_path / "function.db", data=replace(DATA, name="function:mine.loss", **none))
+    stored(tmp_path / "told.db", data=replace(DATA, name="ask_and_tell", **none))
+    stored(tmp_path / "formula.db", data=replace(DATA, name="artificial:7", **none))
+    stored(tmp_path / "bounded.db", bounds=(LIMIT,))
+    stored(tmp_path / "held.db", data=replace(DATA, name="data"))
+    lines = {path.stem: told(path)[0].splitlines()[-3:] for path in tmp_path.glob("*.db")}
+    how = f"optimizer='blds', seed=0, store='{tmp_path}/{{}}.db', resume=True)` in Python, all else as it was begun"
+    for name, call in (
+        ("function", "sl.search(SPACE, objective=…"),
+        ("told", "sl.ask_and_tell(SPACE"),
+        ("bounded", "sl.search(SPACE, FEATURES, TARGET, constraints=…"),
+    ):
+        assert lines[name][-1].endswith(f"by `{call}, {how.format(name)}"), name
+    assert "spacelang run SPACE --data artificial:7 --optimizer" in lines["formula"][-1]
+    assert "spacelang run SPACE --data FILE --metric" in lines["held"][-1]
+    assert lines["held"][0].endswith("held.db --data FILE -o pipeline.py`")
+    assert lines["held"][1].endswith("held.db --fitted-on FILE --data NEW`")

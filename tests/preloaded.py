@@ -29,6 +29,8 @@ from struct import Struct
 from types import ModuleType
 from typing import IO, Final, NoReturn
 
+from threadpoolctl import ThreadpoolController
+
 import spacelang
 from spacelang.runtime.executors._processes import nursery
 from spacelang.runtime.executors._processes.forked import ONE_THREAD as LIBRARIES
@@ -37,9 +39,15 @@ from spacelang.text import Source
 
 HEAVY: Final = (
     *("ConfigSpace", "cloudpickle", "hyperopt", "pandas", "psutil", "pyarrow.pandas_compat", "rich.console"),
-    *("sklearn.compose", "sklearn.datasets", "sklearn.discriminant_analysis", "sklearn.feature_selection"),
-    *("sklearn.linear_model", "sklearn.model_selection", "sklearn.naive_bayes", "sklearn.neighbors"),
-    *("sklearn.neural_network", "sklearn.pipeline", "sklearn.svm"),
+    *("sklearn.compose", "sklearn.datasets", "sklearn.discriminant_analysis", "sklearn.dummy"),
+    *(
+        "sklearn.feature_selection",
+        "sklearn.linear_model",
+        "sklearn.model_selection",
+        "sklearn.naive_bayes",
+        "sklearn.neighbors",
+    ),
+    *("sklearn.neural_network", "sklearn.pipeline", "sklearn.svm", "sklearn.tree"),
 )
 """What commands import of others; none of it starts a thread that a fork would lack."""
 
@@ -259,6 +267,7 @@ def load() -> None:
         if not set(ABSENT) & set(module.name.split(".")):
             import_module(module.name)
     parse(Source("some.space", "stage e = GaussianNB\n"))
+    ThreadpoolController()  # remembers where the hundreds of libraries lie that it looks through in each run
     # What the collector does not visit it does not write to: such pages are not copied for each fork.
     gc.collect()
     gc.freeze()

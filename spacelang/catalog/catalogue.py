@@ -4,11 +4,11 @@ Everything here is answered from data, without importing the library: checking a
 of its code and is instant.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.catalog.rules import Implements, OfType, Options, Rule, Stretch, covers, legal_parts
@@ -311,7 +311,8 @@ def _version_in_folders(distribution: str) -> str | None:
     prefix = distribution.replace("-", "_").lower() + "-"
     for folder in sys.path:
         try:
-            names = [path.name for path in Path(folder).iterdir()]
+            with os.scandir(folder or os.curdir) as entries:
+                names = [entry.name for entry in entries]
         except OSError:
             continue
         for name in names:

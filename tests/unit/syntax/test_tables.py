@@ -1,5 +1,6 @@
 """The kept tables are fresh, and anything else than fresh ones is not used."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from spacelang.syntax import tables
 
 KEPT = folder("grammars") / tables.TABLES
 TEXT = KEPT.read_text(encoding="utf-8")
+COMPUTED = cache(tables._compute)
+"""Those of each grammar once: tests ask whether they are computed, not again how."""
 
 
 @pytest.fixture
@@ -23,11 +26,10 @@ def grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The grammars for which tables were computed."""
     calls: list[str] = []
-    compute = tables._compute
 
     def spy(grammar: str) -> tables.Tables:
         calls.append(grammar)
-        return compute(grammar)
+        return COMPUTED(grammar)
 
     monkeypatch.setattr(tables, "_compute", spy)
     return calls

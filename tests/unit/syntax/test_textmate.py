@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from lark import Token, Tree
+from lark import Lark, Token, Tree
 
 from spacelang.resources import folder
 from spacelang.syntax.lexemes import lexemes, normalised
@@ -74,9 +75,15 @@ def scopes(text: str) -> dict[int, tuple[str, str]]:
     return found
 
 
+@cache
+def parser() -> Lark:
+    """It takes longer to make than to use."""
+    return by_lark()
+
+
 def terminals(text: str) -> Iterator[tuple[int, str, str]]:
     """What the parser makes of a text: the offset, the terminal and the text of every token, comments included."""
-    tree = by_lark().parse(text)
+    tree = parser().parse(text)
     assert isinstance(tree, Tree)
     for token in tree.scan_values(lambda value: isinstance(value, Token)):
         yield token.start_pos, token.type, str(token)

@@ -52,8 +52,8 @@ def spacelang(
 
     A command has a process of its own, which has not been started `afresh` unless that is what a test is about.
     """
-    if code is None and not afresh:
-        command = Command([os.fsdecode(each) for each in arguments], str(folder), environment())
+    if not afresh:
+        command = Command([os.fsdecode(each) for each in arguments], str(folder), environment(), code)
         status, *streams = preloaded().run(command, stdin.encode(), TIMEOUT)
         out, err = (each.decode(errors="surrogateescape").replace("\r\n", "\n") for each in streams)
         ended = subprocess.CompletedProcess(arguments, status, out, err)

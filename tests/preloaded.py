@@ -67,11 +67,12 @@ NUMBER: Final = Struct("i")
 
 @dataclass(frozen=True)
 class Command:
-    """`python -m spacelang ARGUMENTS`, where it is started and with which environment."""
+    """`python -m spacelang ARGUMENTS`, or `python -c CODE ARGUMENTS`: where it is started, with which environment."""
 
     arguments: list[str]
     folder: str
     environment: dict[str, str]
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,8 @@ def content(file: IO[bytes]) -> bytes:
     return file.read()
 
 
-def serve(control: socket.socket) -> None:
-    """Fork until nobody can ask for any more. Returns in each fork, with what that is to be in place."""
+def serve(control: socket.socket) -> str | None:
+    """Fork until nobody can ask for any more. Returns in each fork, once it is in place, the code that it is to run."""
     asked = control.makefile("rb")
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 4)
@@ -185,8 +186,9 @@ def serve(control: socket.socket) -> None:
             control.close()
             if message == NURSERY:
                 attend(Wanted(*wanted), descriptors)
-            become(Command(*wanted), descriptors)
-            return
+            command = Command(*wanted)
+            become(command, descriptors)
+            return command.code
         for descriptor in descriptors:
             os.close(descriptor)
         if message == COMMAND:
@@ -237,14 +239,18 @@ def become(command: Command, streams: list[int]) -> None:
     os.chdir(command.folder)
     os.environ.clear()
     os.environ.update({**command.environment, **ONE_THREAD})
-    sys.argv[1:] = command.arguments
+    sys.argv[:] = [sys.argv[0] if command.code is None else "-c", *command.arguments]
     sys.path[0] = command.folder
 
 
-def status() -> int:
-    """What the command ends with."""
+def status(code: str | None) -> int:
+    """What the command, or the code, ends with."""
     try:
-        runpy.run_module("spacelang", run_name="__main__", alter_sys=True)
+        if code is None:
+            runpy.run_module("spacelang", run_name="__main__", alter_sys=True)
+        else:
+            sys.modules["__main__"] = main = ModuleType("__main__")
+            exec(code, main.__dict__)
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0
@@ -275,5 +281,4 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    end(status())
+    end(status(serve(socket.socket(fileno=int(sys.argv[1])))))

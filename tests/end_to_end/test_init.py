@@ -158,6 +158,6 @@ try:
 except SystemExit:
     print("sklearn" in sys.modules, file=sys.stderr)
 """
-    made = spacelang("init", "my houses.csv", folder=folder, code=code)
+    made = spacelang("init", "my houses.csv", folder=folder, code=code, afresh=True)
     assert "task classification" in made.stdout
     assert made.stderr.splitlines()[-1] == "False"

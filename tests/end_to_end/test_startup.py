@@ -152,8 +152,8 @@ HOSTILE = {
 
 
 def modules(*arguments: str, folder: Path) -> set[str]:
-    found: list[str] = json.loads(spacelang(*arguments, folder=folder, code=MODULES).stderr.splitlines()[-1])
-    return set(found)
+    told = spacelang(*arguments, folder=folder, code=MODULES, afresh=True).stderr
+    return set(json.loads(told.splitlines()[-1]))
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_a_check_imports_nothing_slow_and_no_other_command(folder: Path) -> None
 
 
 def test_only_catalogues_that_a_space_uses_are_read(folder: Path) -> None:
-    ended = spacelang("check", "toy.space", folder=folder, code=OPENED)
+    ended = spacelang("check", "toy.space", folder=folder, code=OPENED, afresh=True)
     opened = json.loads(ended.stderr.splitlines()[-1])
     assert [Path(path).name for path in opened] == ["spacelang.tables.json", "sklearn.json"]
 
@@ -216,7 +216,7 @@ def audited(folder: Path) -> dict[str, Any]:
     """What checking each hostile file came to."""
     for name, text in HOSTILE.items():
         (folder / f"{name}.space").write_text(text, encoding="utf-8")
-    told = spacelang(*(f"{name}.space" for name in HOSTILE), folder=folder, code=AUDITED).stderr
+    told = spacelang(*(f"{name}.space" for name in HOSTILE), folder=folder, code=AUDITED, afresh=True).stderr
     return dict(json.loads(line.removeprefix("=====")) for line in told.splitlines() if line.startswith("====="))
 
 

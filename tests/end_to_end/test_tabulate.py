@@ -167,7 +167,7 @@ def test_workers_are_simulated(folder: Path, medium: Any) -> None:
 
 def test_no_scikit_learn_is_needed(folder: Path, tiny: Any) -> None:
     arguments = ("run", "tiny.space", "--data", f"table:{tiny['table']}", "--json")
-    found = spacelang(*arguments, folder=folder, code=MODULES).stderr.splitlines()[-1]
+    found = spacelang(*arguments, folder=folder, code=MODULES, afresh=True).stderr.splitlines()[-1]
     assert "sklearn" not in json.loads(found)
 
 
@@ -285,5 +285,5 @@ def test_the_given_table(folder: Path) -> None:
 def test_python_searches_a_table(folder: Path) -> None:
     code = f"import spacelang as sl; found = sl.search_table('blds_table1', {str(SYLVINE)!r}, time='5m', seed=1)\n"
     code += "import sys; print(found.loss < 0.01, round(found.outcome.seconds), 'sklearn' in sys.modules)"
-    ended = spacelang(folder=folder, code=code)
+    ended = spacelang(folder=folder, code=code, afresh=True)
     assert ended.stdout.split() == ["True", "300", "False"], ended.stderr

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from math import isfinite
@@ -25,6 +25,9 @@ from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS, SpaceEstimato
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 """Numbers of rows."""
+
+Judge: TypeAlias = Callable[[Any, Any, Any], object]
+"""A scorer: it takes a fitted estimator, rows and their labels."""
 
 SCORE: Final = "score"
 """What scikit-learn calls the one score of a search that has no other."""
@@ -122,15 +125,15 @@ class CrossValidatedSearch:
             return None
         return -score if self.prepared.objective.metric.name.startswith(NEGATED) else 1 - score
 
-    def check_successes(self) -> None:
-        """Warn of trials that failed; raises ValueError where all did."""
+    def check_successes(self, judge: Judge) -> None:
+        """Warn of trials that failed, which `judge` was to score; raises ValueError where all did."""
         if self.failed == 0 < self.made:
             return
         if not self.made:
             raise ValueError("the time was used up before the first trial")
         what = f"{self.failed} of {self.made} trials failed"
         if self.failed == self.made:
-            why = None if self.weightless else self._why()
+            why = None if self.weightless else self._why(judge)
             raise ValueError(f"{what}; the default pipeline: {why}" if why else f"{what}: {self._reason}") from why
         warnings.warn(f"{what}: {self._reason}", FitFailedWarning, stacklevel=5)
 
@@ -143,10 +146,15 @@ class CrossValidatedSearch:
         told = f"{names} {'takes' if len(self.weightless) == 1 else 'take'} no weights of rows, {WITHOUT_WEIGHTS}"
         return told if unweighted == self.failed else f"{unweighted} of them as {told}; {REASON}"
 
-    def _why(self) -> Exception | None:
-        """What the default pipeline raises; None where it can be fitted."""
-        tried: Exception | None = getattr(clone(self.estimator).fit(*self.data), "error_", None)
-        return tried
+    def _why(self, judge: Judge) -> Exception | None:
+        """What the default pipeline raises; None where it can be fitted and scored."""
+        tried = clone(self.estimator).fit(*self.data, self.weights)
+        if (error := getattr(tried, "error_", None)) is None:
+            try:
+                judge(tried, *self.data)
+            except Exception as raised:  # noqa: BLE001 - a scorer may raise anything
+                return raised
+        return error
 
 
 def task_scorer(space: Space) -> str | None:

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -144,6 +145,9 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if getattr(X, "shape", ())[1:] == (0,):
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         labels = column_or_1d(y, warn=True)
+        if missing := int(pd.isna(labels).sum()):
+            rows = "1 row has" if missing == 1 else f"{missing} rows have"
+            raise ValueError(f"Input y contains NaN: {rows} no label; leave out or label them")
         self._opened, self._weights = self._space(), params.get("sample_weight")
         try:
             if is_classifier(self.estimator):
@@ -202,7 +206,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             while run.goes_on and (asked := search.ask()):
                 for fidelity, group in groupby(asked, key=lambda each: each.request.fidelity):
                     self._tell([*group], fidelity, evaluate_candidates)
-        run.check_successes()
+        run.check_successes(self._get_scorers()[0])
 
     def _tell(self, asked: list[Asked], fidelity: int | None, evaluate_candidates: Any) -> None:
         """Have scikit-learn evaluate some configurations, on so many training rows, and tell what came of them."""

@@ -293,7 +293,6 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
     imported. `bind` says how large the data is, as in `{"n_features": 30}`; raises ValueError for what is no symbol or
     no number above 0, and TypeError for either of another kind.
     """
-    must_be_of_kind(space=reference)
     return _read(_source(reference), _surroundings(allow, bind))
 
 
@@ -375,7 +374,8 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
 
 
 def _source(reference: str | PathLike[str]) -> Source:
-    """What a path, a bundled name or a text stands for; raises SpaceError."""
+    """What a path, a bundled name or a text stands for; raises SpaceError, and TypeError for anything else."""
+    must_be_of_kind(space=reference)
     if isinstance(reference, str) and is_text(reference):
         is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for what is too long for a name
         return _of_file(reference) if is_file else Source(TEXT, reference)

@@ -228,8 +228,14 @@ def test_trials_that_fail_are_counted() -> None:
     with pytest.raises(ValueError, match="n_neighbors"):
         searching(FAILING, trials=2, error_score="raise").fit(FEATURES, LABELS)
     words = np.array(["no", "yes"])[LABELS[:100] % 2]
-    with pytest.raises(ValueError, match="error_score='raise'"):  # fitted, and not scored: 1 is no label
+    with pytest.raises(
+        ValueError, match="1 of 1 trials failed; the default pipeline: pos_label=1 is not a valid label"
+    ):
         searching(trials=1, scoring="f1").fit(FEATURES[:100], words)
+    with pytest.raises(ValueError, match=r"1 of 1 trials failed; the default pipeline: .*150"):
+        searching("stage e = GaussianNB\n", trials=1).fit(FEATURES, LABELS, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="Input y contains NaN: 2 rows have no label"):
+        searching(trials=1).fit(FEATURES[:5], ["no", None, "yes", None, "no"])
     with pytest.raises(ValueError, match="1 of 1 trials failed"):
         searching(FAILING.replace("{3, 1000} = 3", "{1000} = 1000"), trials=1).fit(FEATURES, LABELS)
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, starmap
 from math import ceil
@@ -17,7 +18,7 @@ from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -40,7 +41,7 @@ from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.split import Split
 from spacelang.runtime.executors import Workers
@@ -166,7 +167,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Missing values and categories are prepared for pipelines that do not take them.
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        # Sparse features stay sparse: they are for pipelines that take them, as the default one does or does not.
+        with suppress(BuildError):
+            tags.input_tags.sparse = get_tags(self.estimator.build()).input_tags.sparse
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 

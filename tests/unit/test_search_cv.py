@@ -25,6 +25,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import spacelang as sl
@@ -66,6 +67,14 @@ def test_it_passes_the_checks_of_scikit_learn(tmp_path: Path) -> None:
             if IS_FULL or place % 2:
                 with suppress(SkipTest):
                     check(search)
+
+
+@pytest.mark.parametrize(
+    ("text", "takes"),
+    [(TEXT, False), (REGRESSION, True), ("abstract valve { a : float[0, 1] } stage part = valve", False)],
+)
+def test_it_takes_sparse_features_where_its_default_pipeline_does(text: str, takes: bool) -> None:
+    assert get_tags(searching(text)).input_tags.sparse is takes
 
 
 def test_it_has_what_searches_of_scikit_learn_have() -> None:

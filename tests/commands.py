@@ -75,6 +75,48 @@ def nursery(link: Link, files: dict[str, int]) -> Attended:
     return preloaded().nursery(Wanted(str(Path.cwd()), environment, list(sys.path)), **files)
 
 
+class Going:
+    """A command, or code that calls one, that goes on in a fork, as `subprocess.Popen` shows those that it has started.
+
+    There is one at a time, and no other command meanwhile.
+    """
+
+    def __init__(self, *arguments: str, folder: Path, code: str | None = None) -> None:
+        pipes = os.pipe(), os.pipe()
+        with Path(os.devnull).open("rb", buffering=0) as nothing:
+            streams = [nothing.fileno(), *(writing for _, writing in pipes)]
+            self.pid = preloaded().begin(Command([*arguments], str(folder), environment(), code), streams)
+        for _, writing in pipes:
+            os.close(writing)
+        self.stdout, self.stderr = (os.fdopen(reading, encoding="utf-8") for reading, _ in pipes)
+        self.returncode: int | None = None
+
+    def __enter__(self) -> "Going":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        self.send_signal(signal.SIGKILL)
+        assert self.poll(TIMEOUT) is not None
+
+    def poll(self, seconds: float = 0.0) -> int | None:
+        """How it has ended, once it has; None where that takes longer."""
+        if self.returncode is None:
+            self.returncode = preloaded().ended(seconds)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self) -> tuple[str, str]:
+        """What it writes until it ends; of a stream that was closed, nothing."""
+        assert self.poll(TIMEOUT) is not None, "it hangs"
+        out, err = ("" if each.closed else each.read() for each in (self.stdout, self.stderr))
+        return out, err
+
+
 def killed(*arguments: str, folder: Path, when: Callable[[], bool]) -> None:
     """Kill a command, which tells nobody anything, as soon as it is time, unless it ends before."""
     with Path(os.devnull).open("r+b", buffering=0) as nothing:

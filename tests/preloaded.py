@@ -27,7 +27,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 from struct import Struct
 from types import ModuleType
-from typing import IO, Final, NoReturn
+from typing import IO, Final, NoReturn, TextIO
 
 from threadpoolctl import ThreadpoolController
 
@@ -236,11 +236,18 @@ def become(command: Command, streams: list[int]) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    # Python asks but once whether there is a way back in a stream, and there was in others.
+    sys.stdout = sys.__stdout__ = afresh(sys.stdout)
+    sys.stderr = sys.__stderr__ = afresh(sys.stderr, buffering=1)
     os.chdir(command.folder)
     os.environ.clear()
     os.environ.update({**command.environment, **ONE_THREAD})
     sys.argv[:] = [sys.argv[0] if command.code is None else "-c", *command.arguments]
     sys.path[0] = command.folder
+
+
+def afresh(stream: TextIO, buffering: int = -1) -> TextIO:
+    return open(stream.fileno(), "w", buffering, stream.encoding, stream.errors, closefd=False)
 
 
 def status(code: str | None) -> int:

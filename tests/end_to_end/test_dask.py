@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,14 @@ def answered_once(finished: Sequence[Finished], number: int) -> None:
 
 def members() -> list[psutil.Process]:
     """The dask workers that this process has started."""
-    return [each for each in psutil.Process().children() if any("_dask.member" in word for word in each.cmdline())]
+    return [each for each in psutil.Process().children() if any("_dask.member" in word for word in words_of(each))]
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """What a process was started with; nothing for one that has ended, as others of this process may at any time."""
+    with suppress(psutil.NoSuchProcess):  # zombies are among these
+        return list(process.cmdline())
+    return []
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:

@@ -2,13 +2,11 @@
 
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import document, environment, spacelang
+from commands import Going, document, spacelang
 
 ARGUMENTS = ("run", "late.space", "--data", "rows.csv", "--allow", "late_faults", "--metric", "accuracy")
 OPTIONS = ("--optimizer", "random", "--set", "hyperparameters=sample", "--validate", "holdout(0.3)", "--trials", "9")
@@ -61,13 +59,12 @@ def test_where_none_can_be_fitted_it_is_said(folder: Path) -> None:
 
 def test_ctrl_c_while_it_is_fitted_leaves_the_code(folder: Path) -> None:
     late(folder, "sleep")
-    command = [sys.executable, "-c", INTERRUPTIBLE, *ARGUMENTS, *OPTIONS]
-    with subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True) as run:
+    with Going(*ARGUMENTS, *OPTIONS, folder=folder, code=INTERRUPTIBLE) as run:
         until = time.monotonic() + 60
         while not (folder / "fitting").exists() and time.monotonic() < until:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
-        told, _ = run.communicate(timeout=30)
+        told, _ = run.communicate()
     assert run.returncode == 130
     assert 'Late(deed="sleep", rows=70)' in told
     assert "\n# it was not fitted on all rows\n# to fit it: " in told
@@ -93,14 +90,7 @@ cli.main()
 def test_the_score_on_test_rows_is_kept_though_nobody_reads_the_output(folder: Path) -> None:
     (folder / "two.space").write_text("stage e = GaussianNB | BernoulliNB\n")
     command = ("run", "two.space", "--data", "rows.csv", "--test", "0.3", "--trials", "2", "--store", "two.db")
-    with subprocess.Popen(
-        [sys.executable, "-m", "spacelang", *command, "--optimizer", "random"],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
+    with Going(*command, "--optimizer", "random", folder=folder) as process:
         process.stdout.close()
         _, told = process.communicate()
     assert process.returncode == 0, told

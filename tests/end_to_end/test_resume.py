@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
-from commands import TIMEOUT, document, environment, killed, spacelang, write_spaces
+from commands import TIMEOUT, Going, document, environment, killed, spacelang, write_spaces
 
 from spacelang.runtime.storing.store import Store
 from spacelang.runtime.storing.store_faults import StoreError
@@ -125,25 +125,19 @@ def test_a_run_that_is_killed_ten_times_ends_as_one_that_is_not(folder: Path, wo
 @pytest.mark.parametrize("stop", ["Ctrl-C", "a scheduler"])
 def test_whatever_stops_it_what_the_workers_found_is_kept(folder: Path, stop: str) -> None:
     arguments = ("run", "toy.space", "--data", "sklearn:digits", "--optimizer", "random", "--time", "60s")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spacelang", *arguments, "--workers", "2", "--store", "run.db", "--json"],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    ends = time.monotonic() + TIMEOUT
-    while stored(folder / "run.db") < 3 and process.poll() is None and time.monotonic() < ends:
-        time.sleep(0.01)
-    if stop == "a scheduler":  # may stop all processes, in any order, and some more than once, as `timeout` does
-        for each in psutil.Process(process.pid).children(recursive=True):
-            each.terminate()
-        time.sleep(0.05)
-    for _ in range(2 if stop == "a scheduler" else 1):
-        process.send_signal(signal.SIGINT if stop == "Ctrl-C" else signal.SIGTERM)
-        time.sleep(0.02)
-    said, warned = process.communicate(timeout=TIMEOUT)
+    arguments += ("--workers", "2", "--store", "run.db", "--json")
+    with Going(*arguments, folder=folder) as process:
+        ends = time.monotonic() + TIMEOUT
+        while stored(folder / "run.db") < 3 and process.poll() is None and time.monotonic() < ends:
+            time.sleep(0.01)
+        if stop == "a scheduler":  # may stop all processes, in any order, and some more than once, as `timeout` does
+            for each in psutil.Process(process.pid).children(recursive=True):
+                each.terminate()
+            time.sleep(0.05)
+        for _ in range(2 if stop == "a scheduler" else 1):
+            process.send_signal(signal.SIGINT if stop == "Ctrl-C" else signal.SIGTERM)
+            time.sleep(0.02)
+        said, warned = process.communicate()
     found = json.loads(said)
     assert (process.returncode, found["ended"]) == (130, "interrupted")
     assert "Traceback" not in warned

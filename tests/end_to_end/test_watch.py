@@ -2,13 +2,12 @@
 
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from commands import TIMEOUT, environment, spacelang
+from commands import TIMEOUT, Going, spacelang
 from storing import stored
 
 
@@ -16,16 +15,13 @@ from storing import stored
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_it_says_where_it_is_and_ends_in_order(number: signal.Signals, tmp_path: Path) -> None:
     stored(tmp_path / "run.db")
-    command = [sys.executable, "-m", "spacelang", "watch", "run.db", "--no-browser"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None
+    with Going("watch", "run.db", "--no-browser", folder=tmp_path) as process:
         line = process.stdout.readline()
         assert line.startswith("run.db is shown at http://127.0.0.1:")
         with urlopen(line.split()[-1], timeout=TIMEOUT) as answer:
             assert b"wine.csv" in answer.read()
         process.send_signal(number)
-        out, err = process.communicate(timeout=TIMEOUT)
+        out, err = process.communicate()
     assert (process.returncode, out) == (0, "")
     assert err == "note: Ctrl-C ends it\n"
     assert [each.name for each in tmp_path.iterdir()] == ["run.db"]

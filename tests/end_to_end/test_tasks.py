@@ -186,6 +186,7 @@ def test_a_class_with_fewer_rows_than_folds(here: Here) -> None:
     ended = here("run", "screening.space", "--data", DATA, "--validate", "cv(300)")
     assert ended.returncode == 1
     assert "has 212 rows, fewer than the 300 parts" in ended.stderr
+    assert "give more rows, or take fewer folds, 212 at most" in ended.stderr
 
 
 def test_a_column_that_is_not_there(here: Here) -> None:

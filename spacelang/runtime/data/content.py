@@ -1,6 +1,7 @@
 """What a column of a table holds, by its type and its values; told without a library that fits."""
 
 from enum import Enum
+from math import nan
 from typing import Any, Final
 
 import pandas as pd
@@ -29,6 +30,16 @@ def content_of(column: pd.Series) -> Content:
     if strings or pd.api.types.is_bool_dtype(column):
         return Content.CATEGORY
     return Content.NUMBER if pd.api.types.is_numeric_dtype(column) else Content.OTHER
+
+
+def first_row(are: Any) -> int | None:
+    """The first row, from 1 on, of which something is so, by an array of truth values."""
+    return int(are.argmax()) + 1 if are.any() else None
+
+
+def as_numbers(column: "pd.Series[Any]") -> Any:
+    """A column of numbers as floats, nan where a value is missing; those of complex numbers as they are."""
+    return column.to_numpy() if pd.api.types.is_complex_dtype(column) else column.to_numpy(dtype=float, na_value=nan)
 
 
 def is_text(column: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Given, Kind
+from spacelang.runtime.data.content import first_row
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
@@ -49,10 +50,12 @@ class Dataset:
 
 def check_labelled(table: Table) -> None:
     """Raise DataError where a row has no label."""
-    missing = int(table.target.isna().sum())
-    if missing:
-        rows = "1 row has" if missing == 1 else f"{missing} rows have"
-        raise DataError(f"{rows} no label in the column `{table.target.name}`", "leave out or label them")
+    lacking = table.target.isna().to_numpy()
+    if (row := first_row(lacking)) is not None:
+        missing = int(lacking.sum())
+        rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
+        what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
+        raise DataError(what, "leave out or label them")
 
 
 def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
@@ -113,10 +116,11 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(f"all labels in the column `{column}` are `{only}`", "a classifier needs at least two classes")
     label, rows = min(named.items(), key=lambda item: item[1])
     if rows < folds:
+        more = "or give more rows" if rows == 1 else f"give more rows, or take fewer folds, {rows} at most"
         raise DataError(
             f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
             f"fewer than the {folds} parts that the rows are split into",
-            "leave the class out, join it to another or give more rows",
+            f"leave the class out, join it to another, {more}",
         )
 
 
@@ -130,8 +134,9 @@ def quantities(table: Table) -> pd.Series:
             "use a space that ends in classifiers, or choose another label column",
         )
     numbers = labels.astype(np.float64)
-    if not bool(np.isfinite(numbers.to_numpy()).all()):
-        raise DataError(f"the column `{labels.name}` holds infinite labels", "leave these rows out")
+    if (row := first_row(~np.isfinite(numbers.to_numpy()))) is not None:
+        what = f"the column `{labels.name}` holds infinite labels, first in row {row:,}"
+        raise DataError(what, "leave such rows out")
     return numbers
 
 

@@ -5,22 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
-from spacelang.runtime.data.content import Content, content_of, is_mostly_different
+from spacelang.runtime.data.content import Content, as_numbers, content_of, first_row, is_mostly_different
 from spacelang.runtime.data.labels import NUMBERED_CLASSES, check_labelled
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.reading import listed
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import counted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 LOOKED_AT: Final = 500
 """So many different values of a column are looked at for how they are written."""
@@ -215,21 +212,9 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
     distinct = int(values.nunique()) if content is Content.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
     is_read = suspicion is None and is_mostly_different(distinct, len(values))
-    infinite = _first(np.isinf(as_numbers(values))) if content is Content.NUMBER else None
+    infinite = first_row(np.isinf(as_numbers(values))) if content is Content.NUMBER else None
     missing = float(values.isna().mean())
     return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
-
-
-def as_numbers(values: "pd.Series[Any]") -> "npt.NDArray[Any]":
-    """A column of numbers as floats, nan where a value is missing; those of complex numbers as they are."""
-    if pd.api.types.is_complex_dtype(values):
-        return values.to_numpy()
-    return values.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _first(are: "npt.NDArray[np.bool_]") -> int | None:
-    """The first row, from 1 on, of which something is so."""
-    return int(are.argmax()) + 1 if are.any() else None
 
 
 # ---- what a run refuses
@@ -272,13 +257,13 @@ def _few(rows: int) -> Iterator[str]:
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     """That labels are infinite, or that classes have a single row, of which no split has one on both sides."""
     if kind == "regression":
-        if pd.api.types.is_numeric_dtype(labels) and (row := _first(np.isinf(as_numbers(labels)))) is not None:
+        if pd.api.types.is_numeric_dtype(labels) and (row := first_row(np.isinf(as_numbers(labels)))) is not None:
             yield f"labels are infinite, first in row {row:,}, which a run refuses: leave such rows out"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
     if alone.any():
-        names, row = [str(each) for each in values[alone]], _first(alone.to_numpy())
+        names, row = [str(each) for each in values[alone]], first_row(alone.to_numpy())
         what = f"the class {named(names)} has" if len(names) == 1 else f"the classes {named(names)} have"
         where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
         yield (

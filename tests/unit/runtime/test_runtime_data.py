@@ -221,7 +221,7 @@ def test_regression_keeps_its_numbers():
 @pytest.mark.parametrize(
     ("labels", "kind", "message"),
     [
-        (["a", None, "b", None], "classification", "2 rows have no label in the column `y`"),
+        (["a", None, "b", None], "classification", "2 rows have no label in the column `y` (first in row 2)"),
         ([1.0, float("nan"), 2.0], "regression", "1 row has no label"),
         (["a", "a", "a"], "classification", "all labels in the column `y` are `a`"),
         (["a", "b", "b"], "classification", "the class `a` in the column `y` has 1 row, fewer than the 2 parts"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.api.boxing import bounds_of, checked_fidelities, checked_scale, fidelities_of, grid_of, without_data
 from spacelang.api.experiment import Data, Experiment, Prepared
 from spacelang.api.initial import Initial, read_initial
-from spacelang.api.kinds import must_be_of_kind, whole, whole_or_none
+from spacelang.api.kinds import LIMITS, must_be, must_be_of_kind, whole, whole_or_none
 from spacelang.api.result import Result
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
@@ -83,7 +83,8 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     """
 
     must_be_of_kind(optimizer=optimizer, optimizer_options=optimizer_options, seed=seed, space=space)
-    must_be_of_kind(trials=trials, batch=batch, store=store, allow=allow)
+    must_be_of_kind(trials=trials, batch=batch, store=store, allow=allow, scale=scale, fidelities=fidelities)
+    must_be("constraints", {} if constraints is None else constraints, LIMITS)
     trials, seed, batch = whole_or_none(trials), whole(seed), whole(batch)
     if resume and store is None:
         raise ValueError("there is no run to go on with: name its `store`")

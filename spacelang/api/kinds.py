@@ -26,6 +26,10 @@ def _is_time(value: object) -> bool:
     return isinstance(value, (str, Real)) and not isinstance(value, bool)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _is_place(value: object) -> bool:
     return isinstance(value, (str, PathLike))
 
@@ -61,12 +65,15 @@ KINDS: Final[Mapping[str, tuple[Is, str]]] = {
     "ensemble": (_is_whole, "takes the number of votes, such as 32"),
     "executor": (_is_text, "takes `dask` or the address of a scheduler"),
     "folder": (_is_place, "takes the path of a folder"),
+    "fidelities": (_are_several_of_any, "takes whole numbers, such as `(1, 3, 9)`"),
     "metric": (_is_text, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"),
     "metrics": (_are_several, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
+    "number": (_is_whole, "takes a whole number"),
     "optimizer": (_is_text, "takes the name of an optimizer, such as `mosaic`"),
     "optimizer_options": (_are_named, 'takes options by their names, such as `{"trees": 10}`'),
     "optimizers": (_are_several, 'takes names of optimizers, such as `["random", "mosaic"]`'),
     "repeats": (_is_whole, "takes a whole number"),
+    "scale": (_is_number, "takes a number above 0"),
     "seed": (_is_whole, "takes a whole number, of which all chance comes"),
     "space": (_is_space, "takes a `Space`, or the path, the name or the text of one; features and labels follow it"),
     "store": (_is_place, "takes the path of a file"),
@@ -79,9 +86,24 @@ KINDS: Final[Mapping[str, tuple[Is, str]]] = {
 }
 """What each option takes, and how that is said."""
 
+LIMITS: Final[tuple[Is, str]] = (_are_named, 'takes limits by name, such as `{"latency": 0.1}`')
+"""What `constraints` takes where there are no pipelines that functions could measure."""
+
 NEEDED: Final = frozenset(
     {
-        *("allow", "batch", "constraints", "count", "data", "metrics", "optimizers", "repeats", "seed", "space"),
+        *(
+            "allow",
+            "batch",
+            "constraints",
+            "count",
+            "data",
+            "metrics",
+            "number",
+            "optimizers",
+            "repeats",
+            "seed",
+            "space",
+        ),
         *("text", "workers"),
     }
 )
@@ -91,9 +113,15 @@ NEEDED: Final = frozenset(
 def must_be_of_kind(**given: object) -> None:
     """Raise TypeError for the first option that is of another kind than it takes; None is what is not given."""
     for name, value in given.items():
-        is_one, wanted = KINDS[name]
-        if not (is_one(value) if value is not None else name not in NEEDED):
-            raise TypeError(f"`{name}` {wanted}, not {shown(value)}")
+        if value is not None or name in NEEDED:
+            must_be(name, value, KINDS[name])
+
+
+def must_be(name: str, value: object, kind: tuple[Is, str]) -> None:
+    """Raise TypeError, by the name of an option, for a value that is of another kind."""
+    is_one, wanted = kind
+    if not is_one(value):
+        raise TypeError(f"`{name}` {wanted}, not {shown(value)}")
 
 
 def whole(number: Any) -> int:

@@ -134,7 +134,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     must_be_of_kind(optimizer=optimizer, optimizer_options=optimizer_options, metric=metric, validate=validate)
     must_be_of_kind(time=time, trials=trials, seed=seed, allow=allow, bind=bind, store=store, workers=workers)
     must_be_of_kind(executor=executor, trial_limit=trial_limit, metrics=metrics, constraints=constraints)
-    must_be_of_kind(ensemble=ensemble, space="" if space is None else space)
+    must_be_of_kind(ensemble=ensemble, scale=scale, fidelities=fidelities, space="" if space is None else space)
     trials, seed, workers, ensemble = whole_or_none(trials), whole(seed), whole(workers), whole_or_none(ensemble)
     if ensemble is not None:
         _check_votes(ensemble, store if resume else None)

@@ -159,7 +159,8 @@ class Space(Computing):
 
         Raises IndexError for another number, and ValueError, with the reason, where configurations are not counted.
         """
-        return self._numbers.at(number)
+        must_be_of_kind(number=number)
+        return self._numbers.at(whole(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
         """The number of a configuration, `configuration(rank(c)) == c`.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -202,10 +203,16 @@ def _experiment(
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.testing import read_test
 
+    if isinstance(source, PathLike):
+        source = fspath(source)
     if isinstance(source, str):
         said = of(data=data_of(source, target_column, reading))
     else:
-        features, target = source
+        try:
+            features, target = source
+        except (TypeError, ValueError):
+            message = f"the data `{label}` is neither a text nor a pair of features and labels"
+            raise DataError(message, 'give `"FILE"` or `(X, y)`') from None
         said = of(data=Rows(make_table(features, target, label)))
     if isinstance(said.data, Rows):
         return replace(said, test=read_test(said.test, said.data.table))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.model_selection import KFold
 
 import spacelang as sl
 from spacelang.api.kinds import KINDS, NEEDED
+from spacelang.bench.arenas import ArenasError
 
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
 FEATURES, LABELS = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
@@ -29,9 +31,9 @@ def called(call: str, **said: Any) -> Any:
     return getattr(sl, call)(**{**USUAL[call], **said})
 
 
-@pytest.mark.parametrize(("call", "name"), [each for each in OPTIONS if each != ("ask_and_tell", "constraints")])
+@pytest.mark.parametrize(("call", "name"), OPTIONS)
 def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) -> None:
-    is_needed = name in NEEDED and (call, name) != ("search", "space")
+    is_needed = name in NEEDED and (call, name) not in {("search", "space"), ("ask_and_tell", "constraints")}
     for value in [object(), *[None] * is_needed, *["text"] * ("names of" in KINDS[name][1])]:
         with pytest.raises(TypeError, match=f"^`{name}` takes .*, not "):
             called(call, **{name: value})
@@ -72,6 +74,7 @@ REFUSED: list[tuple[Callable[[sl.Space], object], type[Exception], str]] = [
     (lambda space: "e" in space, TypeError, "a configuration is a mapping of keys to values, not `'e'`"),
     (lambda space: space.nearest(None), TypeError, "a configuration is a mapping of keys to values, not `None`"),  # type: ignore[arg-type]
     (lambda space: space.sample(2.0), TypeError, "`count` takes a whole number, not `2.0`"),  # type: ignore[arg-type]
+    (lambda space: space.configuration(0.5), TypeError, "`number` takes a whole number, not `0.5`"),  # type: ignore[arg-type]
     (lambda space: space.sample(-1), ValueError, "-1 configurations cannot be drawn"),
     (
         lambda _: sl.parse("a.space"),
@@ -88,6 +91,18 @@ def test_what_a_space_is_asked_is_of_its_kind(
     with pytest.raises(kind) as raised:
         asked(sl.parse(SPACE))
     assert str(raised.value) == said
+
+
+@pytest.mark.parametrize("data", [5, (FEATURES, LABELS, LABELS), {"X": FEATURES, "y": LABELS, "z": 1}])
+def test_data_of_a_comparison_are_texts_or_pairs(data: Any) -> None:
+    with pytest.raises(ArenasError, match="the data `a` is neither a text nor a pair of features and labels"):
+        called("compare", data={"a": data})
+
+
+def test_data_of_a_comparison_may_be_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,target\n" + "".join(f"{row},{row % 2}\n" for row in range(40)), encoding="utf-8")
+    assert len(called("compare", data={"a": path}, repeats=1).runs) == 1
 
 
 def test_counts_of_numpy_are_counts() -> None:

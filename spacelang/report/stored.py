@@ -49,6 +49,15 @@ UNKNOWN: Final = "; with its own `--set`, `--allow` and `--bind`, if it had any:
 OF_A_FUNCTION: Final = "function:"
 """How the data of a run is called whose loss a function says."""
 
+OF_A_TABLE: Final = "table:"
+"""How the data of a run is called that a table of losses answers."""
+
+TABULATE: Final = "tabulate"
+"""What the store of a table that is being made has for an optimizer."""
+
+OF_RUNGS: Final = "; with its own `--b` and `--eta`, if it had any: the store knows the rungs alone"
+"""What is said behind how to go on with such a table."""
+
 BY_THE_CALLER: Final = "ask_and_tell"
 """How it is called where the caller does."""
 
@@ -318,7 +327,8 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
     """What can be done with the run."""
     header = run.header
     store, is_held = shlex.quote(str(run.path)), _is_held(header)
-    if has_best and header.data.rows:
+    has_rows = bool(header.data.rows) and not header.data.name.startswith(OF_A_TABLE)
+    if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
         yield "take away", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
         if run.votes:
@@ -328,13 +338,22 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
         own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
         yield "go on", f"{GOES_ON[found.state]} `{call}, {own})` in Python, all else as it was begun"
         return
-    facts = f"--optimizer {shlex.quote(header.optimizer)} --seed {header.seed}"
-    facts += f" --ensemble {run.votes}" if run.votes else ""
     data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
-    judged = _judging_options(header) if header.data.rows else ""
+    judged = _judging_options(header) if has_rows else ""
     space, said, unknown = _asked_again(header)
-    line = f"spacelang run{space} {data}{judged} {facts}{said} --store {store} --resume"
+    by, way, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
+    if header.optimizer == TABULATE:
+        by, way, output = "tabulate", _extent(header), " -o TABLE.npz"
+        unknown = f"{OF_RUNGS}{unknown}"
+    facts = f"{way} --seed {header.seed}{f' --ensemble {run.votes}' if run.votes else ''}"
+    line = f"spacelang {by}{space} {data}{judged}{facts}{said} --store {store} --resume{output}"
     yield "go on", f"{GOES_ON[found.state]} `{line}`{unknown}"
+
+
+def _extent(header: "Header") -> str:
+    """Of which hyperparameters a table is made, where it is not all of them."""
+    extent = _options(header.options).get("hyperparameters")
+    return f" --hyperparameters {shlex.quote(extent)}" if isinstance(extent, str) and extent != "all" else ""
 
 
 def _is_held(header: "Header") -> bool:

@@ -245,6 +245,22 @@ def test_a_line_to_paste_is_not_cut(tmp_path: Path) -> None:
     assert told(tmp_path / "run.db")[0].splitlines()[-1].endswith("/run.db --resume`")
 
 
+def test_tables_are_gone_on_with_as_they_were_made(tmp_path: Path) -> None:
+    """What a table answers is judged as it says, and has no pipeline to take away; the making of one has a command."""
+    stored(tmp_path / "known.db", data=replace(DATA, name="table:known.npz"))
+    stored(tmp_path / "made.db", optimizer="tabulate", options={"hyperparameters": "default", "sizes": [62, 124]})
+    known, made = (told(tmp_path / f"{name}.db")[0] for name in ("known", "made"))
+    assert "spacelang run SPACE --data table:known.npz --optimizer blds --seed 0 --store" in known
+    assert "spacelang export" not in known
+    line = made.splitlines()[-1]
+    assert (
+        "`spacelang tabulate SPACE --data wine.csv --metric roc_auc --validate 'holdout(0.3)' --hyperparameters" in line
+    )
+    assert (
+        f" --hyperparameters default --seed 0 --store {tmp_path / 'made.db'} --resume -o TABLE.npz`; with its" in line
+    )
+
+
 def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
     """And rows that a program held have no file that their name leads to."""
     none = {"rows": 0, "columns": 0}

@@ -29,25 +29,18 @@ from struct import Struct
 from types import ModuleType
 from typing import IO, Final, NoReturn, TextIO
 
-from threadpoolctl import ThreadpoolController
-
 import spacelang
 from spacelang.runtime.executors._processes import nursery
 from spacelang.runtime.executors._processes.forked import ONE_THREAD as LIBRARIES
+from spacelang.runtime.storing.header import versions
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 
 HEAVY: Final = (
     *("ConfigSpace", "cloudpickle", "hyperopt", "pandas", "psutil", "pyarrow.pandas_compat", "rich.console"),
     *("sklearn.compose", "sklearn.datasets", "sklearn.discriminant_analysis", "sklearn.dummy"),
-    *(
-        "sklearn.feature_selection",
-        "sklearn.linear_model",
-        "sklearn.model_selection",
-        "sklearn.naive_bayes",
-        "sklearn.neighbors",
-    ),
-    *("sklearn.neural_network", "sklearn.pipeline", "sklearn.svm", "sklearn.tree"),
+    *("sklearn.feature_selection", "sklearn.linear_model", "sklearn.model_selection", "sklearn.naive_bayes"),
+    *("sklearn.neighbors", "sklearn.neural_network", "sklearn.pipeline", "sklearn.svm", "sklearn.tree"),
 )
 """What commands import of others; none of it starts a thread that a fork would lack."""
 
@@ -272,15 +265,32 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
+def warm_up() -> None:
+    """Have libraries do what they do once in a process, and remember."""
+    from sklearn.datasets import load_iris
+    from sklearn.dummy import DummyClassifier
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+    from threadpoolctl import ThreadpoolController
+
+    versions()
+    ThreadpoolController()  # where the hundreds of libraries lie that it looks through in each run
+    iris = load_iris(as_frame=True)
+    for learner in (DummyClassifier(), make_pipeline(StandardScaler(), DecisionTreeClassifier())):
+        cross_val_score(learner, iris.data, iris.target.astype(str), scoring="balanced_accuracy", cv=2)
+
+
 def load() -> None:
-    """Import what commands do, and read the grammar."""
+    """Import what commands do, read the grammar, and fit a first pipeline."""
     for name in HEAVY:
         import_module(name)
     for module in walk_packages(spacelang.__path__, "spacelang."):
         if not set(ABSENT) & set(module.name.split(".")):
             import_module(module.name)
     parse(Source("some.space", "stage e = GaussianNB\n"))
-    ThreadpoolController()  # remembers where the hundreds of libraries lie that it looks through in each run
+    warm_up()
     # What the collector does not visit it does not write to: such pages are not copied for each fork.
     gc.collect()
     gc.freeze()

@@ -48,7 +48,9 @@ class Searches(Suite):
     giant: ClassVar[int] = LIMIT
     """So many trials a search of a giant space has."""
     failures: ClassVar[int] = 25
-    """How many of the first 50 trials on all rows may fail where three of eight pipelines do: a bit more than such."""
+    """How many of 50 trials on all rows may fail where three of eight pipelines do: a bit more than such."""
+    opening: ClassVar[int] = 0
+    """So many trials on all rows come before any that it has learned from."""
     draws: ClassVar[bool] = True
     """Whether it draws anything: an enumeration does not."""
     repeats: ClassVar[bool] = False

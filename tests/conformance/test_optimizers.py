@@ -18,6 +18,8 @@ from spacelang.testing.small_spaces import plain
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "boasf", "jopt", "mosaic", "optuna", "smac", "tpe")
 """Those that may propose what they have proposed before."""
+OPENING = {"smac": 25}
+"""SMAC's design is made before anything is known: of a hundred trials a quarter."""
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 SLOW = () if IS_FULL else ("admm", "jopt")
 """Those of which a part of the cases says enough."""
@@ -43,6 +45,7 @@ class TestOptimizers(OptimizerConformance):
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"
         self.failures = 12 if self.has("b") else type(self).failures
+        self.opening = OPENING.get(name, 0)
 
 
 @pytest.mark.parametrize("name", sorted(SLOWEST - {"smac"}))

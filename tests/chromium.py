@@ -18,7 +18,8 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS: Final = 100.0
 """After which a browser has hung."""
 
-OF_ITS_OWN: Final = re.compile(r"^(http://)?[\w.-]+\.google\.com[:/]")
+OF_ITS_OWN: Final = re.compile(r"^(http://)?([\w.-]+\.google|update\.googleapis)\.com[:/]")
+"""Hosts that no page asks for anything: fonts, say, would come from others."""
 
 WIDTHS: Final = (375, 1280)
 

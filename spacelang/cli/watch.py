@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,15 +39,11 @@ def command(
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
     note("Ctrl-C ends it")
-    with server:
-        serving = Thread(target=server.serve_forever, daemon=True)
-        serving.start()
-        try:
-            if browser and _has_windows():
-                _open(server.address)
-            serving.join()
-        except KeyboardInterrupt:
-            server.shutdown()
+    # Ctrl-C may come as soon as there is an answer, so it is waited for before there is one.
+    with suppress(KeyboardInterrupt), server:
+        if browser and _has_windows():
+            Thread(target=_open, args=(server.address,), daemon=True).start()
+        server.serve_forever()
 
 
 def _server(run: "Path", port: int) -> "Watch":

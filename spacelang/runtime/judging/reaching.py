@@ -153,13 +153,15 @@ def _of_function(constraint: Constraint, subject: _Subject) -> Reached:
             values.append(constraint.measure(asked, features, guarded(fold.held_out_target[rows])))
         except Exception:  # noqa: BLE001 - it has told of all rows together, and knows nothing of these
             values.append(math.nan)
-    return _with_interval(constraint.bound, value, np.array(values))
+    return _with_interval(constraint.bound, value, np.array(values), may_be_fixed=True)
 
 
-def _with_interval(bound: AnyBound, value: float, values: npt.NDArray[np.float64]) -> Reached:
+def _with_interval(
+    bound: AnyBound, value: float, values: npt.NDArray[np.float64], *, may_be_fixed: bool = False
+) -> Reached:
     if math.isnan(value):
         return Reached(bound, None, reason="it is undefined on these rows")
-    low, high, reason = interval(values, bound.name)
+    low, high, reason = interval(values, bound.name, may_be_fixed=may_be_fixed)
     return Reached(bound, float(value), low, high, reason)
 
 

@@ -77,12 +77,18 @@ def resamples(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
         yield rng.integers(0, count, count)
 
 
-def interval(values: Any, name: str) -> tuple[float | None, float | None, str]:
-    """The ends of the percentile interval of what resamples have, or why there is none."""
+def interval(values: Any, name: str, *, may_be_fixed: bool = False) -> tuple[float | None, float | None, str]:
+    """The ends of the percentile interval of what resamples have, or why there is none.
+
+    Where all of them have the same there is none: among rows without a mistake none is drawn that has one, though other
+    rows could. `may_be_fixed` is what depends on no rows, such as the size of a pipeline.
+    """
     defined = values[np.isfinite(values)]
     if len(defined) < (1 - UNDEFINED) * len(values):
         lacking = f"{len(values) - len(defined):,} of {len(values):,} resamples"
         return None, None, f"no interval: the {name} is undefined in {lacking}"
+    if not may_be_fixed and np.ptp(defined) == 0:
+        return None, None, f"no interval: the {name} is the same in all resamples"
     low, high = np.percentile(defined, BOUNDS)
     return float(low), float(high), ""
 

@@ -122,6 +122,18 @@ class TestScores:
         assert (found.loss, found.low, found.high, found.rows) == (None, None, None, 80)
         assert found.reason.startswith("ValueError: ")
 
+    @pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "f1"])
+    def test_no_mistake_among_few_rows_is_no_proof_that_there_are_none(self, metric: str) -> None:
+        table = TABLE.assign(a=(WORDS == "yes") * 9.0)
+        found = score(LogisticRegression().fit(table, WORDS), table, held(), named_metric(metric), 0)
+        assert (found.loss, found.low, found.high) == (0.0, None, None)
+        assert found.reason.endswith(" is the same in all resamples")
+
+    def test_what_depends_on_no_rows_is_exact(self) -> None:
+        values = np.full(100, 7.0)
+        assert testing.interval(values, "leaves", may_be_fixed=True) == (7.0, 7.0, "")
+        assert testing.interval(values, "loss")[:2] == (None, None)
+
     def test_there_is_no_interval_where_too_many_resamples_have_no_loss(self) -> None:
         rare = np.where(np.arange(80) == 3, "yes", "no")
         model = DummyClassifier(strategy="prior").fit(TABLE, rare)

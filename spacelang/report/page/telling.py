@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spacelang.report.failures import told as told_failures
+from spacelang.report.going_on import further
 from spacelang.report.page.axes import seconds
 from spacelang.report.page.curves import Curves, curve_of, look
 from spacelang.report.page.importance import Importances, importances
@@ -15,7 +16,7 @@ from spacelang.report.page.parallel import Parallel, parallel
 from spacelang.report.page.ranking import Ranked, ranking, tested_there
 from spacelang.report.page.source import Piece, source_of
 from spacelang.report.page.tree import VisitedTree, decision_tree, searched_tree
-from spacelang.report.stored import by_kind, facts_of, further
+from spacelang.report.stored import by_kind, facts_of
 from spacelang.runtime.storing.runs import Summary
 from spacelang.runtime.storing.stored import RunState
 

@@ -14,7 +14,8 @@ from storing import DATA, LIMIT, broken, header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
 from spacelang.ir.trial import Measurement, Reached, Status, TestScore
-from spacelang.report.stored import LONGEST, UNKNOWN, document, scorer_of, text
+from spacelang.report.going_on import UNKNOWN, scorer_of
+from spacelang.report.stored import LONGEST, document, text
 from spacelang.runtime.history import History, Unkept
 from spacelang.runtime.judging.metric import named_metric
 from spacelang.runtime.storing.header import UNNAMED

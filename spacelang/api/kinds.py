@@ -90,22 +90,21 @@ LIMITS: Final[tuple[Is, str]] = (_are_named, 'takes limits by name, such as `{"l
 """What `constraints` takes where there are no pipelines that functions could measure."""
 
 NEEDED: Final = frozenset(
-    {
-        *(
-            "allow",
-            "batch",
-            "constraints",
-            "count",
-            "data",
-            "metrics",
-            "number",
-            "optimizers",
-            "repeats",
-            "seed",
-            "space",
-        ),
-        *("text", "workers"),
-    }
+    [
+        "allow",
+        "batch",
+        "constraints",
+        "count",
+        "data",
+        "metrics",
+        "number",
+        "optimizers",
+        "repeats",
+        "seed",
+        "space",
+        "text",
+        "workers",
+    ]
 )
 """Those that are never None."""
 

@@ -162,8 +162,8 @@ class DataObjective:
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"
-        if beyond := self.preparation.beyond:
-            found[MISSING] = beyond
+        if numbered := self.preparation.formerly_imputed:
+            found[MISSING] = numbered
         return found
 
     @property

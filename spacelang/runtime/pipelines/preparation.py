@@ -82,8 +82,8 @@ class Preparation:
         return f"Before the pipeline: {', '.join(done)}." if done else ""
 
     @property
-    def beyond(self) -> str:
-        """What earlier versions imputed, which made other trials of it; empty where they did the same."""
+    def formerly_imputed(self) -> str:
+        """What becomes of missing values that earlier versions imputed, in words; empty where they did the same."""
         return f"numbered by the space in {_columns(self.numbered)}" if self.numbered else ""
 
     def transformer(self) -> Any:
@@ -157,7 +157,7 @@ def plan(space: Space, features: Features) -> Preparation:
             for column in used
             if column.lacks_values
             and column not in imputed
-            and _flow(space.root, _imputed_once, column) is _Flow.BREAKS
+            and _flow(space.root, _missing_formerly, column) is _Flow.BREAKS
         ),
         table=tuple(_prepared(column, encoded, imputed) for column in used) if keeps_table else None,
     )
@@ -242,10 +242,10 @@ def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operato
 def _missing(operator: Operator) -> _Flow:
     if operator.name == "OrdinalEncoder" and not any(map(_is_missing, _values(operator, "encoded_missing_value", nan))):
         return _Flow.ENDS
-    return _imputed_once(operator)
+    return _missing_formerly(operator)
 
 
-def _imputed_once(operator: Operator) -> _Flow:
+def _missing_formerly(operator: Operator) -> _Flow:
     """What earlier versions saw: a missing value passed every `OrdinalEncoder`."""
     if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
         return _Flow.ENDS

@@ -167,16 +167,16 @@ def test_a_missing_category_that_the_space_numbers_reaches_it(gap):
     table = pd.DataFrame({"town": pd.Series(["a", gap, "b", "a"] * 3, dtype=object), "number": GAPS["number"]})
     preparation = plan(ordinal(NUMBERED), table)
     assert preparation.is_empty
-    assert preparation.beyond == "numbered by the space in column `town`"
+    assert preparation.formerly_imputed == "numbered by the space in column `town`"
     assert plan(ordinal("OrdinalEncoder"), table).imputed == ("town",)
 
 
-def test_only_what_earlier_versions_imputed_is_beyond_them():
+def test_only_what_earlier_versions_imputed_is_told():
     whole = GAPS[["number", "town", "colour"]]
-    assert plan(ordinal(NUMBERED), whole).beyond == "numbered by the space in column `town`"
-    assert plan(ordinal(NUMBERED), whole[["number", "colour"]]).beyond == ""
-    assert plan(ordinal("OneHotEncoder"), whole).beyond == ""
-    assert plan(ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole).beyond == ""
+    assert plan(ordinal(NUMBERED), whole).formerly_imputed == "numbered by the space in column `town`"
+    assert plan(ordinal(NUMBERED), whole[["number", "colour"]]).formerly_imputed == ""
+    assert plan(ordinal("OneHotEncoder"), whole).formerly_imputed == ""
+    assert plan(ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole).formerly_imputed == ""
 
 
 @pytest.mark.parametrize(

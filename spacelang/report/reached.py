@@ -61,7 +61,8 @@ def kept_to(score: "TestScore", searched: "Trial") -> Iterator[str]:
     """A line for each bound: what is reached of it on the test rows, and whether that is what the search had found."""
     held = {each.bound.name: each.holds for each in searched.constraints}
     for each in score.constraints:
-        yield f"{describe_bound(each.bound)} there: {_value(each)}{_verdict(each, held.get(each.bound.name, False))}"
+        verdict = _verdict(each, held.get(each.bound.name, False))
+        yield f"{describe_bound(each.bound)} there: {_value(each)}{verdict}{_lacking(each)}"
 
 
 def shown(bound: AnyBound, value: float) -> str:
@@ -74,7 +75,7 @@ def _value(each: "Reached") -> str:
         return f"unknown, {each.reason}"
     value = shown(each.bound, each.value)
     if each.low is None or each.high is None:
-        return f"{value}; {each.reason}" if each.reason else value
+        return value
     return f"{value} [{shown(each.bound, each.low)}, {shown(each.bound, each.high)}]"
 
 
@@ -87,3 +88,8 @@ def _verdict(each: "Reached", held: bool) -> str:
     if not held:
         return f", which breaks it, as it did in the search{chance}"
     return f", which breaks it: the bound held in the search and does not on these rows{chance}"
+
+
+def _lacking(each: "Reached") -> str:
+    """Why what is reached has no interval; what has no value says it there."""
+    return f"; {each.reason}" if each.reason and each.value is not None else ""

@@ -64,6 +64,9 @@ def test_the_lines() -> None:
         "pickled_size < 2MB there: 3MB, which breaks it, as it did in the search"
     )
     assert line(Reached(LEAVES, 4.0, reason="no interval: slow")) == "leaves <= 10 there: 4; no interval: slow"
+    assert line(Reached(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
+        "leaves <= 10 there: 12, which breaks it, as it did in the search; no interval: slow"
+    )
 
 
 def test_without_bounds_nothing_is_feasible_or_not() -> None:

@@ -1,6 +1,12 @@
-"""Errors that go from one process to another."""
+"""Errors that go from one process to another, and those that a user can put right."""
 
-from typing import Any
+import re
+from typing import Any, Final
+
+OPTION: Final = re.compile(r"`--(?:set )?([a-z][a-z_-]*)(?:[ =]([^`]*))?`")
+"""An option of the command line as a remedy names it: its name, and the value where there is one."""
+FLAGS: Final = frozenset({"resume"})
+"""The options that remedies name which have no value."""
 
 
 class Carried(Exception):  # noqa: N818 - what it is made for, not what went wrong
@@ -13,6 +19,30 @@ class Carried(Exception):  # noqa: N818 - what it is made for, not what went wro
     def __reduce__(self) -> tuple[Any, ...]:
         """How it is made again: without being told anew what it was made with."""
         return _again, (type(self), self.args, self.__dict__)
+
+
+class Correctable(Carried):
+    """A mistake in what the user gave: `message` says what is wrong, `help` (may be empty) what to do about it.
+
+    Python shows the help below the message, as a note, with options of the command line as arguments.
+    """
+
+    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word of the house's diagnostics
+        super().__init__(message)
+        self.message = message
+        self.help = help
+        if help:
+            self.add_note(f"help: {in_python(help)}")
+
+
+def in_python(remedy: str) -> str:
+    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…` and `--resume` as `resume=True`."""
+    return OPTION.sub(_argument, remedy)
+
+
+def _argument(option: re.Match[str]) -> str:
+    name, value = option.groups()
+    return f"`{name.replace('-', '_')}={value or ('True' if name in FLAGS else '…')}`"
 
 
 def _again(kind: type[Carried], args: tuple[object, ...], known: dict[str, object]) -> Carried:

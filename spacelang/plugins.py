@@ -14,7 +14,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from spacelang.carried import Carried
+from spacelang.carried import Correctable
 from spacelang.suggest import nearest
 
 if TYPE_CHECKING:
@@ -23,22 +23,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class UnknownPluginError(Carried, LookupError):
+class UnknownPluginError(Correctable, LookupError):
     """No plug-in has the name; `message` says so, `help` names the nearest one and all that there are."""
 
-    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics
-        super().__init__(message)
-        self.message = message
-        self.help = help
 
-
-class OptionError(ValueError):
+class OptionError(Correctable, ValueError):
     """An option that does not exist or a value that it cannot take; `help` names what there is."""
-
-    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word of the house's diagnostics
-        super().__init__(message)
-        self.message = message
-        self.help = help
 
 
 PRESET: Final = "preset"

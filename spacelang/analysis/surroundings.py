@@ -5,7 +5,7 @@ from dataclasses import field
 from operator import index
 from typing import Any, Final
 
-from spacelang.carried import Carried
+from spacelang.carried import Correctable
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.facts import fact
 from spacelang.ir.domain import SYMBOLS
@@ -33,13 +33,8 @@ ALONE = Surroundings()
 """A text by itself."""
 
 
-class BindingError(Carried, ValueError):
+class BindingError(Correctable, ValueError):
     """Something cannot be bound; `help` says what can be."""
-
-    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the word of the house's diagnostics
-        super().__init__(message)
-        self.message = message
-        self.help = help
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:

@@ -58,7 +58,7 @@ def check_predictions(path: str | PathLike[str] | None) -> None:
         keeps_them = run.header.settings.get("predictions") == "true"
     if not keeps_them:
         what = f"`{path}` keeps no predictions, by which the members of an ensemble are chosen"
-        raise StoreError(what, "search again with `--ensemble`, or `ensemble=`, and another store")
+        raise StoreError(what, "search again with `--ensemble`, and another store")
 
 
 def check_rungs(prepared: "Prepared") -> None:

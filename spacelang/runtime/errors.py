@@ -1,15 +1,10 @@
 """What a user can put right before a run starts: the data, the metric, or a space that cannot be built."""
 
-from spacelang.carried import Carried
+from spacelang.carried import Correctable
 
 
-class InputError(Carried):
-    """A mistake in what the user gave: `message` says what is wrong, `help` (may be empty) what to do about it."""
-
-    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word of the house's diagnostics
-        super().__init__(message)
-        self.message = message
-        self.help = help
+class InputError(Correctable):
+    """A mistake in what a run was given."""
 
 
 class DataError(InputError):

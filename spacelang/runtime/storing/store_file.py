@@ -125,7 +125,7 @@ def must_go_on(path: Path, connection: sqlite3.Connection) -> None:
         raise StoreError(
             f"`{path}` was written by an earlier spacelang, which told a search of its trials in rounds: "
             "what it was told cannot be told again",
-            f"`spacelang runs {path}` shows it, and exports it with `--export`; begin a new run with another `--store`",
+            f"`spacelang runs {path} --export FILE` shows and exports it; begin a new run with another `--store`",
         )
 
 

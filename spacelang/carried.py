@@ -36,13 +36,14 @@ class Correctable(Carried):
 
 
 def in_python(remedy: str) -> str:
-    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…` and `--resume` as `resume=True`."""
+    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…`, and words quoted: `optimizer="mosaic"`."""
     return OPTION.sub(_argument, remedy)
 
 
 def _argument(option: re.Match[str]) -> str:
-    name, value = option.groups()
-    return f"`{name.replace('-', '_')}={value or ('True' if name in FLAGS else '…')}`"
+    name, given = option.groups(default="")
+    value = f'"{given}"' if given.islower() else given or ("True" if name in FLAGS else "…")
+    return f"`{name.replace('-', '_')}={value}`"
 
 
 def _again(kind: type[Carried], args: tuple[object, ...], known: dict[str, object]) -> Carried:

@@ -134,7 +134,9 @@ class Result:
     def _rows(self) -> "Sequence[Row]":
         from spacelang.report.glance import result_rows
 
-        return result_rows(self.outcome, self.store, self.experiment.chosen, positive_class_of(self.objective))
+        return result_rows(
+            self.outcome, self.searched, self.store, self.experiment.chosen, positive_class_of(self.objective)
+        )
 
     @property
     def best_configuration(self) -> Configuration | None:

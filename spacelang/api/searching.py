@@ -18,6 +18,7 @@ from spacelang.api.result import Result, positive_class_of, succeeded
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
 from spacelang.api.usual import told_of, usual_space
+from spacelang.carried import in_python
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Workers
@@ -197,11 +198,18 @@ def _watched(progress: bool | None, listener: "Listener | None", notes: Iterable
 
 
 def _notes(chosen: str, prepared: Prepared) -> "Iterator[str]":
-    """What is to be known before a search begins: why its space was `chosen`, and of which class its metric is."""
+    """What is to be known before a search begins.
+
+    Why its space was `chosen`, of which class its metric is, what it leaves as it is, and what its form has not.
+    """
     if chosen:
         yield told_of(chosen)
     if (positive := positive_class_of(prepared.objective)) is not None:
         yield positive.sentence
+    searched = prepared.searched
+    if searched.sentence:
+        yield f"{searched.sentence}{searched.remedy and f': {in_python(searched.remedy)}'}"
+    yield from searched.lost
 
 
 def _space(

@@ -12,6 +12,7 @@ from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 
 if TYPE_CHECKING:
+    from spacelang.report.searched import Searched
     from spacelang.runtime.history import Improvement, Outcome
     from spacelang.runtime.loss_name import PositiveClass
 
@@ -53,17 +54,21 @@ def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
 
 
 def result_rows(
-    outcome: "Outcome", store: object, chosen: str = "", positive: "PositiveClass | None" = None
+    outcome: "Outcome", searched: "Searched", store: object, chosen: str = "", positive: "PositiveClass | None" = None
 ) -> list[Row]:
     """What else is to be known of a result; `chosen` says why its space is this one, `positive` of which class it is.
 
-    That is so where the loss, or what was recorded or bounded, is of one class alone.
+    That is so where the loss, or what was recorded or bounded, is of one class alone. What was `searched` otherwise
+    than the space says has a line for each.
     """
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
     kept = [] if store is None else [("kept in", visible(str(store)))]
     why = [("space", visible(chosen))] if chosen else []
     of_one = [] if positive is None else [("positive class", _positive(positive))]
-    return [("trials", f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"), *of_one, *why, *kept]
+    left = [("not searched", visible(searched.sentence))] if searched.sentence else []
+    lost = [("searched in part", visible(each)) for each in searched.lost]
+    trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
+    return [("trials", trials), *left, *lost, *of_one, *why, *kept]
 
 
 def _positive(positive: "PositiveClass") -> str:

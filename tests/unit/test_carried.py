@@ -73,7 +73,7 @@ def test_python_shows_what_to_do_below_what_is_wrong(does: Callable[[], object],
 def test_options_of_the_command_line_are_arguments_in_python() -> None:
     assert in_python("go on by `--resume`, or another `--store`") == "go on by `resume=True`, or another `store=…`"
     assert in_python("a share: `--test 0.2`, `--set k=2`") == "a share: `test=0.2`, `k=2`"
-    assert in_python("`--drop-columns A`") == "`drop_columns=A`"
+    assert in_python("`--drop-columns A`, `--optimizer mosaic`") == '`drop_columns=A`, `optimizer="mosaic"`'
     assert in_python("`spacelang runs A --export B` shows it") == "`spacelang runs A --export B` shows it"
 
 

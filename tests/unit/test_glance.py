@@ -101,6 +101,31 @@ def test_of_which_class_a_result_is_stands_in_it(capsys: pytest.CaptureFixture[s
     assert "class" not in repr(both) + capsys.readouterr().err
 
 
+def test_what_was_not_searched_stands_in_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    """And before the search where somebody looks on, with what searches it, as Python has it."""
+    features, labels = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
+    space, asked = (
+        sl.parse("space s\nstage e = GaussianNB { var_smoothing : float[1e-9, 1] log = 0.1 }"),
+        {"workers": 0},
+    )
+    found = sl.search(space, features, labels, optimizer="blds", trials=1, progress=True, **asked)
+    left = "the only hyperparameter of `s` is kept at its default"
+    assert f"\n  not searched: {left}\n" in f"{found!r}\n"
+    remedy = '`optimizer="mosaic"` searches them, `hyperparameters="sample"` draws them once for each pipeline'
+    assert f"{left}: {remedy}\n" in capsys.readouterr().err
+    everything = sl.search(space, features, labels, optimizer="random", trials=1, progress=True, **asked)
+    assert "not searched" not in repr(everything)
+    assert "the only hyperparameter" not in capsys.readouterr().err
+
+
+def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    features, labels = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
+    space = sl.parse("stage e = GaussianNB { var_smoothing : float[1e-9, 1] = 0.1 @prior(normal, 0.5, 0.1) }")
+    found = sl.search(space, features, labels, optimizer="optuna", trials=1, workers=0, progress=True)
+    assert "\n  searched in part: `@prior` (line 1): values are drawn as if there were no prior" in repr(found)
+    assert "`@prior` (line 1): values are drawn as if there were no prior\n" in capsys.readouterr().err
+
+
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:
     curve = [Improvement(1.0, 0, 0.5), Improvement(2.0, 3, 0.25)]
     svg = curve_svg(curve, 4.0, (110, 130))

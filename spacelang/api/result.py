@@ -96,7 +96,8 @@ def _why_none(outcome: "Outcome") -> str:
         return f"no trial succeeded: {cause} before the first one ended"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    said = "; ".join(f"{count} x {reason}" for reason, count in most_frequent(reasons(outcome.records)))
+    shown, _ = most_frequent(reasons(outcome.records))
+    said = "; ".join(f"{count} x {reason}" for reason, count in shown)
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
 
 

@@ -135,7 +135,8 @@ def _table(
     if outcome.best is None:
         from spacelang.report.failures import most_frequent, reasons
 
-        told = (f"{count} x {reason}" for reason, count in most_frequent(reasons(outcome.records)))
+        shown, _ = most_frequent(reasons(outcome.records))
+        told = (f"{count} x {reason}" for reason, count in shown)
         fail("every trial failed: no table is written", f"see why: {place}", status=NOTHING_SUCCEEDED, notes=told)
     return table
 

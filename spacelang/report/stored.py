@@ -270,11 +270,11 @@ def decided(configuration: Configuration, decisions: "Sequence[str]") -> str:
 def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
     if not failures:
         return
-    chosen = most_frequent(failures)
+    chosen, others = most_frequent(failures)
     yield f"{counted(failures.total(), 'trial')} failed ({told(by_kind(failures))}):"
     yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
-    if len(failures) > len(chosen):
-        yield f"  and {counted(len(failures) - len(chosen), 'other reason')}"
+    if others:
+        yield f"  and {counted(others, 'other reason')}"
 
 
 # ---- lines

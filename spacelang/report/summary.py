@@ -276,14 +276,13 @@ def _measurement(measured: Measurement) -> dict[str, object]:
 def _failures(outcome: Outcome) -> list[Text]:
     if not outcome.failed:
         return []
-    counts = reasons(outcome.records)
-    shown = most_frequent(counts)
+    shown, others = most_frequent(reasons(outcome.records))
     kinds = by_kind(outcome.records)
     which = f" ({told(kinds)})" if len(kinds) > 1 else ""
     lines = [Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")]
     lines.extend(Text(f"  {count} x {reason}") for reason, count in shown)
-    if len(counts) > len(shown):
-        lines.append(Text(f"  and {_count(len(counts) - len(shown), 'other reason')}"))
+    if others:
+        lines.append(Text(f"  and {_count(others, 'other reason')}"))
     return lines
 
 

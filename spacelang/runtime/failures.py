@@ -10,6 +10,9 @@ from spacelang.ir.trial import Request, Status, Trial
 LENGTH: Final = 200
 """The longest reason that is kept, in characters."""
 
+TOO_LONG: Final = "it took longer than "
+"""How the reason of an evaluation begins that was ended at its limit, which comes behind it."""
+
 NEARLY_ALL: Final = 0.9
 """The share of its room above which memory is the reason why an evaluation was killed."""
 
@@ -67,7 +70,7 @@ def too_long(limit: float, seconds: float) -> Failure:
     """The failure of an evaluation that was ended at its limit, in seconds."""
     # What an arm or a sub-problem has left is a limit with all its digits.
     said = round(limit, 3) or limit
-    return Failure(Status.TIMEOUT, f"it took longer than {quantity(said, SECONDS)}", seconds)
+    return Failure(Status.TIMEOUT, f"{TOO_LONG}{quantity(said, SECONDS)}", seconds)
 
 
 def too_large(limit: float, taken: float, seconds: float) -> Failure:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.failures import WORDS
+from spacelang.report.failures import WORDS, as_one
 from spacelang.report.page.axes import Axis, Tick, axis_of, seconds, thinned
 from spacelang.report.reached import shown
 
@@ -169,11 +169,12 @@ class FailureReason:
 
 def failures(told: "Material") -> tuple[tuple[FailureReason, ...], int]:
     """Why trials failed, the most frequent reason first, and how many reasons more there are."""
+    failed = [each for each in told.records if each.trial.loss is None]
+    names = as_one({(each.trial.status, each.trial.reason) for each in failed})
     found: dict[tuple[str, str], list[Record]] = {}
-    for each in told.records:
-        if each.trial.loss is None:
-            kind = WORDS.get(each.trial.status, ("error", ""))[0]
-            found.setdefault((kind, each.trial.reason), []).append(each)
+    for each in failed:
+        status, reason = names[each.trial.status, each.trial.reason]
+        found.setdefault((WORDS.get(status, ("error", ""))[0], reason), []).append(each)
     total = sum(map(len, found.values()))
     ordered = sorted(found.items(), key=lambda entry: -len(entry[1]))
     rows = [

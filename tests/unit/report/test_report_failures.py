@@ -1,10 +1,13 @@
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.report.failures import REASONS, by_kind, most_frequent, reasons, told
+from spacelang.report.failures import REASONS, as_one, by_kind, most_frequent, reasons, told
+from spacelang.runtime.failures import too_long
 from spacelang.runtime.history import Record
 
 
@@ -28,6 +31,32 @@ def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_o
     errors = [record(Status.ERROR, reason) for reason in "aaaabbbccd"]
     rare = [record(Status.TIMEOUT, "it took longer than 1 s"), record(Status.CRASH, "signal 11")]
     shown = most_frequent(reasons([*errors, *rare, record(Status.SUCCESS)]))
-    assert shown == [("a", 4), ("b", 3), ("c", 2), ("it took longer than 1 s", 1), ("signal 11", 1)]
-    assert most_frequent(reasons(errors)) == [("a", 4), ("b", 3), ("c", 2)]
+    assert shown == ([("a", 4), ("b", 3), ("c", 2), ("it took longer than 1 s", 1), ("signal 11", 1)], 1)
+    assert most_frequent(reasons(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
     assert REASONS == 3
+
+
+@given(st.lists(st.floats(1e-6, 1e5), min_size=1), st.lists(st.sampled_from("ab")))
+def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], others: list[str]) -> None:
+    """What each arm of a bandit has left is another one; nothing else is put together, and no trial is lost."""
+    timeouts = [record(Status.TIMEOUT, too_long(limit, 0.0).reason) for limit in limits]
+    counts = reasons([*timeouts, *(record(Status.ERROR, other) for other in others)])
+    shown, left = most_frequent(counts)
+    assert left == 0
+    assert sum(count for _, count in shown) == len(limits) + len(others)
+    (said,) = [reason for reason, _ in shown if reason not in others]
+    if len({each.trial.reason for each in timeouts}) == 1:
+        assert said == timeouts[0].trial.reason
+    else:
+        ends = [
+            too_long(limit, 0.0).reason.removeprefix("it took longer than ") for limit in (min(limits), max(limits))
+        ]
+        assert said == f"it took longer than it had, from {' to '.join(ends)}"
+
+
+def test_what_only_looks_like_a_limit_is_left_alone() -> None:
+    strange = {(Status.TIMEOUT, "it took longer than ever"), (Status.ERROR, "it took longer than 3s")}
+    limits = {(Status.TIMEOUT, "it took longer than 3s"), (Status.TIMEOUT, "it took longer than 40ms")}
+    found = as_one(strange | limits)
+    assert {found[each] for each in strange} == strange
+    assert {found[each] for each in limits} == {(Status.TIMEOUT, "it took longer than it had, from 40ms to 3s")}

@@ -206,6 +206,16 @@ class BoundingConformance(Executors):
             assert finished.trial.answers(sleeps) == (seconds != 0.1)
             assert finished.trial.answers(replace(sleeps, seconds=0.05))
 
+    def test_what_takes_longer_than_next_to_nothing_is_no_crash(self, make: Make) -> None:
+        """An arm may have less left than a process takes to begin, which counts for no trial; each is tried once."""
+        executor = make(evaluate, Limits(trial_seconds=20))
+        for number in range(10):
+            limit = 1e-4 * 4 ** (number % 4)
+            (finished,) = work(executor, [replace(wanted(number, "sleep"), seconds=limit)])
+            assert finished.trial.status is Status.TIMEOUT, finished.trial.reason
+            assert finished.trial.cost >= limit
+            assert finished.attempts == 1
+
     def test_waiting_ends_in_time(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20))
         executor.ready()

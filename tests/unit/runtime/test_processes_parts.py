@@ -18,7 +18,7 @@ from spacelang.runtime.executors._processes import system, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.memory import ProcessTrees, certain, resident
 from spacelang.runtime.executors._processes.messages import Garbled, Load
-from spacelang.runtime.executors._processes.nursery import Child, Nursery
+from spacelang.runtime.executors._processes.nursery import STARTING, Child, Nursery
 from spacelang.runtime.executors._processes.shared import shared_numbers
 from spacelang.runtime.failures import LENGTH, Failure, described, ended, killed, raised, too_large, too_long
 from spacelang.testing.misbehaving import in_a_child, wanted, well
@@ -86,10 +86,10 @@ def test_a_slot_is_seen_by_a_fork() -> None:
     shared = shared_numbers()
 
     def write() -> None:
-        shared.begun, shared.finished, shared.held = 7, 2**40, 12
+        shared.begun, shared.since, shared.finished, shared.held = 7, 0.1, 2**40, 12
 
     os.waitpid(in_a_child(write), 0)
-    assert (shared.begun, shared.finished, shared.held) == (7, 2**40, 12)
+    assert (shared.begun, shared.since, shared.finished, shared.held) == (7, 0.1, 2**40, 12)
 
 
 def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
@@ -101,6 +101,26 @@ def test_a_worker_may_be_ahead_of_what_the_nursery_was_told() -> None:
     assert not child.is_busy
     child.shared.begun = child.shared.finished = 4
     assert not child.is_busy
+
+
+def test_a_limit_runs_from_when_a_job_was_begun(ends: tuple[Channel, Channel]) -> None:
+    """A process that has to be forked first takes some time for that; one that never begins is ended all the same."""
+    nursery = Nursery(ends[0], 0, well, Load(UNLIMITED, isolates=False))
+    now = time.monotonic()
+    child = Child(1, psutil.Process(), shared_numbers(), sequence=3, given=now - 1, allowed=0.5)
+    assert nursery._timed(child) is None
+    assert child.until_late() == 0.5
+    child.given = now - 0.5 - STARTING
+    assert nursery._timed(child) is not None
+    child.shared.since, child.shared.begun = now - 0.25, 3
+    assert nursery._timed(child) is None
+    assert 0 < child.until_late() <= 0.25
+    child.shared.since = now - 0.75
+    late = nursery._timed(child)
+    assert late is not None
+    assert late.seconds >= 0.75
+    for each in (nursery._deaths, nursery._death):
+        each.close()
 
 
 def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Channel, Channel]) -> None:

@@ -49,11 +49,17 @@ from spacelang.runtime.failures import Failure, described, ended, killed, too_la
 POLL: Final = 0.025
 """How often the memory of trials is looked at, in seconds."""
 
+SOON: Final = 0.001
+"""How soon it is looked, at the earliest, whether a job has begun, in seconds."""
+
 REST: Final = 1.0
 """How often it is looked whether the coordinator still lives, in seconds, should a fork of it keep the line open."""
 
 FOREIGN: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 """The signals that a process dies of only where somebody sends them: no mistake of its own raises them."""
+
+STARTING: Final = 2.0
+"""What a worker may take until it begins a job, beyond the limit: it may have to be forked first."""
 
 STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 """By which a user, a terminal or a scheduler stops all processes of a run."""
@@ -165,7 +171,7 @@ class Child:
     sequence: int = 0
     """The last job that it was given."""
     given: float = 0.0
-    """When it was."""
+    """When it was; it may have begun it later, or a little before that."""
     allowed: float | None = None
     """The seconds that this job may take."""
     lost: float | None = None
@@ -182,9 +188,19 @@ class Child:
         """Whether it is at the job that it was given; it may be ahead of what the nursery was told."""
         return self.shared.finished < self.sequence
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has begun the job that it was given."""
+        return self.shared.begun == self.sequence
+
     def seconds(self) -> float:
-        """Since it was given its last job."""
-        return time.monotonic() - self.given
+        """Since it began its last job, or was given it, where it has not begun."""
+        return time.monotonic() - (self.shared.since if self.has_begun else self.given)
+
+    def until_late(self) -> float:
+        """The seconds until it may be beyond its limit; that of what has not begun does not run yet."""
+        assert self.allowed is not None
+        return self.allowed - self.seconds() if self.has_begun else max(self.allowed, SOON)
 
 
 class Nursery:
@@ -305,7 +321,7 @@ class Nursery:
                 if self._limits.trial_bytes is not None:
                     pause = min(pause, POLL)
                 if child.allowed is not None:
-                    pause = min(pause, max(child.allowed - child.seconds(), 0))
+                    pause = min(pause, max(child.until_late(), 0))
         return pause
 
     def _bound(self) -> None:
@@ -331,7 +347,7 @@ class Nursery:
 
     def _timed(self, child: Child) -> Failure | None:
         limit, seconds = child.allowed, child.seconds()
-        if limit is None or seconds < limit or not child.is_busy:
+        if limit is None or not child.is_busy or seconds < limit + (0 if child.has_begun else STARTING):
             return None
         return too_long(limit, seconds)
 
@@ -363,7 +379,7 @@ class Nursery:
 
     def _epitaph(self, child: Child, code: int) -> Failure | None:
         """What to say of the job that a worker was at when it ended."""
-        if not child.is_busy or child.shared.begun != child.sequence:
+        if not child.is_busy or not child.has_begun:
             return None
         if child.verdict is not None:
             # Where it had finished the job meanwhile and begun another one, that one is not to blame.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 # Here, whatever a trial puts in their places.
 from pickle import HIGHEST_PROTOCOL, dumps, loads
+from time import monotonic
 from typing import Any, Final, NoReturn
 
 import psutil
@@ -79,6 +80,7 @@ class Worker:
         """Do the next job; whether this worker is fit for another one. Raises EOFError where none comes."""
         message = channel.receive()
         (sequence,) = TASK.unpack_from(message)
+        self._shared.since = monotonic()
         self._shared.begun = sequence
         answer = packed(answered(self._evaluate, message[TASK.size :]))
         if os.getpid() != self._process.pid:

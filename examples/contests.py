@@ -290,12 +290,15 @@ def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, Ran
     print(f"\n{contest.space}: {len(data)} data sets, {seeds} seeds, {contest.seconds:g} s each; {said}")
     for name in names:
         print_effort(name, [run for run in entered if run.candidate == name])
+    late = sum(bool(run.curve) and run.curve[0][0] >= contest.seconds for run in entered)
+    if late:
+        print(f"  {late} {'run is' if late == 1 else 'runs are'} known at the end alone: there are no ranks before it")
     found = {}
     for place, what in enumerate(("in the search", "on test rows")):
         losses = _losses(contest, entered, (data, names), place)
         print_losses(what, losses[..., -1], data, names)
         found[what] = ranked(losses, Ranking.MEAN_LOSSES, TOLERANCE, over)
-        print_ranks(what, found[what], names, contest.seconds, base)
+        print_ranks(what, found[what], names, contest.seconds, base, first=TENTHS - 1 if late else 0)
     return found
 
 
@@ -341,12 +344,14 @@ def print_losses(what: str, losses: np.ndarray, data: Sequence[str], names: Sequ
         print(f"  {name:<26}" + "".join(f"{loss:>16.4f}" for loss in losses[:, row].mean(axis=-1)))
 
 
-def print_ranks(what: str, found: RankEstimates, names: Sequence[str], seconds: float, base: str) -> None:
-    """Mean ranks at each tenth of the time, and at the end their intervals and the differences to a base."""
+def print_ranks(
+    what: str, found: RankEstimates, names: Sequence[str], seconds: float, base: str, *, first: int = 0
+) -> None:
+    """Mean ranks at the tenths of the time from the first on; at the end with intervals, and differences to a base."""
     print(f"\nmean rank {what} after so many seconds; at the end [95 % by bootstrap], and how it differs from {base}'s")
-    print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(TENTHS)))
+    print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(first, TENTHS)))
     for row, name in enumerate(names):
-        ranks = "".join(f"{rank:>7.2f}" for rank in found.ranks.value[row])
+        ranks = "".join(f"{rank:>7.2f}" for rank in found.ranks.value[row, first:])
         low, high = found.ranks.low[row, -1], found.ranks.high[row, -1]
         bounds = "" if isnan(low) else f"[{low:.2f}, {high:.2f}]"
         told = "" if name == base or base not in names else f"  {against(found, names, name, base)}"

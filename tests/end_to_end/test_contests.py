@@ -3,6 +3,7 @@
 import json
 import runpy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -88,6 +89,21 @@ def test_what_a_run_had_at_some_time(contests: ModuleType, tmp_path: Path) -> No
     one.write(tmp_path / "run.json")
     assert contests.Run.read(tmp_path / "run.json") == one
     assert json.loads((tmp_path / "run.json").read_text())["seed"] == 0
+
+
+def test_there_are_no_ranks_of_times_at_which_a_run_is_not_known(
+    contests: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run without a loss by then is behind all others, one of which nobody knows whether it had any is not ranked."""
+    contest = in_this_process(contests, folder, [contests.Candidate(name, name) for name in ("random", "blds")])
+    runs = [run(contests, data, name, (30.0, 0.5, 0.5)) for data in ("one", "two") for name in ("random", "blds")]
+    contests.report(contest, runs, "random")
+    assert f"{6:>7}{12:>7}" in capsys.readouterr().out
+    late = replace(runs[0], curve=((60.0, 0.5, 0.5),))
+    contests.report(contest, [late, *runs[1:]], "random")
+    said = capsys.readouterr().out
+    assert "1 run is known at the end alone" in said
+    assert f"{6:>7}{12:>7}" not in said
 
 
 def test_runs_come_back_from_their_rows_and_are_not_made_again(

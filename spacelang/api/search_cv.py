@@ -39,6 +39,7 @@ from spacelang.api.initial import Initial, read_initial
 from spacelang.api.kinds import must_be_of_kind, whole_or_none
 from spacelang.api.rows import Rows
 from spacelang.api.space import Space, opened
+from spacelang.carried import in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, InputError
@@ -266,7 +267,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
             prepared = experiment.by(self.optimizer, self.optimizer_options).prepared()
         except InputError as error:
-            raise ValueError(f"{error.message}{f': {error.help}' if error.help else ''}") from error
+            raise ValueError(f"{error.message}{f': {in_python(error.help)}' if error.help else ''}") from error
         state = None if self.random_state is None else seed
         objective = prepared.objective
         assert isinstance(objective, DataObjective)

@@ -282,6 +282,7 @@ def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, floa
 
 def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, RankEstimates]:
     """Print what came of a contest; returns the ranks of mean losses in the search and on test rows, by these words."""
+    runs = list(runs)
     entered = [each for run in runs for each in ((run, run.voting()) if run.ensemble is not None else (run,))]
     names = tuple(dict.fromkeys(run.candidate for run in entered))
     data, seeds = tuple(dict.fromkeys(run.data for run in entered)), len(contest.seeds)
@@ -290,7 +291,7 @@ def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, Ran
     print(f"\n{contest.space}: {len(data)} data sets, {seeds} seeds, {contest.seconds:g} s each; {said}")
     for name in names:
         print_effort(name, [run for run in entered if run.candidate == name])
-    late = sum(bool(run.curve) and run.curve[0][0] >= contest.seconds for run in entered)
+    late = sum(bool(run.curve) and run.curve[0][0] == contest.seconds for run in runs)
     if late:
         print(f"  {late} {'run is' if late == 1 else 'runs are'} known at the end alone: there are no ranks before it")
     found = {}

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-OPTION: Final = re.compile(r"`--(?:set )?([a-z][a-z_-]*)(?:[ =]([^`]*))?`")
+OPTION: Final = re.compile(r"`--(?P<set>set )?(?P<name>[a-z][a-z_-]*)(?:[ =](?P<value>[^`]*))?`")
 """An option of the command line as a remedy names it: its name, and the value where there is one."""
 FLAGS: Final = frozenset({"resume"})
 """The options that remedies name which have no value."""
@@ -35,15 +35,19 @@ class Correctable(Carried):
             self.add_note(f"help: {in_python(help)}")
 
 
-def in_python(remedy: str) -> str:
-    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…`, and words quoted: `optimizer="mosaic"`."""
-    return OPTION.sub(_argument, remedy)
+def in_python(remedy: str, settings: str = "") -> str:
+    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…`, and words quoted: `optimizer="mosaic"`.
+
+    What `--set` gives is an argument, too, or one of a mapping where an argument for these is named: `--set k=2` is
+    `settings={"k": 2}`.
+    """
+    return OPTION.sub(lambda option: f"`{_argument(option, settings)}`", remedy)
 
 
-def _argument(option: re.Match[str]) -> str:
-    name, given = option.groups(default="")
+def _argument(option: re.Match[str], settings: str) -> str:
+    name, given = option["name"].replace("-", "_"), option["value"] or ""
     value = f'"{given}"' if given.islower() else given or ("True" if name in FLAGS else "…")
-    return f"`{name.replace('-', '_')}={value}`"
+    return f'{settings}={{"{name}": {value}}}' if settings and option["set"] else f"{name}={value}"
 
 
 def _again(kind: type[Carried], args: tuple[object, ...], known: dict[str, object]) -> Carried:

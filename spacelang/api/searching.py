@@ -208,7 +208,8 @@ def _notes(chosen: str, prepared: Prepared) -> "Iterator[str]":
         yield positive.sentence
     searched = prepared.searched
     if searched.sentence:
-        yield f"{searched.sentence}{searched.remedy and f': {in_python(searched.remedy)}'}"
+        remedy = in_python(searched.remedy, "optimizer_options")
+        yield f"{searched.sentence}: {remedy}" if remedy else searched.sentence
     yield from searched.lost
 
 

@@ -66,7 +66,7 @@ def result_rows(
     why = [("space", visible(chosen))] if chosen else []
     of_one = [] if positive is None else [("positive class", _positive(positive))]
     left = [("not searched", visible(searched.sentence))] if searched.sentence else []
-    lost = [("searched in part", visible(each)) for each in searched.lost]
+    lost = [("approximated", visible(each)) for each in searched.lost]
     trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
     return [("trials", trials), *left, *lost, *of_one, *why, *kept]
 

@@ -73,6 +73,7 @@ def test_python_shows_what_to_do_below_what_is_wrong(does: Callable[[], object],
 def test_options_of_the_command_line_are_arguments_in_python() -> None:
     assert in_python("go on by `--resume`, or another `--store`") == "go on by `resume=True`, or another `store=…`"
     assert in_python("a share: `--test 0.2`, `--set k=2`") == "a share: `test=0.2`, `k=2`"
+    assert in_python("`--set k=2`, `--set a=b`", "settings") == '`settings={"k": 2}`, `settings={"a": "b"}`'
     assert in_python("`--drop-columns A`, `--optimizer mosaic`") == '`drop_columns=A`, `optimizer="mosaic"`'
     assert in_python("`spacelang runs A --export B` shows it") == "`spacelang runs A --export B` shows it"
 
@@ -88,7 +89,7 @@ def test_what_remedies_name_is_there_in_python() -> None:
         for path in (package / room).rglob("*.py")
     ]
     named = {
-        (option[1].replace("-", "_"), option[2])
+        (option["name"].replace("-", "_"), option["value"])
         for path in files
         for option in OPTION.finditer(path.read_text(encoding="utf-8"))
         if not option[0].startswith("`--set ")

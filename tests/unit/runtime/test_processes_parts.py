@@ -109,12 +109,12 @@ def test_a_limit_runs_from_when_a_job_was_begun(ends: tuple[Channel, Channel]) -
     now = time.monotonic()
     child = Child(1, psutil.Process(), shared_numbers(), sequence=3, given=now - 1, allowed=0.5)
     assert nursery._timed(child) is None
-    assert child.until_late() == 0.5
+    assert 1.4 < child.left(0.5) <= 1.5
     child.given = now - 0.5 - STARTING
     assert nursery._timed(child) is not None
     child.shared.since, child.shared.begun = now - 0.25, 3
     assert nursery._timed(child) is None
-    assert 0 < child.until_late() <= 0.25
+    assert 0 < child.left(0.5) <= 0.25
     child.shared.since = now - 0.75
     late = nursery._timed(child)
     assert late is not None

@@ -197,10 +197,12 @@ class Child:
         """Since it began its last job, or was given it, where it has not begun."""
         return time.monotonic() - (self.shared.since if self.has_begun else self.given)
 
-    def until_late(self) -> float:
-        """The seconds until it may be beyond its limit; that of what has not begun does not run yet."""
-        assert self.allowed is not None
-        return self.allowed - self.seconds() if self.has_begun else max(self.allowed, SOON)
+    def left(self, limit: float) -> float:
+        """The seconds that it has left of a limit, which runs from when it has begun; until then there is more."""
+        # It may begin at any moment: a second look might see another state.
+        if self.has_begun:
+            return limit - (time.monotonic() - self.shared.since)
+        return limit + STARTING - (time.monotonic() - self.given)
 
 
 class Nursery:
@@ -321,7 +323,8 @@ class Nursery:
                 if self._limits.trial_bytes is not None:
                     pause = min(pause, POLL)
                 if child.allowed is not None:
-                    pause = min(pause, max(child.until_late(), 0))
+                    # What has not begun may begin at once.
+                    pause = min(pause, max(child.left(child.allowed), 0), max(child.allowed, SOON))
         return pause
 
     def _bound(self) -> None:
@@ -346,10 +349,9 @@ class Nursery:
         return Failure(Status.CRASH, "its process has hung up", child.seconds())
 
     def _timed(self, child: Child) -> Failure | None:
-        limit, seconds = child.allowed, child.seconds()
-        if limit is None or not child.is_busy or seconds < limit + (0 if child.has_begun else STARTING):
+        if child.allowed is None or not child.is_busy or child.left(child.allowed) > 0:
             return None
-        return too_long(limit, seconds)
+        return too_long(child.allowed, child.seconds())
 
     def _weighed(self, child: Child) -> Failure | None:
         limit = self._limits.trial_bytes
